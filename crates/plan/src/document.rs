@@ -1,0 +1,344 @@
+//! The plan document: one JSON object that says everything about one piece of work of one worker process.
+
+use crate::generator::Generator;
+use crate::target::{OsCache, Target};
+use crate::transaction::Transaction;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the plan's format; a worker refuses any other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Schema {
+    /// The first version.
+    #[serde(rename = "dbdyno.plan/1")]
+    V1,
+}
+
+/// Everything a worker needs to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The format's version.
+    pub schema: Schema,
+    /// Seed of the run; every random stream is derived from it.
+    pub seed: u64,
+    /// What to do.
+    pub task: Task,
+}
+
+impl Plan {
+    /// Reads a plan from its JSON text.
+    pub fn from_json(text: &str) -> Result<Self, crate::PlanError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+/// The kinds of work a worker can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Task {
+    /// Run a load and measure it.
+    Trial(Box<Trial>),
+    /// Create and fill tables.
+    Load(Box<Load>),
+    /// Read back the version, settings and durability of a system.
+    Inspect(Box<Inspect>),
+    /// Measure a storage device: sync latency and random reads.
+    Device(DeviceTask),
+}
+
+/// One cell in one block: a warm-up and a measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trial {
+    /// The system under load.
+    pub target: Target,
+    /// Sessions at work at the same time; at least 1.
+    pub clients: u32,
+    /// When transactions start.
+    #[serde(default)]
+    pub arrival: Arrival,
+    /// What is done before the window and not counted.
+    #[serde(default)]
+    pub warmup: Warmup,
+    /// What is measured.
+    pub window: Window,
+    /// How long a session lives.
+    #[serde(default)]
+    pub connect: ConnectMode,
+    /// How often a statement is parsed.
+    #[serde(default)]
+    pub prepare: PrepareMode,
+    /// What to do with a transaction that fails.
+    #[serde(default)]
+    pub retry: Retry,
+    /// The statements the transactions use, by index.
+    pub statements: Vec<Statement>,
+    /// The transactions, chosen by weight.
+    pub transactions: Vec<Transaction>,
+    /// What to record beside the counts and latencies.
+    #[serde(default)]
+    pub record: Record,
+}
+
+/// When transactions start.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "loop", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// A client starts its next transaction when its last has ended.
+    #[default]
+    Closed,
+    /// Transactions start by a clock, whether or not earlier ones have ended.
+    Open {
+        /// Transactions per second over all clients.
+        rate: f64,
+        /// Whether the gaps between them are all alike or exponentially distributed.
+        #[serde(default)]
+        gaps: Gaps,
+    },
+}
+
+/// How the starts of an open loop are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Gaps {
+    /// Evenly.
+    Even,
+    /// As a Poisson process.
+    #[default]
+    Poisson,
+}
+
+/// What comes before the window. The longer of the two applies; both zero: no warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Warmup {
+    /// Seconds.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Transactions of each client.
+    #[serde(default)]
+    pub transactions: u64,
+}
+
+/// What ends the measured window: whichever comes first of those given. At least one must be.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Seconds.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Transactions of each client.
+    #[serde(default)]
+    pub transactions: Option<u64>,
+    /// Statements of each client, looked at between transactions.
+    #[serde(default)]
+    pub statements: Option<u64>,
+}
+
+/// How long a session lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConnectMode {
+    /// One session for the whole trial.
+    #[default]
+    Once,
+    /// A new session for each transaction, its opening and closing being part of it.
+    PerTransaction,
+}
+
+/// How often a statement is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrepareMode {
+    /// Once a session; parameters are bound.
+    #[default]
+    Once,
+    /// At each use; parameters are bound.
+    PerTransaction,
+    /// Never: the values stand in the text as literals, and the text is parsed at each use.
+    Never,
+}
+
+/// What to do with a transaction that fails. The default: count it as failed and go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// Tries in all, the first one included; 1 means no retry.
+    #[serde(default = "one")]
+    pub attempts: u32,
+    /// The kinds of failure that are tried again; empty: locked, deadlock and serialization.
+    #[serde(default)]
+    pub on: Vec<FailureKind>,
+    /// Milliseconds to wait before the next try.
+    #[serde(default)]
+    pub wait_ms: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 1, on: Vec::new(), wait_ms: 0.0 }
+    }
+}
+
+impl Retry {
+    /// Whether a failure of this kind is to be tried again.
+    pub fn covers(&self, kind: FailureKind) -> bool {
+        if self.on.is_empty() {
+            matches!(kind, FailureKind::Locked | FailureKind::Deadlock | FailureKind::Serialization)
+        } else {
+            self.on.contains(&kind)
+        }
+    }
+}
+
+/// Why a transaction failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// A lock was not to be had (SQLite: "database is locked"; servers: lock timeout, nowait).
+    Locked,
+    /// The server chose this transaction to break a deadlock.
+    Deadlock,
+    /// Another transaction changed what this one had seen.
+    Serialization,
+    /// A statement ran longer than it may.
+    Timeout,
+    /// The session could not be opened, or broke.
+    Connection,
+    /// A constraint forbade the change.
+    Constraint,
+    /// Anything else: an error in the SQL, a full disk, a fault of the engine.
+    Other,
+}
+
+impl FailureKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Locked,
+        Self::Deadlock,
+        Self::Serialization,
+        Self::Timeout,
+        Self::Connection,
+        Self::Constraint,
+        Self::Other,
+    ];
+}
+
+/// One SQL statement (or an engine's own operation in its textual form).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// A name for reports.
+    pub name: String,
+    /// Its text, with `?` for each parameter.
+    pub sql: String,
+}
+
+/// What to record beside the counts and the latencies of transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Time connecting, executing (until the first row) and fetching (the other rows), apart; three clock reads a statement.
+    #[serde(default)]
+    pub phases: bool,
+    /// Length of an interval of the timeline, in milliseconds.
+    #[serde(default = "second")]
+    pub interval_ms: u64,
+    /// Time and count what the engine asks of the file system, where the engine can be wrapped so.
+    #[serde(default = "yes")]
+    pub io: bool,
+    /// Time contended mutexes and take stacks of the waiters, where the engine can be wrapped so. Left out: with more than one client.
+    #[serde(default)]
+    pub mutexes: Option<bool>,
+}
+
+fn second() -> u64 {
+    1000
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { phases: false, interval_ms: second(), io: true, mutexes: None }
+    }
+}
+
+/// Create tables and fill them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// The system to fill.
+    pub target: Target,
+    /// Statements to run first, as `create table`.
+    pub before: Vec<String>,
+    /// The tables to fill, in this order.
+    pub tables: Vec<LoadTable>,
+    /// Statements to run last, as `create index`, `analyze`.
+    pub after: Vec<String>,
+}
+
+/// The rows of one table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadTable {
+    /// The table's name.
+    pub name: String,
+    /// The columns and what goes into them, in this order.
+    pub columns: Vec<LoadColumn>,
+    /// How many rows to make; with `file`: the most rows to read from it.
+    pub rows: u64,
+    /// A tab-separated file to read the rows from, in place of the generators.
+    #[serde(default)]
+    pub file: Option<String>,
+}
+
+/// One column of a table to fill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadColumn {
+    /// The column's name.
+    pub name: String,
+    /// Number of the column's random stream, unique in the experiment; a reference to the column repeats it.
+    pub stream: u64,
+    /// What goes into it.
+    pub fill: Generator,
+}
+
+/// Read back what a system is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Inspect {
+    /// The system.
+    pub target: Target,
+    /// Statements whose query plan is asked for.
+    #[serde(default)]
+    pub explain: BTreeMap<String, String>,
+}
+
+/// Measure the storage device under a directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceTask {
+    /// A directory on the device; a scratch file is made in it and removed.
+    pub directory: String,
+    /// Seconds for each of the measurements.
+    pub seconds: f64,
+    /// Size of the scratch file for the random reads, in bytes.
+    pub bytes: u64,
+    /// Numbers of reads under way at once.
+    pub depths: Vec<u32>,
+}
+
+/// Prepares the operating system's page cache for a file before a trial.
+pub fn default_os_cache() -> OsCache {
+    OsCache::Warm
+}

@@ -1,0 +1,193 @@
+//! How a value is made: the plan's vocabulary of generators.
+//!
+//! A generator is a pure function of a random stream and an *index*. For a table being filled the index is the row's
+//! number from 0, and the stream starts anew at each row, so any row can be made again on its own: that is how
+//! [`Generator::Reference`] repeats another table's key without a look at the table. In a transaction the stream is the
+//! client's, and the index counts the uses of that generator, interleaved so that no two clients share one.
+
+use crate::value::Literal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a value is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Generator {
+    /// Always the same value.
+    Constant {
+        /// It.
+        value: Literal,
+    },
+    /// The value of a variable of the transaction.
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// `start + step × index`.
+    Serial {
+        /// The first value.
+        #[serde(default = "one")]
+        start: i64,
+        /// The distance between values.
+        #[serde(default = "one")]
+        step: i64,
+    },
+    /// An integer from `low` to `high`, both included, all equally likely.
+    Uniform {
+        /// The least value.
+        low: i64,
+        /// The greatest value.
+        high: i64,
+    },
+    /// A real number from `low` up to but not including `high`.
+    UniformReal {
+        /// The least value.
+        low: f64,
+        /// The bound above.
+        high: f64,
+    },
+    /// An integer from `low` to `high`: the k-th of them with a probability in proportion to 1 / k^exponent.
+    Zipf {
+        /// The least and, unless scattered, the most frequent value.
+        low: i64,
+        /// The greatest value.
+        high: i64,
+        /// The exponent, above 0; 1 is Zipf's own.
+        #[serde(default = "unit")]
+        exponent: f64,
+        /// Spread the frequent values over the range by a fixed permutation.
+        #[serde(default)]
+        scattered: bool,
+    },
+    /// An integer from `low` to `high`, normally distributed about their middle and cut off at the ends.
+    Gaussian {
+        /// The least value.
+        low: i64,
+        /// The greatest value.
+        high: i64,
+        /// Standard deviations from the middle to either end; at least 1.
+        #[serde(default = "deviations")]
+        deviations: f64,
+    },
+    /// Letters, digits, `-` and `_`: 64 characters, all equally likely.
+    Text {
+        /// The least length in characters.
+        min: u32,
+        /// The greatest length.
+        max: u32,
+    },
+    /// Pronounceable words with a space between them.
+    Words {
+        /// The least number of words.
+        min: u32,
+        /// The greatest number.
+        max: u32,
+    },
+    /// One of the values given.
+    Pick {
+        /// The values; at least one.
+        values: Vec<Literal>,
+        /// A weight for each; left out: all alike.
+        #[serde(default)]
+        weights: Option<Vec<f64>>,
+    },
+    /// A UUID.
+    Uuid {
+        /// Which kind.
+        version: UuidKind,
+        /// How it is written.
+        #[serde(default)]
+        format: UuidFormat,
+    },
+    /// A text with the values of other generators in it: each `{}` in the template takes the next part.
+    Format {
+        /// The text.
+        template: String,
+        /// The parts.
+        parts: Vec<Generator>,
+    },
+    /// The current time.
+    Now {
+        /// How it is written.
+        #[serde(default)]
+        format: TimeFormat,
+    },
+    /// The value that a column's generator gave to a row.
+    Reference {
+        /// The column's generator.
+        of: Box<Generator>,
+        /// The column's random stream.
+        stream: u64,
+        /// The row's number, from 0.
+        row: Box<Generator>,
+    },
+    /// Null with a probability, else the value of another generator.
+    Nullable {
+        /// The probability of null, from 0 to 1.
+        share: f64,
+        /// The other generator.
+        of: Box<Generator>,
+    },
+}
+
+/// The kinds of UUID, random to ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum UuidKind {
+    /// Version 4 (RFC 9562): 122 random bits.
+    V4,
+    /// Version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits.
+    V7,
+    /// A version-4 UUID with a prefix `(unix_seconds / interval_length) mod interval_count`.
+    TimeBlocked {
+        /// Seconds in an interval.
+        interval_length: u64,
+        /// Intervals before the prefix begins again; the prefix has as many bytes as this needs.
+        interval_count: u64,
+    },
+    /// A version-4 UUID with a prefix `(index / block_size) mod block_count`.
+    SequenceBlocked {
+        /// Keys in a block.
+        block_size: u64,
+        /// Blocks before the prefix begins again; the prefix has as many bytes as this needs.
+        block_count: u64,
+    },
+}
+
+/// How a UUID is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UuidFormat {
+    /// 36 characters with dashes.
+    #[default]
+    Dashed,
+    /// 32 characters.
+    Hex,
+    /// 16 bytes.
+    Bytes,
+}
+
+/// How a time is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeFormat {
+    /// Seconds since 1970, an integer.
+    #[default]
+    UnixSeconds,
+    /// Milliseconds since 1970, an integer.
+    UnixMilliseconds,
+    /// `2026-01-31 23:59:59`, UTC.
+    Text,
+}
+
+fn one() -> i64 {
+    1
+}
+
+fn unit() -> f64 {
+    1.0
+}
+
+fn deviations() -> f64 {
+    3.0
+}

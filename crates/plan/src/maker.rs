@@ -1,0 +1,473 @@
+//! Generators made ready to run: checked, with their tables computed, and no allocation per value.
+
+use crate::PlanError;
+use crate::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
+use crate::random::{Stream, below, permute, row_stream};
+use crate::value::{Literal, Owned, Text, Value, Values};
+use rand::Rng as _;
+use rand_distr::{Distribution, StandardNormal, Zipf};
+use std::fmt::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a value is made from: the stream, the variables, and where in the work we are.
+pub struct Scope<'a> {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The random stream.
+    pub stream: &'a mut Stream,
+    /// The row's number; of meaning only to makers compiled for rows.
+    pub row: u64,
+    /// The transaction's variables.
+    pub variables: &'a [Owned],
+    /// How often each serial generator of this client has been used.
+    pub counters: &'a mut [u64],
+    /// The client's number and the number of clients.
+    pub client: (u32, u32),
+}
+
+/// Where a generator stands, which decides what its index is.
+#[derive(Debug)]
+pub enum Place<'a> {
+    /// In a column of a table: the index is the row's number.
+    Row,
+    /// In a transaction: the index counts uses; names and counters are kept here.
+    Transaction(&'a mut Names),
+}
+
+/// The variables and counters that the steps of all transactions use, in order of first mention.
+#[derive(Debug, Default)]
+pub struct Names {
+    variables: Vec<String>,
+    counters: usize,
+}
+
+impl Names {
+    /// The slot of a variable; a new one at its first mention.
+    pub fn variable(&mut self, name: &str) -> usize {
+        self.find(name).unwrap_or_else(|| {
+            self.variables.push(name.to_owned());
+            self.variables.len() - 1
+        })
+    }
+
+    /// The slot of a variable that has been mentioned.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.variables.iter().position(|known| known == name)
+    }
+
+    /// How many variables there are.
+    pub fn variables(&self) -> usize {
+        self.variables.len()
+    }
+
+    /// How many counters there are.
+    pub fn counters(&self) -> usize {
+        self.counters
+    }
+}
+
+/// A generator ready to run.
+#[derive(Debug, Clone)]
+pub struct Maker(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Constant(Owned),
+    Variable(usize),
+    Serial { start: i64, step: i64, counter: Option<usize> },
+    Uniform { low: i64, bound: u64 },
+    UniformReal { low: f64, width: f64 },
+    Zipf { low: i64, bound: u64, ranks: Zipf<f64>, scattered: bool },
+    Gaussian { middle: f64, deviation: f64, low: i64, high: i64 },
+    Text { min: u32, bound: u64 },
+    Words { min: u32, bound: u64 },
+    Pick { values: Box<[Owned]>, thresholds: Box<[u64]> },
+    Uuid { version: UuidKind, format: UuidFormat, counter: Option<usize> },
+    Format { pieces: Box<[String]>, parts: Box<[Maker]> },
+    Now(TimeFormat),
+    Reference { of: Box<Maker>, stream: u64, row: Box<Maker> },
+    Nullable { threshold: u64, of: Box<Maker> },
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
+const VOWELS: &[u8; 4] = b"aeio";
+
+impl Maker {
+    /// Checks a generator and makes it ready. `path` is where it stands in the plan, for the error.
+    pub fn compile(generator: &Generator, path: &str, place: &mut Place<'_>) -> Result<Self, PlanError> {
+        let wrong = |problem: &str| Err(PlanError::invalid(path, problem));
+        let kind = match generator {
+            Generator::Constant { value } => Kind::Constant(owned(value)),
+            Generator::Variable { name } => match place {
+                Place::Row => return wrong("a column cannot take a variable: variables belong to transactions"),
+                Place::Transaction(names) => match names.find(name) {
+                    Some(slot) => Kind::Variable(slot),
+                    None => return wrong(&format!("no earlier step sets the variable `{name}`")),
+                },
+            },
+            Generator::Serial { start, step } => Kind::Serial { start: *start, step: *step, counter: place.counter() },
+            Generator::Uniform { low, high } => Kind::Uniform { low: *low, bound: width(*low, *high, path)? },
+            Generator::UniformReal { low, high } => {
+                if !(low.is_finite() && high.is_finite() && low < high) {
+                    return wrong("`low` must be less than `high`, and both finite");
+                }
+                Kind::UniformReal { low: *low, width: high - low }
+            }
+            Generator::Zipf { low, high, exponent, scattered } => {
+                let bound = width(*low, *high, path)?;
+                match Zipf::new(bound as f64, *exponent) {
+                    Ok(ranks) if *exponent > 0.0 => Kind::Zipf { low: *low, bound, ranks, scattered: *scattered },
+                    _ => return wrong("`exponent` must be a number above 0"),
+                }
+            }
+            Generator::Gaussian { low, high, deviations } => {
+                width(*low, *high, path)?;
+                if deviations.is_nan() || *deviations < 1.0 {
+                    return wrong("`deviations` must be at least 1, or most draws would fall outside the range");
+                }
+                let (a, b) = (*low as f64, *high as f64);
+                Kind::Gaussian { middle: f64::midpoint(a, b), deviation: (b - a) / 2.0 / deviations, low: *low, high: *high }
+            }
+            Generator::Text { min, max } => Kind::Text { min: *min, bound: width(i64::from(*min), i64::from(*max), path)? },
+            Generator::Words { min, max } => Kind::Words { min: *min, bound: width(i64::from(*min), i64::from(*max), path)? },
+            Generator::Pick { values, weights } => {
+                if values.is_empty() {
+                    return wrong("`values` must hold at least one value");
+                }
+                let alike = vec![1.0; values.len()];
+                let weights = weights.as_ref().unwrap_or(&alike);
+                if weights.len() != values.len() {
+                    return wrong("`weights` must hold one number for each value");
+                }
+                Kind::Pick { values: values.iter().map(owned).collect(), thresholds: thresholds(weights, path)? }
+            }
+            Generator::Uuid { version, format } => {
+                if let UuidKind::TimeBlocked { interval_length: a, interval_count: b }
+                | UuidKind::SequenceBlocked { block_size: a, block_count: b } = version
+                    && (*a == 0 || *b == 0)
+                {
+                    return wrong("the length and the count of the blocks must be at least 1");
+                }
+                let counter = matches!(version, UuidKind::SequenceBlocked { .. }).then(|| place.counter()).flatten();
+                Kind::Uuid { version: *version, format: *format, counter }
+            }
+            Generator::Format { template, parts } => {
+                let pieces: Box<[String]> = template.split("{}").map(str::to_owned).collect();
+                if pieces.len() != parts.len() + 1 {
+                    return wrong(&format!(
+                        "the template has {} places `{{}}` for {} parts",
+                        pieces.len() - 1,
+                        parts.len()
+                    ));
+                }
+                let parts = parts
+                    .iter()
+                    .enumerate()
+                    .map(|(i, part)| Self::compile(part, &format!("{path}.parts[{i}]"), place))
+                    .collect::<Result<_, _>>()?;
+                Kind::Format { pieces, parts }
+            }
+            Generator::Now { format } => Kind::Now(*format),
+            Generator::Reference { of, stream, row } => {
+                let of = Self::compile(of, &format!("{path}.of"), &mut Place::Row)?;
+                let row = Self::compile(row, &format!("{path}.row"), place)?;
+                fuse(of, *stream, row)
+            }
+            Generator::Nullable { share, of } => Kind::Nullable {
+                threshold: probability(*share, path)?,
+                of: Box::new(Self::compile(of, &format!("{path}.of"), place)?),
+            },
+        };
+        Ok(Self(kind))
+    }
+
+    /// Makes one value and appends it to the list.
+    #[inline]
+    pub fn make(&self, scope: &mut Scope<'_>, out: &mut Values) {
+        match &self.0 {
+            Kind::Uniform { low, bound } => out.push_integer(low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64)),
+            _ => self.make_other(scope, out),
+        }
+    }
+
+    fn make_other(&self, scope: &mut Scope<'_>, out: &mut Values) {
+        match &self.0 {
+            Kind::Constant(value) => out.push(value.view()),
+            Kind::Variable(slot) => out.push(scope.variables[*slot].view()),
+            Kind::UniformReal { low, width } => out.push_real(low + width * unit(scope.stream)),
+            Kind::Pick { values, thresholds } => out.push(values[choose(thresholds, scope.stream)].view()),
+            Kind::Uuid { version, format, counter } => {
+                let id = uuid(*version, *counter, scope);
+                match format {
+                    UuidFormat::Bytes => out.push_bytes(|bytes| bytes.extend_from_slice(id.as_bytes())),
+                    _ => out.push_text(|text| write_uuid(id, *format, text)),
+                }
+            }
+            Kind::Now(TimeFormat::UnixSeconds) => out.push_integer((unix_milliseconds() / 1000) as i64),
+            Kind::Now(TimeFormat::UnixMilliseconds) => out.push_integer(unix_milliseconds() as i64),
+            Kind::Reference { of, stream, row } => {
+                let row = row.integer(scope) as u64;
+                of.make(&mut row_scope(scope.seed, &mut row_stream(scope.seed, *stream, row), row), out);
+            }
+            Kind::Nullable { threshold, of } => {
+                if scope.stream.next_u64() < *threshold {
+                    out.push_null();
+                } else {
+                    of.make(scope, out);
+                }
+            }
+            Kind::Text { .. } | Kind::Words { .. } | Kind::Format { .. } | Kind::Now(TimeFormat::Text) => {
+                out.push_text(|text| self.write(scope, text));
+            }
+            Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
+                out.push_integer(self.integer(scope));
+            }
+        }
+    }
+
+    /// Makes one value as an integer: reals are cut off, text is read as a number, null is 0.
+    pub fn integer(&self, scope: &mut Scope<'_>) -> i64 {
+        match &self.0 {
+            Kind::Serial { start, step, counter } => start.wrapping_add(step.wrapping_mul(index(*counter, scope) as i64)),
+            Kind::Uniform { low, bound } => low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64),
+            Kind::Zipf { low, bound, ranks, scattered } => {
+                let rank = (ranks.sample(scope.stream) as u64).clamp(1, *bound) - 1;
+                let place = if *scattered { permute(rank, *bound, scope.seed) } else { rank };
+                low.wrapping_add(place as i64)
+            }
+            Kind::Gaussian { middle, deviation, low, high } => loop {
+                let draw: f64 = StandardNormal.sample(scope.stream);
+                let value = (middle + deviation * draw).round() as i64;
+                if (*low..=*high).contains(&value) {
+                    break value;
+                }
+            },
+            _ => {
+                let mut values = Values::default();
+                self.make_other(scope, &mut values);
+                match values.get(0) {
+                    Some(Value::Integer(v)) => v,
+                    Some(Value::Real(v)) => v as i64,
+                    Some(Value::Text(v)) => v.trim().parse().unwrap_or(0),
+                    _ => 0,
+                }
+            }
+        }
+    }
+
+    /// Makes one value and appends its text.
+    fn write(&self, scope: &mut Scope<'_>, text: &mut Text<'_>) {
+        match &self.0 {
+            Kind::Text { min, bound } => {
+                let mut left = *min as usize + below(scope.stream.next_u64(), *bound) as usize;
+                while left > 0 {
+                    let mut chunk = scope.stream.next_u64().to_le_bytes();
+                    for byte in &mut chunk {
+                        *byte = ALPHABET[usize::from(*byte & 63)];
+                    }
+                    let taken = left.min(chunk.len());
+                    text.push_ascii(&chunk[..taken]);
+                    left -= taken;
+                }
+            }
+            Kind::Words { min, bound } => {
+                let count = u64::from(*min) + below(scope.stream.next_u64(), *bound);
+                for word in 0..count {
+                    if word > 0 {
+                        text.push_str(" ");
+                    }
+                    let mut bits = scope.stream.next_u64();
+                    let syllables = 2 + (bits & 1);
+                    bits >>= 1;
+                    for _ in 0..syllables {
+                        text.push_ascii(&[CONSONANTS[(bits & 15) as usize], VOWELS[((bits >> 4) & 3) as usize]]);
+                        bits >>= 6;
+                    }
+                }
+            }
+            Kind::Format { pieces, parts } => {
+                for (piece, part) in pieces.iter().zip(parts) {
+                    text.push_str(piece);
+                    part.write(scope, text);
+                }
+                text.push_str(&pieces[parts.len()]);
+            }
+            Kind::Now(TimeFormat::Text) => write_time(unix_milliseconds() / 1000, text),
+            Kind::Uuid { version, format, counter } => {
+                let format = if *format == UuidFormat::Bytes { UuidFormat::Hex } else { *format };
+                write_uuid(uuid(*version, *counter, scope), format, text);
+            }
+            Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
+                let _ = write!(text, "{}", self.integer(scope));
+            }
+            _ => {
+                let mut values = Values::default();
+                self.make_other(scope, &mut values);
+                match values.get(0) {
+                    Some(Value::Integer(v)) => drop(write!(text, "{v}")),
+                    Some(Value::Real(v)) => drop(write!(text, "{v}")),
+                    Some(Value::Text(v)) => text.push_str(v),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl Place<'_> {
+    fn counter(&mut self) -> Option<usize> {
+        match self {
+            Place::Row => None,
+            Place::Transaction(names) => {
+                names.counters += 1;
+                Some(names.counters - 1)
+            }
+        }
+    }
+}
+
+/// The scope in which a column's value of one row is made.
+pub fn row_scope(seed: u64, stream: &mut Stream, row: u64) -> Scope<'_> {
+    Scope { seed, stream, row, variables: &[], counters: &mut [], client: (0, 1) }
+}
+
+/// A chance as a bound on a random 64-bit number.
+pub fn probability(share: f64, path: &str) -> Result<u64, PlanError> {
+    if (0.0..=1.0).contains(&share) {
+        // 1.0 becomes 2^64 - 1, which one draw in 2^64 is not below.
+        Ok((share * 18_446_744_073_709_551_616.0) as u64)
+    } else {
+        Err(PlanError::invalid(path, format!("{share} is not a probability: it must lie from 0 to 1")))
+    }
+}
+
+/// Cumulative bounds on a random 64-bit number, one for each weight.
+pub fn thresholds(weights: &[f64], path: &str) -> Result<Box<[u64]>, PlanError> {
+    let total: f64 = weights.iter().sum();
+    if !(total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0)) {
+        return Err(PlanError::invalid(path, "weights must not be negative, and their sum must be above 0"));
+    }
+    let mut sum = 0.0;
+    let mut bounds: Box<[u64]> = weights
+        .iter()
+        .map(|weight| {
+            sum += weight;
+            (sum / total * 18_446_744_073_709_551_616.0) as u64
+        })
+        .collect();
+    // Rounding must not leave a gap at the top: the last weight that is not zero ends there.
+    if let Some(last) = weights.iter().rposition(|weight| *weight > 0.0) {
+        bounds[last..].fill(u64::MAX);
+    }
+    Ok(bounds)
+}
+
+/// Chooses by cumulative bounds. A single choice costs no draw.
+#[inline]
+pub fn choose(thresholds: &[u64], stream: &mut Stream) -> usize {
+    if thresholds.len() == 1 {
+        return 0;
+    }
+    let draw = stream.next_u64();
+    thresholds.iter().position(|bound| draw < *bound).unwrap_or(thresholds.len() - 1)
+}
+
+fn owned(literal: &Literal) -> Owned {
+    match literal {
+        Literal::Null => Owned::Null,
+        Literal::Boolean(v) => Owned::Integer(i64::from(*v)),
+        Literal::Integer(v) => Owned::Integer(*v),
+        Literal::Real(v) => Owned::Real(*v),
+        Literal::Text(v) => Owned::Text(v.clone()),
+    }
+}
+
+fn width(low: i64, high: i64, path: &str) -> Result<u64, PlanError> {
+    if low > high {
+        return Err(PlanError::invalid(path, format!("the least value {low} is above the greatest {high}")));
+    }
+    // The full range of 64 bits has 2^64 values, one more than fits; the topmost is then left out.
+    Ok(high.abs_diff(low).saturating_add(1))
+}
+
+/// A reference into a serial column by a uniform row is a uniform draw itself: the common case costs no second stream.
+fn fuse(of: Maker, stream: u64, row: Maker) -> Kind {
+    match (&of.0, &row.0) {
+        (Kind::Serial { start, step: 1, counter: None }, Kind::Uniform { low, bound }) => {
+            Kind::Uniform { low: start.wrapping_add(*low), bound: *bound }
+        }
+        _ => Kind::Reference { of: Box::new(of), stream, row: Box::new(row) },
+    }
+}
+
+fn index(counter: Option<usize>, scope: &mut Scope<'_>) -> u64 {
+    match counter {
+        None => scope.row,
+        Some(slot) => {
+            let used = scope.counters[slot];
+            scope.counters[slot] += 1;
+            used * u64::from(scope.client.1) + u64::from(scope.client.0)
+        }
+    }
+}
+
+/// A real number from 0 up to but not including 1, with 53 random bits.
+fn unit(stream: &mut Stream) -> f64 {
+    (stream.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+fn unix_milliseconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+fn uuid(version: UuidKind, counter: Option<usize>, scope: &mut Scope<'_>) -> uuid::Uuid {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&scope.stream.next_u64().to_le_bytes());
+    bytes[8..].copy_from_slice(&scope.stream.next_u64().to_le_bytes());
+    match version {
+        UuidKind::V4 => {}
+        UuidKind::V7 => {
+            let random: &[u8; 10] = &std::array::from_fn(|i| bytes[i + 6]);
+            return uuid::Builder::from_unix_timestamp_millis(unix_milliseconds(), random).into_uuid();
+        }
+        UuidKind::TimeBlocked { interval_length, interval_count } => {
+            prefix(&mut bytes, unix_milliseconds() / 1000 / interval_length % interval_count, interval_count);
+        }
+        UuidKind::SequenceBlocked { block_size, block_count } => {
+            prefix(&mut bytes, index(counter, scope) / block_size % block_count, block_count);
+        }
+    }
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+/// Writes a block's number big-endian into as many leading bytes as `count` blocks need.
+fn prefix(bytes: &mut [u8; 16], block: u64, count: u64) {
+    let needed = ((64 - (count - 1).leading_zeros()).div_ceil(8) as usize).max(1);
+    bytes[..needed].copy_from_slice(&block.to_be_bytes()[8 - needed..]);
+}
+
+fn write_uuid(id: uuid::Uuid, format: UuidFormat, text: &mut Text<'_>) {
+    let mut buffer = uuid::Uuid::encode_buffer();
+    text.push_str(match format {
+        UuidFormat::Dashed => id.hyphenated().encode_lower(&mut buffer),
+        UuidFormat::Hex | UuidFormat::Bytes => id.simple().encode_lower(&mut buffer),
+    });
+}
+
+/// Writes Unix seconds as `YYYY-MM-DD HH:MM:SS` in UTC (Hinnant, "chrono-compatible low-level date algorithms", 2013).
+fn write_time(seconds: u64, text: &mut Text<'_>) {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let _ = write!(text, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}");
+}
+
+#[cfg(test)]
+mod tests;

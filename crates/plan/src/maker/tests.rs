@@ -1,0 +1,206 @@
+use super::*;
+use crate::random::client_stream;
+use proptest::prelude::*;
+
+/// The values a generator gives the first client of `clients`, used `count` times in a transaction.
+fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> {
+    let mut names = Names::default();
+    let maker = Maker::compile(generator, "test", &mut Place::Transaction(&mut names)).expect("a valid generator");
+    let (mut stream, mut counters) = (client_stream(7, client.0), vec![0; names.counters()]);
+    let mut values = Values::default();
+    for _ in 0..count {
+        let mut scope =
+            Scope { seed: 7, stream: &mut stream, row: 0, variables: &[], counters: &mut counters, client };
+        maker.make(&mut scope, &mut values);
+    }
+    assert_eq!(values.len(), count);
+    values
+        .iter()
+        .map(|value| {
+            let mut owned = Owned::Null;
+            owned.assign(value);
+            owned
+        })
+        .collect()
+}
+
+fn integers(generator: &Generator, count: usize) -> Vec<i64> {
+    draws(generator, count, (0, 1))
+        .into_iter()
+        .map(|value| match value {
+            Owned::Integer(v) => v,
+            other => panic!("not an integer: {other:?}"),
+        })
+        .collect()
+}
+
+fn texts(generator: &Generator, count: usize) -> Vec<String> {
+    draws(generator, count, (0, 1))
+        .into_iter()
+        .map(|value| match value {
+            Owned::Text(v) => v,
+            other => panic!("not text: {other:?}"),
+        })
+        .collect()
+}
+
+fn at_row(generator: &Generator, stream: u64, row: u64) -> Owned {
+    let maker = Maker::compile(generator, "test", &mut Place::Row).expect("a valid generator");
+    let mut values = Values::default();
+    maker.make(&mut row_scope(7, &mut row_stream(7, stream, row), row), &mut values);
+    let mut owned = Owned::Null;
+    owned.assign(values.get(0).expect("one value"));
+    owned
+}
+
+proptest! {
+    #[test]
+    fn uniform_stays_in_range(low in any::<i64>(), high in any::<i64>()) {
+        prop_assume!(low <= high);
+        let drawn = integers(&Generator::Uniform { low, high }, 50);
+        prop_assert!(drawn.iter().all(|v| (low..=high).contains(v)));
+    }
+
+    #[test]
+    fn zipf_and_gaussian_stay_in_range(low in -1000i64..1000, width in 0i64..100_000, exponent in 0.1f64..3.0, scattered: bool) {
+        let high = low + width;
+        for generator in [Generator::Zipf { low, high, exponent, scattered }, Generator::Gaussian { low, high, deviations: 2.0 }] {
+            let drawn = integers(&generator, 50);
+            prop_assert!(drawn.iter().all(|v| (low..=high).contains(v)));
+        }
+    }
+
+    #[test]
+    fn text_has_the_length_asked_for(min in 0u32..50, more in 0u32..50) {
+        for text in texts(&Generator::Text { min, max: min + more }, 20) {
+            let length = text.len() as u32;
+            prop_assert!(min <= length && length <= min + more);
+        }
+    }
+
+    #[test]
+    fn clients_share_no_serial(clients in 1u32..20) {
+        let mut all: Vec<i64> = (0..clients)
+            .flat_map(|client| draws(&Generator::Serial { start: 5, step: 3 }, 10, (client, clients)))
+            .map(|value| if let Owned::Integer(v) = value { v } else { panic!("not an integer") })
+            .collect();
+        all.sort_unstable();
+        let expected: Vec<i64> = (0..i64::from(clients) * 10).map(|index| 5 + 3 * index).collect();
+        prop_assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_reference_repeats_the_rows_value(row in 0i64..1_000_000, stream in any::<u64>()) {
+        for of in [
+            Generator::Uuid { version: UuidKind::V4, format: UuidFormat::Hex },
+            Generator::Text { min: 3, max: 30 },
+            Generator::Serial { start: 10, step: 7 },
+            Generator::Format { template: "user{}-{}".into(), parts: vec![
+                Generator::Serial { start: 0, step: 1 }, Generator::Uniform { low: 0, high: 99 },
+            ] },
+        ] {
+            let row_is = Generator::Constant { value: Literal::Integer(row) };
+            let reference = Generator::Reference { of: Box::new(of.clone()), stream, row: Box::new(row_is) };
+            prop_assert_eq!(&draws(&reference, 1, (0, 1))[0], &at_row(&of, stream, row as u64));
+        }
+    }
+}
+
+#[test]
+fn uniform_is_uniform() {
+    // Chi-squared with 99 degrees of freedom: above 160 has a probability below 0.0001.
+    let mut counts = [0f64; 100];
+    for value in integers(&Generator::Uniform { low: 0, high: 99 }, 100_000) {
+        counts[value as usize] += 1.0;
+    }
+    let statistic: f64 = counts.iter().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
+    assert!(statistic < 160.0, "chi-squared {statistic}");
+}
+
+#[test]
+fn zipf_has_its_frequencies() {
+    // With exponent 1 over 1000 values the first has 1/H(1000) = 0.1336 of the draws, the second half of that.
+    let draws = integers(&Generator::Zipf { low: 1, high: 1000, exponent: 1.0, scattered: false }, 200_000);
+    let share = |k| draws.iter().filter(|v| **v == k).count() as f64 / 200_000.0;
+    assert!((share(1) - 0.1336).abs() < 0.004, "{}", share(1));
+    assert!((share(2) - 0.0668).abs() < 0.003, "{}", share(2));
+}
+
+#[test]
+fn gaussian_lies_about_the_middle() {
+    let draws = integers(&Generator::Gaussian { low: 0, high: 1000, deviations: 5.0 }, 50_000);
+    let mean = draws.iter().sum::<i64>() as f64 / 50_000.0;
+    let variance = draws.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / 50_000.0;
+    assert!((mean - 500.0).abs() < 3.0, "mean {mean}");
+    assert!((variance.sqrt() - 100.0).abs() < 2.0, "deviation {}", variance.sqrt());
+}
+
+#[test]
+fn pick_follows_its_weights() {
+    let values = vec![Literal::Text("a".into()), Literal::Text("b".into()), Literal::Text("never".into())];
+    let picks = texts(&Generator::Pick { values, weights: Some(vec![3.0, 1.0, 0.0]) }, 40_000);
+    let share = picks.iter().filter(|v| *v == "a").count() as f64 / 40_000.0;
+    assert!((share - 0.75).abs() < 0.01, "{share}");
+    assert!(!picks.contains(&"never".to_owned()));
+}
+
+#[test]
+fn uuids_are_what_they_say() {
+    let parse = |version, format| {
+        let id = texts(&Generator::Uuid { version, format }, 1).remove(0);
+        uuid::Uuid::parse_str(&id).expect("a UUID")
+    };
+    assert_eq!(parse(UuidKind::V4, UuidFormat::Hex).get_version_num(), 4);
+    let ordered = parse(UuidKind::V7, UuidFormat::Dashed);
+    assert_eq!(ordered.get_version_num(), 7);
+    let (seconds, _) = ordered.get_timestamp().expect("a time").to_unix();
+    assert!(seconds.abs_diff(unix_milliseconds() / 1000) < 100);
+}
+
+#[test]
+fn blocked_uuids_move_through_their_prefixes() {
+    let version = UuidKind::SequenceBlocked { block_size: 10, block_count: 3 };
+    for (index, id) in texts(&Generator::Uuid { version, format: UuidFormat::Hex }, 100).iter().enumerate() {
+        assert_eq!(id[..2], format!("{:02x}", index / 10 % 3), "at {index}");
+        assert_eq!(uuid::Uuid::parse_str(id).expect("a UUID").get_version_num(), 4);
+    }
+    let version = UuidKind::TimeBlocked { interval_length: 60, interval_count: 65_536 };
+    let before = unix_milliseconds() / 60_000 % 65_536;
+    let id = texts(&Generator::Uuid { version, format: UuidFormat::Hex }, 1).remove(0);
+    let block = u64::from_str_radix(&id[..4], 16).expect("hex digits");
+    assert!(block == before || block == (before + 1) % 65_536);
+}
+
+#[test]
+fn times_are_written_in_utc() {
+    for (seconds, expected) in
+        [(0, "1970-01-01 00:00:00"), (951_782_400, "2000-02-29 00:00:00"), (1_767_225_599, "2025-12-31 23:59:59")]
+    {
+        let mut values = Values::default();
+        values.push_text(|text| write_time(seconds, text));
+        assert_eq!(values.get(0), Some(Value::Text(expected)));
+    }
+}
+
+#[test]
+fn nulls_come_with_their_share() {
+    let of = Box::new(Generator::Serial { start: 1, step: 1 });
+    let nulls = draws(&Generator::Nullable { share: 0.25, of }, 40_000, (0, 1));
+    let share = nulls.iter().filter(|v| **v == Owned::Null).count() as f64 / 40_000.0;
+    assert!((share - 0.25).abs() < 0.01, "{share}");
+}
+
+#[test]
+fn what_cannot_be_made_is_refused_with_its_place() {
+    let refused = |generator| {
+        let mut names = Names::default();
+        let error = Maker::compile(&generator, "here", &mut Place::Transaction(&mut names)).expect_err("refused");
+        assert!(error.to_string().starts_with("here"), "{error}");
+    };
+    refused(Generator::Uniform { low: 2, high: 1 });
+    refused(Generator::Variable { name: "unset".into() });
+    refused(Generator::Zipf { low: 0, high: 9, exponent: 0.0, scattered: false });
+    refused(Generator::Pick { values: vec![], weights: None });
+    refused(Generator::Format { template: "{}{}".into(), parts: vec![] });
+    refused(Generator::Nullable { share: 1.5, of: Box::new(Generator::Serial { start: 1, step: 1 }) });
+}

@@ -1,0 +1,445 @@
+//! Transactions as flat programs: the steps' tree turned into a list with jumps, names into numbers.
+
+use crate::PlanError;
+use crate::maker::{Maker, Names, Place, Scope, choose, probability, thresholds};
+use crate::random::{Stream, client_stream};
+use crate::transaction::{BeginMode, Compare, Step, Transaction};
+use crate::value::{Owned, Values};
+
+/// One operation of a program. Jumps name the operation they go to.
+#[derive(Debug)]
+pub enum Op {
+    /// Run a statement, and put its first row's columns into variables.
+    Execute {
+        /// Index of the statement.
+        statement: usize,
+        /// What makes each parameter.
+        params: Box<[Maker]>,
+        /// The variables' slots.
+        into: Box<[usize]>,
+    },
+    /// Begin a transaction.
+    Begin(BeginMode),
+    /// Commit it.
+    Commit,
+    /// Roll it back.
+    Rollback,
+    /// Set a variable.
+    Set {
+        /// Its slot.
+        slot: usize,
+        /// What makes the value.
+        value: Maker,
+    },
+    /// Go on at `to` unless the comparison holds.
+    JumpUnless {
+        /// The left side.
+        left: Maker,
+        /// The comparison.
+        compare: Compare,
+        /// The right side, where the comparison has one.
+        right: Option<Maker>,
+        /// Where to go on.
+        to: usize,
+    },
+    /// Go on at `to` unless a random number is below the bound.
+    JumpUnlessChance {
+        /// The bound.
+        below: u64,
+        /// Where to go on.
+        to: usize,
+    },
+    /// Go on at `to`.
+    Jump {
+        /// Where to go on.
+        to: usize,
+    },
+    /// Begin a loop.
+    Repeat {
+        /// The loop's slot.
+        slot: usize,
+        /// How often it is to run; at least once.
+        times: u64,
+    },
+    /// Go back to `to` unless the loop has run often enough.
+    RepeatEnd {
+        /// The loop's slot.
+        slot: usize,
+        /// The first operation of the loop's body.
+        to: usize,
+    },
+    /// Wait.
+    Think {
+        /// What makes the milliseconds.
+        milliseconds: Maker,
+    },
+}
+
+/// One transaction, ready to run.
+#[derive(Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub ops: Box<[Op]>,
+    /// Whether it has a `Think` step, whose time must be taken out.
+    pub thinks: bool,
+}
+
+/// All transactions of a trial, and how one is chosen.
+#[derive(Debug)]
+pub struct Programs {
+    programs: Box<[Program]>,
+    thresholds: Box<[u64]>,
+    variables: usize,
+    counters: usize,
+    loops: usize,
+}
+
+impl Programs {
+    /// Compiles the transactions of a trial, whose plan has `statements` statements.
+    pub fn compile(transactions: &[Transaction], statements: usize) -> Result<Self, PlanError> {
+        let at = "task.transactions";
+        if transactions.is_empty() {
+            return Err(PlanError::invalid(at, "there must be at least one transaction"));
+        }
+        let weights: Vec<f64> = transactions.iter().map(|transaction| transaction.weight).collect();
+        let mut compiler = Compiler { statements, names: Names::default(), loops: 0, ops: Vec::new(), thinks: false };
+        let mut programs = Vec::with_capacity(transactions.len());
+        for (i, transaction) in transactions.iter().enumerate() {
+            compiler.thinks = false;
+            compiler.steps(&transaction.steps, &format!("{at}[{i}].steps"))?;
+            let ops = std::mem::take(&mut compiler.ops).into_boxed_slice();
+            programs.push(Program { name: transaction.name.clone(), ops, thinks: compiler.thinks });
+        }
+        Ok(Self {
+            programs: programs.into_boxed_slice(),
+            thresholds: thresholds(&weights, at)?,
+            variables: compiler.names.variables(),
+            counters: compiler.names.counters(),
+            loops: compiler.loops,
+        })
+    }
+
+    /// The transactions, in the plan's order.
+    pub fn all(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// Chooses the next transaction by weight; its index.
+    #[inline]
+    pub fn choose(&self, state: &mut ClientState) -> usize {
+        choose(&self.thresholds, &mut state.stream)
+    }
+
+    /// What a client needs to run these programs.
+    pub fn state(&self, seed: u64, client: u32, clients: u32) -> ClientState {
+        ClientState {
+            seed,
+            stream: client_stream(seed, client),
+            variables: vec![Owned::Null; self.variables],
+            counters: vec![0; self.counters],
+            loops: vec![0; self.loops],
+            client: (client, clients),
+            left: Values::default(),
+            right: Values::default(),
+        }
+    }
+}
+
+/// The state of one client: its random stream, variables and counters.
+#[derive(Debug)]
+pub struct ClientState {
+    /// The seed of the run.
+    seed: u64,
+    /// The client's random stream.
+    pub stream: Stream,
+    /// The variables of the transactions.
+    pub variables: Vec<Owned>,
+    /// How often each serial generator was used.
+    counters: Vec<u64>,
+    /// How often each loop still runs.
+    pub loops: Vec<u64>,
+    /// The client's number, and the number of clients.
+    client: (u32, u32),
+    left: Values,
+    right: Values,
+}
+
+impl ClientState {
+    /// Makes a statement's parameters.
+    #[inline]
+    pub fn make_all(&mut self, makers: &[Maker], out: &mut Values) {
+        out.clear();
+        let mut scope = Scope {
+            seed: self.seed,
+            stream: &mut self.stream,
+            row: 0,
+            variables: &self.variables,
+            counters: &mut self.counters,
+            client: self.client,
+        };
+        for maker in makers {
+            maker.make(&mut scope, out);
+        }
+    }
+
+    /// Sets a variable.
+    pub fn set(&mut self, slot: usize, maker: &Maker) {
+        let mut out = std::mem::take(&mut self.left);
+        self.make_all(std::slice::from_ref(maker), &mut out);
+        if let Some(value) = out.get(0) {
+            self.variables[slot].assign(value);
+        }
+        self.left = out;
+    }
+
+    /// Whether a comparison holds.
+    pub fn holds(&mut self, left: &Maker, compare: Compare, right: Option<&Maker>) -> bool {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        let (mut a, mut b) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
+        self.make_all(std::slice::from_ref(left), &mut a);
+        self.make_all(right.map_or(&[], std::slice::from_ref), &mut b);
+        let is_null = matches!(a.get(0), None | Some(crate::value::Value::Null));
+        let order = a.get(0).zip(b.get(0)).and_then(|(a, b)| a.compare(&b));
+        let holds = match compare {
+            Compare::IsNull => is_null,
+            Compare::IsNotNull => !is_null,
+            Compare::Eq => order == Some(Equal),
+            Compare::Ne => matches!(order, Some(Less | Greater)),
+            Compare::Lt => order == Some(Less),
+            Compare::Le => matches!(order, Some(Less | Equal)),
+            Compare::Gt => order == Some(Greater),
+            Compare::Ge => matches!(order, Some(Greater | Equal)),
+        };
+        (self.left, self.right) = (a, b);
+        holds
+    }
+
+    /// Makes an integer, such as a time to wait.
+    pub fn integer(&mut self, maker: &Maker) -> i64 {
+        maker.integer(&mut Scope {
+            seed: self.seed,
+            stream: &mut self.stream,
+            row: 0,
+            variables: &self.variables,
+            counters: &mut self.counters,
+            client: self.client,
+        })
+    }
+}
+
+struct Compiler {
+    statements: usize,
+    names: Names,
+    loops: usize,
+    ops: Vec<Op>,
+    thinks: bool,
+}
+
+impl Compiler {
+    fn steps(&mut self, steps: &[Step], path: &str) -> Result<(), PlanError> {
+        for (i, step) in steps.iter().enumerate() {
+            self.step(step, &format!("{path}[{i}]"))?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, path: &str) -> Result<(), PlanError> {
+        match step {
+            Step::Execute { statement, params, into } => {
+                if *statement >= self.statements {
+                    let problem = format!("there is no statement {statement}: the plan has {}", self.statements);
+                    return Err(PlanError::invalid(path, problem));
+                }
+                let params = params
+                    .iter()
+                    .enumerate()
+                    .map(|(i, param)| self.maker(param, &format!("{path}.params[{i}]")))
+                    .collect::<Result<_, _>>()?;
+                let into = into.iter().map(|name| self.names.variable(name)).collect();
+                self.ops.push(Op::Execute { statement: *statement, params, into });
+            }
+            Step::Begin { mode } => self.ops.push(Op::Begin(*mode)),
+            Step::Commit => self.ops.push(Op::Commit),
+            Step::Rollback => self.ops.push(Op::Rollback),
+            Step::Set { variable, value } => {
+                let value = self.maker(value, &format!("{path}.value"))?;
+                let slot = self.names.variable(variable);
+                self.ops.push(Op::Set { slot, value });
+            }
+            Step::When { left, compare, right, then, otherwise } => {
+                let unary = matches!(compare, Compare::IsNull | Compare::IsNotNull);
+                if unary == right.is_some() {
+                    return Err(PlanError::invalid(path, "a comparison has a right side, but `is_null` and `is_not_null` have none"));
+                }
+                let left = self.maker(left, &format!("{path}.left"))?;
+                let right = right.as_ref().map(|side| self.maker(side, &format!("{path}.right"))).transpose()?;
+                let jump = self.ops.len();
+                self.ops.push(Op::JumpUnless { left, compare: *compare, right, to: 0 });
+                self.steps(then, &format!("{path}.then"))?;
+                if otherwise.is_empty() {
+                    self.land(jump);
+                } else {
+                    let over = self.ops.len();
+                    self.ops.push(Op::Jump { to: 0 });
+                    self.land(jump);
+                    self.steps(otherwise, &format!("{path}.otherwise"))?;
+                    self.land(over);
+                }
+            }
+            Step::Chance { probability: share, then } => {
+                let jump = self.ops.len();
+                self.ops.push(Op::JumpUnlessChance { below: probability(*share, path)?, to: 0 });
+                self.steps(then, &format!("{path}.then"))?;
+                self.land(jump);
+            }
+            Step::Repeat { times, steps } => {
+                if *times == 0 {
+                    return Err(PlanError::invalid(path, "`times` must be at least 1"));
+                }
+                let slot = self.loops;
+                self.loops += 1;
+                self.ops.push(Op::Repeat { slot, times: *times });
+                let to = self.ops.len();
+                self.steps(steps, &format!("{path}.steps"))?;
+                self.ops.push(Op::RepeatEnd { slot, to });
+            }
+            Step::Think { milliseconds } => {
+                let milliseconds = self.maker(milliseconds, &format!("{path}.milliseconds"))?;
+                self.thinks = true;
+                self.ops.push(Op::Think { milliseconds });
+            }
+        }
+        Ok(())
+    }
+
+    fn maker(&mut self, generator: &crate::generator::Generator, path: &str) -> Result<Maker, PlanError> {
+        Maker::compile(generator, path, &mut Place::Transaction(&mut self.names))
+    }
+
+    /// Makes the jump at `from` go to the next operation.
+    fn land(&mut self, from: usize) {
+        let here = self.ops.len();
+        if let Op::JumpUnless { to, .. } | Op::JumpUnlessChance { to, .. } | Op::Jump { to } = &mut self.ops[from] {
+            *to = here;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::Generator;
+    use crate::value::Literal;
+
+    fn constant(value: i64) -> Generator {
+        Generator::Constant { value: Literal::Integer(value) }
+    }
+
+    fn set(variable: &str, value: i64) -> Step {
+        Step::Set { variable: variable.into(), value: constant(value) }
+    }
+
+    /// Runs the variable-setting part of a program; gives the variables and how many steps ran.
+    fn run(steps: Vec<Step>) -> (Vec<Owned>, usize) {
+        let transaction = Transaction { name: "t".into(), weight: 1.0, steps };
+        let programs = Programs::compile(&[transaction], 0).expect("valid");
+        let mut state = programs.state(1, 0, 1);
+        let (mut at, mut ran) = (0, 0);
+        let ops = &programs.all()[0].ops;
+        while at < ops.len() {
+            ran += 1;
+            assert!(ran < 1000, "the program does not end");
+            at = match &ops[at] {
+                Op::Set { slot, value } => {
+                    state.set(*slot, value);
+                    at + 1
+                }
+                Op::JumpUnless { left, compare, right, to } => {
+                    if state.holds(left, *compare, right.as_ref()) { at + 1 } else { *to }
+                }
+                Op::JumpUnlessChance { below, to } => {
+                    use rand::Rng as _;
+                    if state.stream.next_u64() < *below { at + 1 } else { *to }
+                }
+                Op::Jump { to } => *to,
+                Op::Repeat { slot, times } => {
+                    state.loops[*slot] = *times;
+                    at + 1
+                }
+                Op::RepeatEnd { slot, to } => {
+                    state.loops[*slot] -= 1;
+                    if state.loops[*slot] > 0 { *to } else { at + 1 }
+                }
+                other => panic!("not in this test: {other:?}"),
+            };
+        }
+        (state.variables, ran)
+    }
+
+    fn when(left: i64, compare: Compare, right: i64) -> Step {
+        Step::When {
+            left: constant(left),
+            compare,
+            right: Some(constant(right)),
+            then: vec![set("x", 1)],
+            otherwise: vec![set("x", 2)],
+        }
+    }
+
+    #[test]
+    fn when_takes_one_side_only() {
+        for (compare, expected) in [
+            (Compare::Eq, [2, 1, 2]),
+            (Compare::Ne, [1, 2, 1]),
+            (Compare::Lt, [1, 2, 2]),
+            (Compare::Le, [1, 1, 2]),
+            (Compare::Gt, [2, 2, 1]),
+            (Compare::Ge, [2, 1, 1]),
+        ] {
+            for (right, expected) in [6, 5, 4].into_iter().zip(expected) {
+                let (variables, _) = run(vec![when(5, compare, right)]);
+                assert_eq!(variables, [Owned::Integer(expected)], "5 {compare:?} {right}");
+            }
+        }
+    }
+
+    #[test]
+    fn repeat_runs_its_body_that_often_even_nested() {
+        let inner = Step::Repeat { times: 3, steps: vec![set("x", 1)] };
+        let (_, ran) = run(vec![Step::Repeat { times: 4, steps: vec![inner] }]);
+        // The outer head once; four times the inner head, three times two inner operations, and the outer end.
+        assert_eq!(ran, 1 + 4 * (1 + 3 * 2 + 1));
+    }
+
+    #[test]
+    fn chance_is_all_or_nothing_at_its_ends() {
+        for (probability, expected) in [(0.0, 1), (1.0, 2)] {
+            let (_, ran) = run(vec![Step::Chance { probability, then: vec![set("x", 1)] }]);
+            assert_eq!(ran, expected);
+        }
+    }
+
+    #[test]
+    fn a_variable_must_be_set_before_it_is_used() {
+        let steps = vec![Step::Set {
+            variable: "a".into(),
+            value: Generator::Variable { name: "b".into() },
+        }];
+        let transaction = Transaction { name: "t".into(), weight: 1.0, steps };
+        let error = Programs::compile(&[transaction], 0).expect_err("refused");
+        assert_eq!(
+            error.to_string(),
+            "task.transactions[0].steps[0].value: no earlier step sets the variable `b`"
+        );
+    }
+
+    #[test]
+    fn a_statement_must_exist() {
+        let steps = vec![Step::Execute { statement: 3, params: vec![], into: vec![] }];
+        let transaction = Transaction { name: "t".into(), weight: 1.0, steps };
+        let error = Programs::compile(&[transaction], 2).expect_err("refused");
+        assert!(error.to_string().contains("there is no statement 3: the plan has 2"), "{error}");
+    }
+}

@@ -1,0 +1,125 @@
+//! A transaction as the plan writes it: a tree of steps. [`crate::program`] flattens it.
+
+use crate::generator::Generator;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A unit of work: what is counted, timed and retried as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transaction {
+    /// A name for reports.
+    pub name: String,
+    /// How often it is chosen, in proportion to the others' weights.
+    #[serde(default = "weight")]
+    pub weight: f64,
+    /// What it does, in order.
+    pub steps: Vec<Step>,
+}
+
+fn weight() -> f64 {
+    1.0
+}
+
+/// One step of a transaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Step {
+    /// Run a statement and fetch all its rows.
+    Execute {
+        /// Index into the plan's `statements`.
+        statement: usize,
+        /// A value for each `?`, in order.
+        #[serde(default)]
+        params: Vec<Generator>,
+        /// Variables that take the first row's columns, in order; null where there is no row.
+        #[serde(default)]
+        into: Vec<String>,
+    },
+    /// Begin a transaction of the engine.
+    Begin {
+        /// What it locks at once, where the engine lets one choose.
+        #[serde(default)]
+        mode: BeginMode,
+    },
+    /// Commit it.
+    Commit,
+    /// Roll it back.
+    Rollback,
+    /// Give a variable a value.
+    Set {
+        /// The variable.
+        variable: String,
+        /// Its value.
+        value: Generator,
+    },
+    /// Do `then` if a comparison holds, else `otherwise`.
+    When {
+        /// The left side.
+        left: Generator,
+        /// The comparison. One with null on either side never holds, but for `is_null` and `is_not_null`.
+        compare: Compare,
+        /// The right side; left out for `is_null` and `is_not_null`.
+        #[serde(default)]
+        right: Option<Generator>,
+        /// Steps if it holds.
+        then: Vec<Step>,
+        /// Steps if it does not.
+        #[serde(default)]
+        otherwise: Vec<Step>,
+    },
+    /// Do `then` with a probability.
+    Chance {
+        /// From 0 to 1.
+        probability: f64,
+        /// The steps.
+        then: Vec<Step>,
+    },
+    /// Do the steps a number of times.
+    Repeat {
+        /// How often.
+        times: u64,
+        /// The steps.
+        steps: Vec<Step>,
+    },
+    /// Wait, as a user who thinks. The time counts neither as service nor as response.
+    Think {
+        /// Milliseconds.
+        milliseconds: Generator,
+    },
+}
+
+/// What a begin locks at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BeginMode {
+    /// What the engine does by itself (SQLite: nothing until the first statement).
+    #[default]
+    Deferred,
+    /// SQLite: the right to write, at once.
+    Immediate,
+    /// SQLite: the whole database, at once.
+    Exclusive,
+}
+
+/// A comparison of two values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compare {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// The left side is null.
+    IsNull,
+    /// The left side is not null.
+    IsNotNull,
+}

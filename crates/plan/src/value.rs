@@ -1,0 +1,293 @@
+//! Values: as the plan writes them, as a client holds them, and as a session is given them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A value written in a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Literal {
+    /// SQL null.
+    Null,
+    /// A truth value; sent as 0 or 1.
+    Boolean(bool),
+    /// A 64-bit integer.
+    Integer(i64),
+    /// A double.
+    Real(f64),
+    /// Text.
+    Text(String),
+}
+
+/// A value on its way to or from a session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// SQL null.
+    Null,
+    /// A 64-bit integer.
+    Integer(i64),
+    /// A double.
+    Real(f64),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+impl Value<'_> {
+    /// Compares as SQLite does: numbers by value before text, text by bytes before bytes. `None` where either is null.
+    pub fn compare(&self, other: &Value<'_>) -> Option<std::cmp::Ordering> {
+        use Value::{Bytes, Integer, Null, Real, Text};
+        match (self, other) {
+            (Null, _) | (_, Null) => None,
+            (Integer(a), Integer(b)) => Some(a.cmp(b)),
+            (Integer(a), Real(b)) => (*a as f64).partial_cmp(b),
+            (Real(a), Integer(b)) => a.partial_cmp(&(*b as f64)),
+            (Real(a), Real(b)) => a.partial_cmp(b),
+            (Text(a), Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+            (Bytes(a), Bytes(b)) => Some(a.cmp(b)),
+            _ => Some(self.class().cmp(&other.class())),
+        }
+    }
+
+    fn class(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Integer(_) | Self::Real(_) => 1,
+            Self::Text(_) => 2,
+            Self::Bytes(_) => 3,
+        }
+    }
+}
+
+/// A value that owns its text: what a variable holds. Assigning reuses the buffer it has.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Owned {
+    /// SQL null.
+    #[default]
+    Null,
+    /// A 64-bit integer.
+    Integer(i64),
+    /// A double.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Owned {
+    /// The value, borrowed.
+    pub fn view(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Integer(v) => Value::Integer(*v),
+            Self::Real(v) => Value::Real(*v),
+            Self::Text(v) => Value::Text(v),
+            Self::Bytes(v) => Value::Bytes(v),
+        }
+    }
+
+    /// Takes a copy of a value.
+    pub fn assign(&mut self, value: Value<'_>) {
+        match (&mut *self, value) {
+            (Self::Text(buffer), Value::Text(text)) => {
+                buffer.clear();
+                buffer.push_str(text);
+            }
+            (Self::Bytes(buffer), Value::Bytes(bytes)) => {
+                buffer.clear();
+                buffer.extend_from_slice(bytes);
+            }
+            (slot, value) => {
+                *slot = match value {
+                    Value::Null => Self::Null,
+                    Value::Integer(v) => Self::Integer(v),
+                    Value::Real(v) => Self::Real(v),
+                    Value::Text(v) => Self::Text(v.to_owned()),
+                    Value::Bytes(v) => Self::Bytes(v.to_owned()),
+                }
+            }
+        }
+    }
+}
+
+/// A list of values that is filled and read again and again without allocating once it has grown.
+#[derive(Debug, Default)]
+pub struct Values {
+    cells: Vec<Cell>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text { start: usize, end: usize },
+    Bytes { start: usize, end: usize },
+}
+
+impl Values {
+    /// Empties the list; the memory stays.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.bytes.clear();
+    }
+
+    /// How many values there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Appends a null.
+    #[inline]
+    pub fn push_null(&mut self) {
+        self.cells.push(Cell::Null);
+    }
+
+    /// Appends an integer.
+    #[inline]
+    pub fn push_integer(&mut self, value: i64) {
+        self.cells.push(Cell::Integer(value));
+    }
+
+    /// Appends a double.
+    #[inline]
+    pub fn push_real(&mut self, value: f64) {
+        self.cells.push(Cell::Real(value));
+    }
+
+    /// Appends any value, copying its text.
+    pub fn push(&mut self, value: Value<'_>) {
+        match value {
+            Value::Null => self.push_null(),
+            Value::Integer(v) => self.push_integer(v),
+            Value::Real(v) => self.push_real(v),
+            Value::Text(v) => self.push_text(|out| out.push_str(v)),
+            Value::Bytes(v) => self.push_bytes(|out| out.extend_from_slice(v)),
+        }
+    }
+
+    /// Appends the text that `write` appends to the string it is given.
+    pub fn push_text(&mut self, write: impl FnOnce(&mut Text<'_>)) {
+        let start = self.bytes.len();
+        write(&mut Text(&mut self.bytes));
+        self.cells.push(Cell::Text { start, end: self.bytes.len() });
+    }
+
+    /// Appends the bytes that `write` appends to the buffer it is given.
+    pub fn push_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.cells.push(Cell::Bytes { start, end: self.bytes.len() });
+    }
+
+    /// The values, in order.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Value<'_>> {
+        self.cells.iter().map(|cell| self.resolve(*cell))
+    }
+
+    /// The value at a place, or `None` past the end.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Value<'_>> {
+        self.cells.get(index).map(|cell| self.resolve(*cell))
+    }
+
+    #[inline]
+    fn resolve(&self, cell: Cell) -> Value<'_> {
+        match cell {
+            Cell::Null => Value::Null,
+            Cell::Integer(v) => Value::Integer(v),
+            Cell::Real(v) => Value::Real(v),
+            // Only `Text`'s methods write between these bounds, and they append whole strings.
+            Cell::Text { start, end } => Value::Text(std::str::from_utf8(&self.bytes[start..end]).unwrap_or_default()),
+            Cell::Bytes { start, end } => Value::Bytes(&self.bytes[start..end]),
+        }
+    }
+}
+
+/// The end of a buffer to which text is appended.
+pub struct Text<'a>(&'a mut Vec<u8>);
+
+impl Text<'_> {
+    /// Appends a string.
+    #[inline]
+    pub fn push_str(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends ASCII characters; others are replaced by `?`.
+    #[inline]
+    pub fn push_ascii(&mut self, bytes: &[u8]) {
+        if bytes.is_ascii() {
+            self.0.extend_from_slice(bytes);
+        } else {
+            self.0.extend(bytes.iter().map(|b| if b.is_ascii() { *b } else { b'?' }));
+        }
+    }
+}
+
+impl std::fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_pushed_comes_back(items in proptest::collection::vec(prop_oneof![
+            Just(Owned::Null),
+            any::<i64>().prop_map(Owned::Integer),
+            (-1e300f64..1e300).prop_map(Owned::Real),
+            ".*".prop_map(Owned::Text),
+            proptest::collection::vec(any::<u8>(), 0..40).prop_map(Owned::Bytes),
+        ], 0..20)) {
+            let mut values = Values::default();
+            for _ in 0..2 {
+                values.clear();
+                for item in &items {
+                    values.push(item.view());
+                }
+                prop_assert_eq!(values.len(), items.len());
+                for (item, value) in items.iter().zip(values.iter()) {
+                    prop_assert_eq!(item.view(), value);
+                }
+            }
+        }
+
+        #[test]
+        fn assigning_replaces(first in ".*", second in ".*") {
+            let mut slot = Owned::Text(first);
+            slot.assign(Value::Text(&second));
+            prop_assert_eq!(slot, Owned::Text(second));
+        }
+    }
+
+    #[test]
+    fn null_compares_with_nothing() {
+        assert_eq!(Value::Null.compare(&Value::Null), None);
+        assert_eq!(Value::Integer(1).compare(&Value::Null), None);
+    }
+
+    #[test]
+    fn numbers_come_before_text() {
+        assert_eq!(Value::Integer(9).compare(&Value::Text("1")), Some(std::cmp::Ordering::Less));
+        assert_eq!(Value::Integer(2).compare(&Value::Real(1.5)), Some(std::cmp::Ordering::Greater));
+    }
+}
