@@ -1,0 +1,35 @@
+"""The one family of errors of the laboratory. The command line turns each into a message and an exit code."""
+
+
+class DbdynoError(Exception):
+    """Something went wrong that dbdyno can explain. ``exit_code`` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class InputError(DbdynoError):
+    """What the user gave (a file, a URL, an option) cannot be used.
+
+    The message names the place, what is wrong there and what would be right.
+    """
+
+    exit_code = 2
+
+    def __init__(self, place: str, problem: str, remedy: str = "") -> None:
+        """``place``: file and key, URL or option; ``problem`` and ``remedy``: a clause each, without a full stop."""
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
+
+
+class SystemFailed(DbdynoError):
+    """A system (a library, a server) could not be built, started or reached."""
+
+
+class TrialFailed(DbdynoError):
+    """A trial did not give a result. The message says why."""
+
+
+class StoreError(DbdynoError):
+    """The store of runs cannot be read or written."""
