@@ -1,0 +1,176 @@
+"""What the views say of a document, before they lay it out: rows, limits, comparisons, failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbdyno.report.numbers import NONE, figure, level, percent, short
+from dbdyno.results.document import Cell, Comparison, Document, Limit, Published, Round
+
+# Below this the client is plainly not the limit and one line for all cells says so.
+_CLIENT_NEAR = 0.5
+_READS_WORTH_A_COLUMN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence and the cells it holds for."""
+
+    text: str
+    cells: list[str]
+    advice: str = ""
+
+
+def factor_names(document: Document) -> list[str]:
+    """Return the factors that tell the cells apart; all of them where there is but one cell."""
+    names = list(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
+    varied = [name for name in names if len({level(cell["factors"].get(name)) for cell in document["cells"]}) > 1]
+    return varied if len(document["cells"]) > 1 and varied else names
+
+
+def cell_name(cell: Cell, names: list[str]) -> str:
+    """Return a cell by its levels, such as ``cache=shared threads=4``."""
+    return " ".join(f"{name}={level(cell['factors'][name])}" for name in names if name in cell["factors"]) or cell["id"]
+
+
+def cell_names(document: Document, ids: list[str]) -> str:
+    """Return several cells by their levels, in short; ``all cells`` where they are all."""
+    by_id = {cell["id"]: cell for cell in document["cells"]}
+    if len(by_id) > 1 and set(ids) >= set(by_id):
+        return "all cells"
+    factors = factor_names(document)
+    chosen = [by_id[each] for each in by_id if each in set(ids)]
+    if len(chosen) < 2 or len(factors) < 2:
+        return ", ".join(cell_name(cell, factors) for cell in chosen)
+    # Cells that differ in the last factor only are written together: cache=shared threads=2,4.
+    grouped: dict[str, list[str]] = {}
+    for cell in chosen:
+        stem = " ".join(f"{name}={level(cell['factors'].get(name))}" for name in factors[:-1])
+        grouped.setdefault(stem, []).append(level(cell["factors"].get(factors[-1])))
+    return "; ".join(f"{stem} {factors[-1]}={','.join(levels)}" for stem, levels in grouped.items())
+
+
+def interval(cell: Cell) -> str:
+    """Return half the width of the 95 % interval as a share of the mean, such as ``±1.4 %``."""
+    mean, ci95 = cell["throughput"]["mean"], cell["throughput"]["ci95"]
+    if not mean or ci95 is None:
+        return NONE
+    return "±" + percent((ci95[1] - ci95[0]) / 2 / mean)
+
+
+def round_value(each: Round) -> str:
+    """Return a round's throughput in short, marked where it failed (✗) or is an outlier (*)."""
+    if each["status"] != "done":
+        return "✗"
+    return short(each["throughput"]) + ("*" if each["outlier"] else "")
+
+
+def ceilings(document: Document) -> dict[str, list[float | None]]:
+    """Return the shares of ceilings worth a column, a value for each cell.
+
+    ``of syncs``: of the device's syncs a second; ``of reads``: of its random reads; ``of client``: of what the worker
+    can do, only where a cell comes near it (``client_note`` says the rest).
+    """
+    shares = [cell["share_of_ceiling"] for cell in document["cells"]]
+    columns: dict[str, list[float | None]] = {
+        "of syncs": [each["device_sync"] for each in shares],
+        "of reads": [each["device_read"] for each in shares],
+        "of client": [each["harness"] for each in shares],
+    }
+    least = {"of syncs": 0.0, "of reads": _READS_WORTH_A_COLUMN, "of client": _CLIENT_NEAR}
+    return {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None and value >= least[name] for value in values)
+    }
+
+
+def client_note(document: Document) -> str:
+    """Say how far below its own ceiling the client stayed; empty where that is not known."""
+    shares = [share for cell in document["cells"] if (share := cell["share_of_ceiling"]["harness"]) is not None]
+    if not shares:
+        return ""
+    if max(shares) < _CLIENT_NEAR:
+        return f"client: not the limit, at most {percent(max(shares))} of what it can do with the null engine"
+    return f"client: up to {percent(max(shares))} of what it can do with the null engine, near its own limit"
+
+
+def published_value(published: Published | None) -> str:
+    """Return a published figure; nothing where there is none."""
+    return figure(published.get("value")) if published else ""
+
+
+def published_sources(document: Document) -> list[str]:
+    """Return where the published figures come from, with machine and year, each once."""
+    found: dict[str, None] = {}
+    for cell in document["cells"]:
+        if cell["published"]:
+            found.setdefault(published_source(cell["published"]))
+    return list(found)
+
+
+def published_source(published: Published) -> str:
+    """Return source, machine and year of a figure in one line."""
+    parts = [published.get("source", ""), published.get("machine", ""), str(published.get("year", ""))]
+    return ", ".join(dict.fromkeys(part for part in parts if part))
+
+
+def durability(document: Document) -> list[Statement]:
+    """Return each durability class with its cells."""
+    return _grouped([(cell["system"]["durability"] or "unknown", "", cell["id"]) for cell in document["cells"]])
+
+
+def limits(document: Document) -> list[Statement]:
+    """Return each distinct limit sentence once, with the cells it covers."""
+    return _grouped(
+        [
+            (limit_sentence(cell["limit"]), cell["limit"]["advice"], cell["id"])
+            for cell in document["cells"]
+            if cell["limit"]
+        ]
+    )
+
+
+def limit_sentence(limit: Limit) -> str:
+    """Return the resource and its evidence, and how many rounds agree where not all do."""
+    evidence = limit["evidence"].rstrip(".")
+    agreed = "" if limit["rounds"] == limit["of"] else f" (in {limit['rounds']} of {limit['of']} rounds)"
+    return f"{limit['resource']}: {evidence}{agreed}" if evidence else f"{limit['resource']}{agreed}"
+
+
+def findings(document: Document) -> list[Statement]:
+    """Return the findings with their cells."""
+    return [Statement(each["text"], each["cells"]) for each in document["findings"]]
+
+
+def failed_trials(document: Document) -> list[Statement]:
+    """Return each distinct cause of a failed trial with the cells it hit; blocks count from 1 for people."""
+    by_id = {cell["id"]: cell for cell in document["cells"]}
+    factors = factor_names(document)
+    found: dict[str, list[str]] = {}
+    for each in document["failed_trials"]:
+        name = cell_name(by_id[each["cell"]], factors) if each["cell"] in by_id else each["cell"]
+        found.setdefault(each["error"], []).append(f"{name} round {each['block'] + 1}")
+    return [Statement(error, places) for error, places in found.items()]
+
+
+def comparison_word(comparison: Comparison) -> str:
+    """Return the verdict, ``not ranked`` where the work was unlike."""
+    return comparison["verdict"] or "not ranked"
+
+
+def comparison_ratio(comparison: Comparison) -> str:
+    """Return the ratio with its interval, such as ``1.92 [1.88, 1.96]``."""
+    if comparison["ratio"] is None:
+        return NONE
+    ratio = f"{comparison['ratio']:.3g}"
+    return (
+        ratio if comparison["ci95"] is None else f"{ratio} [{comparison['ci95'][0]:.3g}, {comparison['ci95'][1]:.3g}]"
+    )
+
+
+def _grouped(statements: list[tuple[str, str, str]]) -> list[Statement]:
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for text, advice, cell in statements:
+        grouped.setdefault((text, advice), []).append(cell)
+    return [Statement(text, cells, advice) for (text, advice), cells in grouped.items()]

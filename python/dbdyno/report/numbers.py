@@ -1,0 +1,67 @@
+"""Numbers as people read them; the same in the table, in Markdown and in HTML."""
+
+from __future__ import annotations
+
+NONE = "-"
+
+
+def figure(value: float | None) -> str:
+    """Return a number with three to four significant digits, whole from 1000 on: ``59.32``, ``8,568``, ``0.0122``."""
+    if value is None:
+        return NONE
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}"
+    if size >= 0.001:
+        digits = 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 1 else 4
+        return f"{value:.{digits}f}"
+    return f"{value:.2g}"
+
+
+def short(value: float | None) -> str:
+    """Return a number in at most six characters: ``59.3``, ``8.57k``, ``1.23M``."""
+    if value is None:
+        return NONE
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit:
+            return _three(value / limit) + letter
+    return _three(value)
+
+
+def percent(share: float | None) -> str:
+    """Return a share as percent with at most three digits: ``0.04 %``, ``3.1 %``, ``97 %``."""
+    if share is None:
+        return NONE
+    value = share * 100
+    if value == 0:
+        return "0 %"
+    if abs(value) < 0.005:
+        return "<0.01 %"
+    digits = 2 if abs(value) < 0.1 else 1 if abs(value) < 10 else 0
+    return f"{value:,.{digits}f} %"
+
+
+def whole(value: float | None) -> str:
+    """Return a number without its fraction."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Return milliseconds with three significant digits, down to a microsecond: ``0.029``, ``1.42``, ``843``."""
+    return (
+        NONE if value is None else f"{value:.3f}" if abs(value) < 1 else _three(value) if value < 1e3 else whole(value)
+    )
+
+
+def level(value: object) -> str:
+    """Return the level of a factor as text, as it would be given on the command line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _three(value: float) -> str:
+    size = abs(value)
+    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"

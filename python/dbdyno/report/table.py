@@ -1,0 +1,224 @@
+"""The table of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from dbdyno.report.lines import (
+    Statement,
+    ceilings,
+    cell_names,
+    client_note,
+    comparison_ratio,
+    comparison_word,
+    durability,
+    factor_names,
+    failed_trials,
+    findings,
+    interval,
+    limits,
+    published_sources,
+    published_value,
+    round_value,
+)
+from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, whole
+from dbdyno.results.document import Cell, Document
+
+_VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
+_GAP = 2
+# Names of factors longer than this are broken at their underscores where the table is too wide.
+_LONG_NAME = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    head: str
+    values: list[Text]
+    right: bool = True
+    fold: bool = False
+
+
+def show(document: Document, console: Console) -> None:
+    """Write the run to the console, laid out for its width."""
+    console.print(run_view(document, console.width))
+
+
+def run_view(document: Document, width: int) -> RenderableType:
+    """Return head, table, verdicts, limits and failures of a run, for a terminal of ``width`` columns."""
+    parts: list[RenderableType] = [_head(document)]
+    # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
+    warned = [each for each in findings(document) if "unlike work" in each.text]
+    parts += _statements(document, warned, "!", "bold yellow")
+    parts += _tables(document, width)
+    parts += _notes(document)
+    if document["comparisons"]:
+        parts += [Text(""), _comparisons(document)]
+    if limits(document):
+        parts += [Text(""), Text("What limits it", style="bold"), *_limits(document)]
+    others = [each for each in findings(document) if each not in warned]
+    if others:
+        parts += [Text(""), Text("Findings", style="bold"), *_statements(document, others, "•", "yellow")]
+    if document["failed_trials"]:
+        parts += [Text(""), Text("Failed trials", style="bold red"), *_failures(document)]
+    return Group(*parts)
+
+
+def _tables(document: Document, width: int) -> list[RenderableType]:
+    """Return one table where the rounds fit beside the means, else two."""
+    columns = _columns(document)
+    if not any(cell["rounds"] for cell in document["cells"]):
+        return [_table(columns)]
+    rounds = _Column("rounds", [_rounds(cell) for cell in document["cells"]], right=False, fold=True)
+    if _width([*columns, rounds]) <= width:
+        return [_table([*columns, rounds])]
+    if _width(columns) > width:
+        columns = [replace(each, head=_broken(each.head)) for each in columns]
+    return [_table(columns), Text(""), _table([*_factor_columns(document), rounds])]
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    """Return the columns a table takes when nothing is folded."""
+    widths = [max(map(len, [*column.head.split("\n"), *(each.plain for each in column.values)])) for column in columns]
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _broken(name: str) -> str:
+    return name.replace("_", "_\n") if len(name) > _LONG_NAME else name
+
+
+def _head(document: Document) -> Text:
+    head = Text.assemble((document["experiment"], "bold"), "  ", (document["id"], "dim"))
+    if document["status"] != "done":
+        head.append(f"  {document['status']}", style="bold yellow")
+    if document["question"]:
+        head.append(f"\n{document['question']}")
+    return head
+
+
+def _columns(document: Document) -> list[_Column]:
+    cells = document["cells"]
+    unit = cells[0]["throughput"]["unit"] if cells else "1/s"
+    columns = [
+        *_factor_columns(document),
+        _Column(unit, [Text(figure(cell["throughput"]["mean"]), style="bold") for cell in cells]),
+        _Column("95 %", [Text(interval(cell)) for cell in cells]),
+        _Column("CPU %", [Text(whole(cell["cpu_percent"]["client"])) for cell in cells]),
+    ]
+    if any(cell["cpu_percent"]["server"] is not None for cell in cells):
+        columns[-1] = _Column("client CPU %", columns[-1].values)
+        columns.append(_Column("server CPU %", [Text(whole(cell["cpu_percent"]["server"])) for cell in cells]))
+    columns += [_Column(f"{name} ms", [_latency(cell, name) for cell in cells]) for name in ("p50", "p99")]
+    columns += [
+        _Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()
+    ]
+    if len({cell["system"]["durability"] for cell in cells}) > 1:
+        columns.append(_Column("durable", [Text(cell["system"]["durability"] or NONE) for cell in cells], right=False))
+    if any(cell["published"] for cell in cells):
+        columns.append(_Column("published", [Text(published_value(cell["published"]), style="dim") for cell in cells]))
+    return columns
+
+
+def _factor_columns(document: Document) -> list[_Column]:
+    names = factor_names(document)
+    if not names:
+        return [_Column("cell", [Text(cell["id"]) for cell in document["cells"]], right=False)]
+    columns = []
+    for name in names:
+        levels = [cell["factors"].get(name) for cell in document["cells"]]
+        numeric = all(isinstance(each, int | float) and not isinstance(each, bool) for each in levels)
+        texts = [Text(NONE if each is None else level(each)) for each in levels]
+        columns.append(_Column(name, texts, right=numeric, fold=True))
+    return columns
+
+
+def _latency(cell: Cell, name: str) -> Text:
+    service = cell["latency_ms"].get("response") or cell["latency_ms"].get("service")
+    value = service.get(name) if service else None
+    return Text(milliseconds(value if isinstance(value, float | int) else None))
+
+
+def _rounds(cell: Cell) -> Text:
+    text = Text()
+    for each in cell["rounds"]:
+        style = "red" if each["status"] != "done" else "yellow" if each["outlier"] else ""
+        # Padded so that the rounds of all cells stand below one another.
+        text.append(round_value(each).rjust(6) + " ", style=style)
+    text.rstrip()
+    return text
+
+
+def _table(columns: Sequence[_Column]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold", show_edge=False
+    )
+    for column in columns:
+        table.add_column(
+            column.head,
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=not column.fold,
+        )
+    for row in zip(*(column.values for column in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _notes(document: Document) -> list[RenderableType]:
+    notes = []
+    classes = durability(document)
+    if len(classes) == 1:
+        notes.append(f"durability: {classes[0].text}")
+    if client_note(document):
+        notes.append(client_note(document))
+    notes += [f"published: {source}" for source in published_sources(document)]
+    return [Text(note, style="dim") for note in notes]
+
+
+def _comparisons(document: Document) -> Table:
+    base = document["comparisons"][0]["a"]
+    against = f"against {cell_names(document, [base])}"
+    names = [Text(cell_names(document, [each["b"]])) for each in document["comparisons"]]
+    ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
+    words = [
+        Text(comparison_word(each), style=_VERDICT_STYLES.get(comparison_word(each), "bold yellow"))
+        for each in document["comparisons"]
+    ]
+    return _table(
+        [
+            _Column(against, names, right=False, fold=True),
+            _Column("ratio [95 %]", ratios, right=False),
+            _Column("verdict", words, right=False),
+        ]
+    )
+
+
+def _limits(document: Document) -> Iterable[RenderableType]:
+    for each in limits(document):
+        text = Text.assemble((each.text, ""), (f"  ({cell_names(document, each.cells)})", "dim"))
+        if each.advice:
+            text.append(f"\n→ {each.advice}", style="green")
+        yield Padding(text, (0, 0, 0, 2), expand=False)
+
+
+def _statements(document: Document, statements: Iterable[Statement], mark: str, style: str) -> list[RenderableType]:
+    made: list[RenderableType] = []
+    for each in statements:
+        text = Text.assemble((f"{mark} ", style), each.text)
+        if each.cells:
+            text.append(f"  ({cell_names(document, each.cells)})", style="dim")
+        made.append(Padding(text, (0, 0, 0, 2), expand=False))
+    return made
+
+
+def _failures(document: Document) -> Iterable[RenderableType]:
+    for each in failed_trials(document):
+        yield Padding(
+            Text.assemble(("✗ ", "red"), each.text, (f"  ({', '.join(each.cells)})", "dim")), (0, 0, 0, 2), expand=False
+        )

@@ -1,0 +1,16 @@
+"""The result document of a run, on which table, HTML, CSV and Markdown are views."""
+
+from dbdyno.results.build import build_document
+from dbdyno.results.document import SCHEMA, Cell, Comparison, Document, Finding, Limit, Published, Round
+
+__all__ = [
+    "SCHEMA",
+    "Cell",
+    "Comparison",
+    "Document",
+    "Finding",
+    "Limit",
+    "Published",
+    "Round",
+    "build_document",
+]

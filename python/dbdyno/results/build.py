@@ -1,0 +1,105 @@
+"""Building the result document from a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dbdyno.results.cells import build_cell
+from dbdyno.results.comparing import compare_with_baseline
+from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published
+from dbdyno.results.findings import failures, outlying_rounds, unlike_work
+from dbdyno.results.reading import JsonObject, count, number, objects, part, text
+from dbdyno.results.rounds import Measure
+from dbdyno.stats import MARGIN
+from dbdyno.store.records import RunRecord, TrialRecord
+
+
+def build_document(
+    run: RunRecord,
+    trials: Iterable[TrialRecord],
+    *,
+    published: Mapping[str, Published] | None = None,
+) -> Document:
+    """Build the result document (``dbdyno.run/1``) of a run, finished or not, from its stored trials.
+
+    ``published``: figures somebody else published, by cell id, shown beside and never mixed in. Of several trials of a
+    cell in a block the latest counts. Cells come in the order of ``run.design["cells"]``; those without a trial are
+    there with nothing measured.
+    """
+    design = run.design
+    measure = Measure.of(design)
+    latest = _latest(trials)
+    troubles: list[Finding] = []
+    cells: list[Cell] = []
+    for planned in _planned(design, latest):
+        own = latest.get(str(planned.get("id", "")), [])
+        cell, words = build_cell(planned, own, run, measure, (published or {}).get(str(planned.get("id", ""))))
+        cells.append(cell)
+        troubles += [{"text": each, "cells": [cell["id"]], "evidence": None} for each in words]
+    margin = number(design, "margin")
+    unlike = unlike_work(cells)
+    return {
+        "schema": "dbdyno.run/1",
+        "id": run.id,
+        "experiment": run.experiment,
+        "question": text(design, "question") or "",
+        "status": run.status,
+        "started": run.started,
+        "ended": run.ended,
+        "dbdyno": run.version,
+        "command": run.command,
+        "seed": run.seed,
+        "options": run.options,
+        "host": run.host,
+        "device": run.device or {},
+        "ceiling": run.ceiling or {},
+        "factors": {name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
+        "report": part(design, "report"),
+        "rounds": count(design, "rounds"),
+        "cells": cells,
+        "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin),
+        "findings": [*unlike, *_stored(run), *failures(cells), *outlying_rounds(cells), *troubles],
+        "failed_trials": _failed(cells),
+    }
+
+
+def _latest(trials: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
+    """Return the trial that counts for each cell and block, by cell in the order of blocks."""
+    by_cell: dict[str, dict[int, TrialRecord]] = {}
+    for trial in trials:
+        by_cell.setdefault(trial.cell, {})[trial.block] = trial
+    return {cell: [blocks[block] for block in sorted(blocks)] for cell, blocks in by_cell.items()}
+
+
+def _planned(design: JsonObject, trials: Mapping[str, Sequence[TrialRecord]]) -> list[JsonObject]:
+    """Return the planned cells, and after them any that were measured without being planned."""
+    planned = objects(design.get("cells"))
+    known = {str(each.get("id", "")) for each in planned}
+    return planned + [{"id": cell} for cell in trials if cell not in known]
+
+
+def _stored(run: RunRecord) -> list[Finding]:
+    return [
+        {
+            "text": text(each, "text") or "",
+            "cells": [str(cell) for cell in each.get("cells") or []],
+            "evidence": each.get("evidence"),
+        }
+        for each in run.findings
+        if text(each, "text")
+    ]
+
+
+def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
+    return [
+        {
+            "cell": cell["id"],
+            "block": each["block"],
+            "status": each["status"],
+            "kind": each["error_kind"],
+            "error": each["error"] or "no cause was recorded",
+        }
+        for cell in cells
+        for each in cell["rounds"]
+        if each["status"] != "done"
+    ]

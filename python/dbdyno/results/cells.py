@@ -1,0 +1,237 @@
+"""One cell: its rounds taken together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from statistics import median
+from typing import Any
+
+from dbdyno.results.document import (
+    Cell,
+    CpuPercent,
+    Disk,
+    Latency,
+    Limit,
+    Mutex,
+    MutexSite,
+    Published,
+    Round,
+    ShareOfCeiling,
+    System,
+    Throughput,
+    Time,
+)
+from dbdyno.results.histograms import HistogramError, merge
+from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
+from dbdyno.results.rounds import Measure, build_round
+from dbdyno.stats import mean_interval, outliers
+from dbdyno.store.records import RunRecord, TrialRecord
+
+_MUTEX_SITES = 10
+POWER_SAFE = "power-safe"
+
+
+def build_cell(
+    planned: JsonObject,
+    trials: Sequence[TrialRecord],
+    run: RunRecord,
+    measure: Measure,
+    published: Published | None,
+) -> tuple[Cell, list[str]]:
+    """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data."""
+    rounds = [build_round(trial, measure) for trial in trials]
+    done = [each for each in rounds if each["status"] == "done"]
+    results = [trial.result or {} for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
+    measured = [each for each in done if each["throughput"] is not None]
+    for index in outliers([each["throughput"] or 0.0 for each in measured]):
+        measured[index]["outlier"] = True
+    latency, histograms, troubles = _latencies(done)
+    system = _system(planned, results)
+    time = _time(done, results)
+    throughput = _throughput(measured, measure)
+    cell: Cell = {
+        "id": str(planned.get("id", "")),
+        "system": system,
+        "factors": part(planned, "factors"),
+        "throughput": throughput,
+        "latency_ms": latency,
+        "histograms": histograms,
+        "cpu_percent": _cpu([each["cpu_percent"] for each in done]),
+        "disk": _disk([each["disk"] for each in done]),
+        "io_per_transaction": _io_per_transaction(done),
+        "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["ok"] for each in done)),
+        "time": time,
+        "mutex": _mutex(results, time),
+        "limit": _limit(done),
+        "share_of_ceiling": _shares(run, done, time, system),
+        "published": published,
+        "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
+        "rounds": rounds,
+    }
+    return cell, troubles
+
+
+def _throughput(measured: Sequence[Round], measure: Measure) -> Throughput:
+    unit = f"{measure.unit}/s"
+    values = [each["throughput"] for each in measured if each["throughput"] is not None]
+    if not values:
+        return {"mean": None, "ci95": None, "unit": unit}
+    interval = mean_interval(values)
+    ci95 = None if interval.low is None or interval.high is None else [interval.low, interval.high]
+    return {"mean": interval.mean, "ci95": ci95, "unit": unit}
+
+
+def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str], list[str]]:
+    """Merge the histograms of the rounds.
+
+    A single round's own percentiles serve where it has no histogram: those of several rounds cannot be averaged.
+    """
+    latency: dict[str, Latency] = {}
+    histograms: dict[str, str] = {}
+    troubles: list[str] = []
+    names = list(dict.fromkeys(chain.from_iterable(each["histograms"] for each in done)))
+    for name in names:
+        try:
+            merged = merge(each["histograms"][name] for each in done if name in each["histograms"])
+        except HistogramError as error:
+            troubles.append(f"the {name} latencies could not be merged over the rounds: {error}")
+            continue
+        if merged is not None:
+            latency[name] = merged.latency_ms()
+            histograms[name] = merged.encode()
+    if len(done) == 1:
+        latency = {**done[0]["latency_ms"], **latency}
+    return latency, histograms, troubles
+
+
+def _system(planned: JsonObject, results: Sequence[JsonObject]) -> System:
+    engine = next((part(each, "engine") for each in results if part(each, "engine")), {})
+    named = planned.get("system")
+    stated = named if isinstance(named, dict) else {"name": named} if isinstance(named, str) else {}
+    durability = part(engine, "durability")
+    options = engine.get("compile_options")
+    return {
+        "name": text(stated, "name") or text(stated, "url") or text(engine, "engine") or "",
+        "engine": text(engine, "engine") or text(stated, "engine"),
+        "version": text(engine, "version") or text(stated, "version"),
+        "source_id": text(engine, "source_id"),
+        "compile_options": [str(each) for each in options] if isinstance(options, list) else [],
+        "settings": part(engine, "settings"),
+        "durability": text(durability, "class"),
+        "durability_because": text(durability, "because"),
+    }
+
+
+def _cpu(rounds: Sequence[CpuPercent]) -> CpuPercent:
+    return {
+        "client": mean(each["client"] for each in rounds),
+        "server": mean(each["server"] for each in rounds),
+        "hottest_thread": mean(each["hottest_thread"] for each in rounds),
+        "user": mean(each["user"] for each in rounds),
+        "system": mean(each["system"] for each in rounds),
+        "machine": mean(each["machine"] for each in rounds),
+        "cores": next((each["cores"] for each in rounds if each["cores"] is not None), None),
+    }
+
+
+def _disk(rounds: Sequence[Disk]) -> Disk:
+    return {
+        "device": next((each["device"] for each in rounds if each["device"]), None),
+        "reads_per_s": mean(each["reads_per_s"] for each in rounds),
+        "read_bytes_per_s": mean(each["read_bytes_per_s"] for each in rounds),
+        "read_ms": mean(each["read_ms"] for each in rounds),
+        "writes_per_s": mean(each["writes_per_s"] for each in rounds),
+        "write_bytes_per_s": mean(each["write_bytes_per_s"] for each in rounds),
+        "write_ms": mean(each["write_ms"] for each in rounds),
+        "flushes_per_s": mean(each["flushes_per_s"] for each in rounds),
+        "flush_ms": mean(each["flush_ms"] for each in rounds),
+        "queue_length": mean(each["queue_length"] for each in rounds),
+    }
+
+
+def _io_per_transaction(done: Sequence[Round]) -> dict[str, float]:
+    ok = sum(each["ok"] for each in done)
+    if not ok:
+        return {}
+    names = dict.fromkeys(chain.from_iterable(numbers(each["io"]) for each in done))
+    return {name: (_sum(number(each["io"], name) for each in done) or 0) / ok for name in names}
+
+
+def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
+    client_s = _sum(each["client_s"] for each in done)
+    if not client_s:
+        return None
+    names = dict.fromkeys(chain.from_iterable(each["segments"] for each in done))
+    segments = {name: _sum(each["segments"].get(name) for each in done) or 0.0 for name in names}
+    return {
+        "client_s": client_s,
+        "cpu_s": _sum(number(part(each, "time"), "cpu_s") for each in results),
+        "segments": segments,
+        "shares": {name: seconds / client_s for name, seconds in segments.items()},
+    }
+
+
+def _mutex(results: Sequence[JsonObject], time: Time | None) -> Mutex | None:
+    """Add up the contended mutexes of all rounds by function and mutex; the longest wait lends its stack."""
+    recorded = [part(each, "mutex") for each in results if part(each, "mutex")]
+    if not recorded:
+        return None
+    sites: dict[tuple[str | None, str | None], MutexSite] = {}
+    longest: dict[tuple[str | None, str | None], float] = {}
+    for each in chain.from_iterable(objects(mutex.get("sites")) for mutex in recorded):
+        key = (text(each, "function"), text(each, "mutex"))
+        site = sites.setdefault(key, {"function": key[0], "mutex": key[1], "waits": 0, "wait_s": 0.0, "stack": []})
+        wait_s = number(each, "wait_s") or 0.0
+        site["waits"] += count(each, "waits") or 0
+        site["wait_s"] += wait_s
+        stack = each.get("stack")
+        if isinstance(stack, list) and wait_s >= longest.get(key, 0.0):
+            longest[key] = wait_s
+            site["stack"] = [str(frame) for frame in stack]
+    wait_s = sum(number(mutex, "wait_s") or 0.0 for mutex in recorded)
+    return {
+        "contended": sum(count(mutex, "contended") or 0 for mutex in recorded),
+        "wait_s": wait_s,
+        "wait_share": ratio(wait_s, time["client_s"]) if time else None,
+        "sites": sorted(sites.values(), key=lambda site: -site["wait_s"])[:_MUTEX_SITES],
+    }
+
+
+def _limit(done: Sequence[Round]) -> Limit | None:
+    """Return the limit most rounds agree on, in the words of the round of that kind with the median throughput."""
+    diagnosed = [(each["limit"], each["throughput"] or 0.0) for each in done if each["limit"] is not None]
+    if not diagnosed:
+        return None
+    resource, rounds = Counter(limit["resource"] for limit, _ in diagnosed).most_common(1)[0]
+    agreeing = [(limit, value) for limit, value in diagnosed if limit["resource"] == resource]
+    middle = median(value for _, value in agreeing)
+    spokesman = min(agreeing, key=lambda each: abs(each[1] - middle))[0]
+    return {**spokesman, "rounds": rounds, "of": len(diagnosed)}
+
+
+def _shares(run: RunRecord, done: Sequence[Round], time: Time | None, system: System) -> ShareOfCeiling:
+    """Say how near to the ceilings of this machine the cell came, in its window seconds of all rounds."""
+    elapsed = _sum(each["elapsed_s"] for each in done)
+    clients = ratio(time["client_s"], elapsed) if time else None
+    one_client = number(run.ceiling or {}, "operations_per_s")
+    cores = next((each["cpu_percent"]["cores"] for each in done if each["cpu_percent"]["cores"]), None)
+    # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
+    ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
+    statements = ratio(_sum(each["statements"] for each in done), elapsed)
+    synced = any(number(each["io"], "syncs") for each in done)
+    sync_per_s = number(run.device or {}, "sync_per_s")
+    commits = ratio(sum(each["ok"] for each in done), elapsed)
+    random_reads = [number(each, "per_s") or 0.0 for each in objects((run.device or {}).get("random_read"))]
+    return {
+        "harness": ratio(statements, ceiling),
+        "device_sync": ratio(commits, sync_per_s) if synced and system["durability"] == POWER_SAFE else None,
+        "device_read": ratio(mean(each["disk"]["reads_per_s"] for each in done), max(random_reads, default=None)),
+    }
+
+
+def _sum(values: Any) -> Any:
+    """Add up the values that are there; None where none is."""
+    there = [value for value in values if value is not None]
+    return sum(there) if there else None

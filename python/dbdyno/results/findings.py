@@ -1,0 +1,63 @@
+"""Findings that follow from the numbers alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dbdyno.results.comparing import differences, other_factors
+from dbdyno.results.document import Cell, Finding
+
+
+def unlike_work(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where two systems with otherwise equal factors did not do the same work, once for each difference."""
+    covered: dict[str, list[str]] = {}
+    for index, b in enumerate(cells):
+        for a in cells[:index]:
+            if a["system"]["name"] == b["system"]["name"] or other_factors(a) != other_factors(b):
+                continue
+            for difference in differences(a, b):
+                names = f"{a['system']['name']} and {b['system']['name']} did unlike work ({difference})"
+                covered.setdefault(names, []).extend([a["id"], b["id"]])
+    return [
+        {"text": f"{names}; they are not ranked.", "cells": list(dict.fromkeys(ids)), "evidence": None}
+        for names, ids in covered.items()
+    ]
+
+
+def failures(cells: Sequence[Cell]) -> list[Finding]:
+    """Say how many transactions failed, by kind, with the first message of each."""
+    found: list[Finding] = []
+    for kind in dict.fromkeys(kind for cell in cells for kind in cell["failed"]):
+        hit = [cell for cell in cells if cell["failed"].get(kind)]
+        total = sum(cell["failed"][kind] for cell in hit)
+        issued = sum(each["issued"] for cell in hit for each in cell["rounds"])
+        messages = Counter(
+            message for cell in hit for each in cell["rounds"] if (message := each["failures"].get(kind))
+        )
+        first = f': "{messages.most_common(1)[0][0]}"' if messages else ""
+        found.append(
+            {
+                "text": f"{total:,} of {issued:,} transactions failed ({kind}){first}; they are not in the throughput.",
+                "cells": [cell["id"] for cell in hit],
+                "evidence": {"kind": kind, "failed": total, "issued": issued},
+            }
+        )
+    return found
+
+
+def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:
+    """Point out rounds far from the others of their cell."""
+    hit = {cell["id"]: [each["block"] for each in cell["rounds"] if each["outlier"]] for cell in cells}
+    hit = {cell: blocks for cell, blocks in hit.items() if blocks}
+    if not hit:
+        return []
+    total = sum(len(blocks) for blocks in hit.values())
+    words = "1 round lies" if total == 1 else f"{total} rounds lie"
+    return [
+        {
+            "text": f"{words} far from the others of the same cell; outliers are kept and marked with an asterisk.",
+            "cells": list(hit),
+            "evidence": {"blocks": hit},
+        }
+    ]

@@ -1,0 +1,58 @@
+"""Reading what a worker said with tolerance: a field may be missing, null or of an older kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from statistics import fmean
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+
+def part(source: Any, *keys: str) -> JsonObject:
+    """Return the object at a path of keys, or an empty one."""
+    for key in keys:
+        source = source.get(key) if isinstance(source, dict) else None
+    return source if isinstance(source, dict) else {}
+
+
+def number(source: JsonObject, key: str) -> float | None:
+    """Return a finite number at ``key``, or None."""
+    value = source.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def count(source: JsonObject, key: str) -> int | None:
+    """Return a whole number at ``key``, or None."""
+    value = number(source, key)
+    return None if value is None else int(value)
+
+
+def text(source: JsonObject, key: str) -> str | None:
+    """Return a text at ``key``, or None."""
+    value = source.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def numbers(source: JsonObject) -> dict[str, float]:
+    """Return the entries of ``source`` that are numbers."""
+    return {key: value for key in source if (value := number(source, key)) is not None}
+
+
+def objects(source: Any) -> list[JsonObject]:
+    """Return the objects in a list, or nothing where it is none."""
+    return [each for each in source if isinstance(each, dict)] if isinstance(source, list) else []
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    """Return ``above / below``, or None where either is missing or there is nothing to divide by."""
+    return None if above is None or not below else above / below
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are there, or None."""
+    there = [value for value in values if value is not None]
+    return fmean(there) if there else None

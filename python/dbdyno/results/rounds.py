@@ -1,0 +1,167 @@
+"""One trial as a round of its cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbdyno.results.document import CpuPercent, Disk, Latency, Limit, Round
+from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
+from dbdyno.store.records import TrialRecord
+
+# What a trial can count as its work, and where the worker says it.
+_WORK = {
+    "transactions": ("transactions",),
+    "statements": ("statements",),
+    "rows_returned": ("rows_returned",),
+    "rows_changed": ("rows_changed",),
+    "rows": ("rows_returned", "rows_changed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What throughput counts, and how it is called."""
+
+    unit: str
+    """Such as "lookups"; shown as lookups/s."""
+    count: str
+    """transactions, statements, rows_returned, rows_changed or rows (both)."""
+
+    @classmethod
+    def of(cls, design: JsonObject) -> Measure:
+        """Read ``design["measure"]``.
+
+        ``unit`` is any name; ``count`` is what is counted, by default the unit where it is one of the countable
+        things, else transactions.
+        """
+        measure = part(design, "measure")
+        unit = text(measure, "unit") or "transactions"
+        counted = text(measure, "count") or unit
+        return cls(unit.removesuffix("/s"), counted if counted in _WORK else "transactions")
+
+
+def build_round(trial: TrialRecord, measure: Measure) -> Round:
+    """Turn a stored trial into a round of the document.
+
+    A trial whose books do not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it said.
+    """
+    result = trial.result or {}
+    books = part(result, "books")
+    work = part(result, "work")
+    failed = {kind: int(value) for kind, value in numbers(part(books, "failed")).items() if value}
+    totals = {name: count(books, name) or 0 for name in ("issued", "ok", "skipped", "in_flight", "retries")}
+    status: str = trial.status
+    error, kind = trial.error, trial.error_kind
+    settled = totals["ok"] + sum(failed.values()) + totals["skipped"] + totals["in_flight"]
+    if status == "done" and not result:
+        status, kind, error = "failed", "no_result", "the worker ended without a result"
+    elif status == "done" and totals["issued"] != settled:
+        status, kind = "failed", "books"
+        error = f"the books do not balance: {totals['issued']} issued, {settled} accounted for"
+    elapsed = number(result, "elapsed_s")
+    return {
+        "block": trial.block,
+        "position": trial.position,
+        "status": status,
+        "error": error,
+        "error_kind": kind,
+        "started": trial.started,
+        "issued": totals["issued"],
+        "ok": totals["ok"],
+        "failed": failed,
+        "failures": {kind: str(message) for kind, message in part(result, "failures").items()},
+        "skipped": totals["skipped"],
+        "in_flight": totals["in_flight"],
+        "retries": totals["retries"],
+        "elapsed_s": elapsed,
+        "ended_by": text(result, "ended_by"),
+        "throughput": ratio(_worked(work, totals["ok"], measure), elapsed) if status == "done" else None,
+        "outlier": False,
+        "rows": count(work, "rows_returned"),
+        "rows_changed": count(work, "rows_changed"),
+        "statements": count(work, "statements"),
+        "transactions": part(result, "transactions"),
+        "statements_by_name": part(result, "statements"),
+        "latency_ms": {name: _latency(each) for name, each in part(result, "latency_ms").items() if each},
+        "cpu_percent": _cpu(part(result, "cpu"), part(result, "server", "cpu")),
+        "scheduling": part(result, "scheduling"),
+        "disk": _disk(part(result, "disk"), elapsed),
+        "process_io": part(result, "process_io"),
+        "io": part(result, "io"),
+        "segments": numbers(part(result, "time", "segments")),
+        "client_s": number(part(result, "time"), "client_s"),
+        "peak_rss_bytes": count(part(result, "memory"), "peak_rss_bytes"),
+        "warmup": part(result, "warmup"),
+        "durations": trial.durations,
+        "limit": _limit(trial.diagnosis),
+        "intervals": objects(trial.intervals),
+        "histograms": {name: each for name, each in part(result, "histograms").items() if isinstance(each, str)},
+    }
+
+
+def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
+    """Return how much was done of what the experiment counts; transactions are those that succeeded."""
+    if measure.count == "transactions":
+        return ok
+    parts = [value for key in _WORK[measure.count] if (value := number(work, key)) is not None]
+    return sum(parts) if parts else None
+
+
+def _latency(source: JsonObject) -> Latency:
+    return {
+        "p50": number(source, "p50"),
+        "p90": number(source, "p90"),
+        "p99": number(source, "p99"),
+        "p99_9": number(source, "p99_9"),
+        "max": number(source, "max"),
+        "mean": number(source, "mean"),
+        "count": count(source, "count"),
+    }
+
+
+def _cpu(cpu: JsonObject, server: JsonObject) -> CpuPercent:
+    return {
+        "client": number(cpu, "process_percent"),
+        "server": number(server, "process_percent"),
+        "hottest_thread": number(cpu, "hottest_thread_percent"),
+        "user": number(cpu, "user_percent"),
+        "system": number(cpu, "system_percent"),
+        "machine": number(cpu, "machine_percent"),
+        "cores": count(cpu, "cores"),
+    }
+
+
+def _disk(disk: JsonObject, elapsed: float | None) -> Disk:
+    return {
+        "device": text(disk, "device"),
+        "reads_per_s": ratio(number(disk, "reads"), elapsed),
+        "read_bytes_per_s": ratio(number(disk, "read_bytes"), elapsed),
+        "read_ms": number(disk, "read_ms"),
+        "writes_per_s": ratio(number(disk, "writes"), elapsed),
+        "write_bytes_per_s": ratio(number(disk, "write_bytes"), elapsed),
+        "write_ms": number(disk, "write_ms"),
+        "flushes_per_s": ratio(number(disk, "flushes"), elapsed),
+        "flush_ms": number(disk, "flush_ms"),
+        "queue_length": number(disk, "queue_length"),
+    }
+
+
+def _limit(diagnosis: JsonObject | None) -> Limit | None:
+    """Read ``{"limit": {…}}`` or the limit itself; evidence may be a sentence or several."""
+    found = part(diagnosis, "limit") or (diagnosis or {})
+    resource = text(found, "resource")
+    if resource is None:
+        return None
+    return {
+        "resource": resource,
+        "evidence": _sentence(found.get("evidence")),
+        "advice": _sentence(found.get("advice")),
+        "rounds": 1,
+        "of": 1,
+    }
+
+
+def _sentence(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(str(each) for each in value)
+    return "" if value is None else str(value)

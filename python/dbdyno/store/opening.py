@@ -1,0 +1,156 @@
+"""Opening a store: where it is, whether it is one, whether this dbdyno can read it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, insert, inspect, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+
+from dbdyno.errors import InputError, StoreError
+from dbdyno.store.tables import META, METADATA, SCHEMA_VERSION
+
+BUSY_TIMEOUT_S = 30.0
+_OPEN_TRIES = 3
+SQLITE_HEADER = b"SQLite format 3\x00"
+
+
+def default_path() -> Path:
+    """Return the path of the store used when none is named: ``runs.db`` in the user's data directory."""
+    from platformdirs import user_data_path  # noqa: PLC0415
+
+    return user_data_path("dbdyno", appauthor=False) / "runs.db"
+
+
+def store_url(where: str | None) -> URL:
+    """Turn ``--store`` (a path, an SQLAlchemy URL or nothing) into a URL; ``InputError`` where it is not one."""
+    if where is None:
+        return URL.create("sqlite", database=str(default_path()))
+    if not where.strip():
+        raise InputError("--store", "is empty", "give the path of a file or an SQLAlchemy URL")
+    if "://" not in where:
+        return URL.create("sqlite", database=str(Path(where).expanduser()))
+    try:
+        return make_url(where)
+    except (ArgumentError, ValueError):
+        # The text itself is not repeated: it may hold a password that could not be told apart.
+        raise InputError(
+            "--store", "is not a URL that SQLAlchemy reads", "write dialect://user@host/database, or a path"
+        ) from None
+
+
+def open_engine(url: URL) -> Engine:
+    """Return an engine on a store that is there and readable, made new where nothing is yet.
+
+    Raises ``InputError`` for a dialect or driver that is not installed, ``StoreError`` for a file that is no store,
+    cannot be written, or was made by a newer dbdyno.
+    """
+    place = shown(url)
+    path = _sqlite_path(url)
+    if path is not None:
+        _prepare_file(path)
+    try:
+        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S} if path is not None else {})
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise InputError(
+            f"--store {place}", f"no driver for it is installed ({error})", "install it, or give the path of a file"
+        ) from None
+    for tries_left in reversed(range(_OPEN_TRIES)):
+        try:
+            _check(engine, place, is_sqlite=path is not None)
+            break
+        except DBAPIError as error:
+            # Two processes may make the store at the same moment: the slower one looks again.
+            if tries_left == 0 or not _is_race(error):
+                raise store_error(url, error) from error
+            time.sleep(0.05)
+    if path is not None:
+        event.listen(engine, "connect", _configure_sqlite)
+        engine.dispose()
+    return engine
+
+
+def store_error(url: URL, error: DBAPIError) -> StoreError:
+    """Say what went wrong with the store, where, and what to do about it."""
+    text = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+    low = text.lower()
+    if "readonly" in low or "read-only" in low or "unable to open" in low or "permission" in low:
+        remedy = "give a path that can be written with --store"
+    elif "malformed" in low or "not a database" in low:
+        remedy = "move the file away, or give another path with --store"
+    elif "full" in low:
+        remedy = "free some space on the device, or give a path on another one with --store"
+    elif "locked" in low:
+        remedy = "another process holds it; try again when that has ended"
+    else:
+        remedy = "check that it is there and can be used, or give another one with --store"
+    return StoreError(f"store {shown(url)}: {text}; {remedy}")
+
+
+def shown(url: URL) -> str:
+    """Return the store's name for messages: a path for SQLite, else the URL without its password."""
+    return (
+        url.database or ":memory:" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    )
+
+
+def _sqlite_path(url: URL) -> Path | None:
+    if url.get_backend_name() != "sqlite":
+        return None
+    if not url.database or url.database == ":memory:":
+        raise InputError("--store", "a store in memory is lost when dbdyno ends", "give the path of a file")
+    return Path(url.database)
+
+
+def _prepare_file(path: Path) -> None:
+    """Make the directory and refuse what is plainly no SQLite file, before SQLite touches it."""
+    try:
+        # Runs tell about a machine and its software: the directory is the user's own.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.is_dir():
+            raise StoreError(f"store {path}: is a directory; give the path of a file with --store")
+        if path.exists():
+            with path.open("rb") as file:
+                head = file.read(len(SQLITE_HEADER))
+            if head and head != SQLITE_HEADER:
+                raise StoreError(f"store {path}: is not a store of dbdyno; give another path with --store")
+    except OSError as error:
+        raise StoreError(
+            f"store {path}: {error.strerror or error}; give a path that can be written with --store"
+        ) from error
+
+
+def _is_race(error: DBAPIError) -> bool:
+    return isinstance(error, IntegrityError) or "already exists" in str(error.orig)
+
+
+def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
+    """Let readers and one writer work side by side, and make an acknowledged trial survive a power cut."""
+    connection.execute("PRAGMA journal_mode = wal")
+    connection.execute("PRAGMA synchronous = full")
+    connection.execute("PRAGMA foreign_keys = on")
+
+
+def _check(engine: Engine, place: str, *, is_sqlite: bool) -> None:
+    with engine.begin() as connection:
+        names = set(inspect(connection).get_table_names())
+        if META.name not in names:
+            # A file of somebody else is left as it was. In a server's database other tables are nothing unusual.
+            if names and is_sqlite:
+                raise StoreError(f"store {place}: is a database of another program; give another path with --store")
+            METADATA.create_all(connection, checkfirst=True)
+            if connection.execute(select(META.c.value).where(META.c.key == "version")).first() is None:
+                connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
+            return
+        version = connection.execute(select(META.c.value).where(META.c.key == "version")).scalar_one_or_none()
+    if version is None or not version.isdigit():
+        raise StoreError(f"store {place}: its version cannot be read; give another path with --store")
+    if int(version) > SCHEMA_VERSION:
+        raise StoreError(
+            f"store {place}: was made by a newer dbdyno (store version {version}, this one reads {SCHEMA_VERSION}); "
+            "update dbdyno, or give another path with --store"
+        )

@@ -1,0 +1,87 @@
+"""What the store keeps of a run and of a trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+JsonObject = dict[str, Any]
+RunStatus = Literal["running", "done", "interrupted", "failed"]
+TrialStatus = Literal["done", "failed", "interrupted"]
+
+
+def utc_now() -> str:
+    """Return the present moment as ISO 8601 text in UTC with milliseconds, which sorts by time."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One execution of an experiment, without its trials.
+
+    ``design`` is what ``results.build_document`` reads (docs/results.md, "What a run says of itself"):
+    ``question``, ``factors``, ``cells``, ``rounds``, ``measure``, ``report`` and ``margin``.
+    """
+
+    experiment: str
+    seed: int
+    design: JsonObject
+    definition: str = ""
+    """The whole text of the experiment file."""
+    command: list[str] = field(default_factory=list)
+    options: JsonObject = field(default_factory=dict)
+    host: JsonObject = field(default_factory=dict)
+    device: JsonObject | None = None
+    ceiling: JsonObject | None = None
+    version: str = ""
+    """The version of dbdyno that ran it."""
+    findings: list[JsonObject] = field(default_factory=list)
+    status: RunStatus = "running"
+    started: str = ""
+    ended: str | None = None
+    id: str = ""
+    """Empty until the store has given one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRecord:
+    """One cell in one block. A trial done again (after a failure) is a second record; the latest one counts."""
+
+    cell: str
+    """Id of the cell, as in the run's ``design["cells"]``."""
+    block: int
+    position: int
+    """Place in the order of its block, from 0."""
+    status: TrialStatus
+    plan: JsonObject = field(default_factory=dict)
+    result: JsonObject | None = None
+    """The worker's ``result`` event; none where the trial ended without one."""
+    intervals: list[JsonObject] = field(default_factory=list)
+    """The worker's ``interval`` events, in order."""
+    error: str | None = None
+    error_kind: str | None = None
+    diagnosis: JsonObject | None = None
+    """The limit: ``resource``, ``evidence``, ``advice``."""
+    started: str = ""
+    durations: JsonObject = field(default_factory=dict)
+    """Seconds spent around the load: ``load_s``, ``copy_s``, ``total_s``."""
+    run_id: str = ""
+    id: int | None = None
+    """Number in the store; rises with time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One line of the list of runs."""
+
+    id: str
+    experiment: str
+    started: str
+    ended: str | None
+    status: RunStatus
+    version: str
+    done: int
+    """Trials that gave a result."""
+    failed: int
+    """Trials that gave none."""

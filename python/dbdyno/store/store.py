@@ -1,0 +1,194 @@
+"""Reading and writing runs and trials."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from typing import Any, cast
+
+from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from dbdyno.errors import InputError, StoreError
+from dbdyno.store.opening import default_path, open_engine, shown, store_error, store_url
+from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, utc_now
+from dbdyno.store.secrets import clean_json, mask_command
+from dbdyno.store.tables import RUNS, TRIALS
+
+__all__ = ["Store", "default_path", "open_store"]
+
+# Letters and digits that are not mistaken for one another and spell no words.
+_ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
+_ID_LETTERS = 4
+_ID_TRIES = 20
+
+
+def open_store(where: str | None = None) -> Store:
+    """Open the store at a path or SQLAlchemy URL, by default the user's own, and make it where there is none.
+
+    Raises ``InputError`` for a URL that cannot be used and ``StoreError`` for a store that cannot.
+    """
+    url = store_url(where)
+    return Store(open_engine(url), url)
+
+
+class Store:
+    """Runs and their trials. Every method commits before it returns; several processes may write at once."""
+
+    def __init__(self, engine: Engine, url: URL) -> None:
+        """Take an engine on a checked store (``open_store`` makes both)."""
+        self._engine = engine
+        self._url = url
+
+    @property
+    def place(self) -> str:
+        """Where the store is: a path, or a URL without its password."""
+        return shown(self._url)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self._engine.dispose()
+
+    def begin_run(self, run: RunRecord) -> str:
+        """Store a run that starts now and return the id given to it, such as ``20260314-k7wd``.
+
+        ``run.id`` and ``run.status`` are ignored; ``run.started`` is the present moment where it is empty.
+        """
+        started = run.started or utc_now()
+        values = {name: clean_json(value) for name, value in asdict(run).items()}
+        values |= {"command": mask_command(run.command), "seed": str(run.seed), "started": started}
+        values |= {"status": "running", "ended": None}
+        for _ in range(_ID_TRIES):
+            values["id"] = (
+                started[:10].replace("-", "") + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LETTERS))
+            )
+            try:
+                with self._writing() as connection:
+                    connection.execute(insert(RUNS).values(values))
+            except IntegrityError:
+                continue
+            return cast("str", values["id"])
+        raise StoreError(f"store {self.place}: no free id was found for a run; try again")
+
+    def add_trial(self, run_id: str, trial: TrialRecord) -> int:
+        """Store a trial of a run and return its number. It is on the device when this returns."""
+        values = {name: clean_json(value) for name, value in asdict(trial).items() if name != "id"}
+        values |= {"run_id": run_id, "started": trial.started or utc_now()}
+        try:
+            with self._writing() as connection:
+                number = connection.execute(insert(TRIALS).values(values)).inserted_primary_key
+        except IntegrityError as error:
+            raise StoreError(f"store {self.place}: it holds no run {run_id}") from error
+        return int(number[0]) if number is not None else 0
+
+    def update_run(
+        self,
+        run_id: str,
+        *,
+        host: JsonObject | None = None,
+        device: JsonObject | None = None,
+        ceiling: JsonObject | None = None,
+        design: JsonObject | None = None,
+        status: RunStatus | None = None,
+    ) -> None:
+        """Replace what became known after the run was begun. What is not given stays. ``running`` resumes a run."""
+        given = {"host": host, "device": device, "ceiling": ceiling, "design": design, "status": status}
+        values = {name: clean_json(value) for name, value in given.items() if value is not None}
+        if status == "running":
+            values["ended"] = None
+        if values:
+            self._change_run(run_id, values)
+
+    def finish_run(self, run_id: str, status: RunStatus, findings: Iterable[JsonObject] = ()) -> None:
+        """Close a run with its status and findings (``text``, ``cells``, ``evidence``); its end is now."""
+        self._change_run(run_id, {"status": status, "findings": clean_json(list(findings)), "ended": utc_now()})
+
+    def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:
+        """Return the runs, newest first, with how many of their trials gave a result and how many did not."""
+        done = func.count(TRIALS.c.id).filter(TRIALS.c.status == "done")
+        failed = func.count(TRIALS.c.id).filter(TRIALS.c.status != "done")
+        shape = (RUNS.c.id, RUNS.c.experiment, RUNS.c.started, RUNS.c.ended, RUNS.c.status, RUNS.c.version)
+        query = (
+            select(*shape, done.label("done"), failed.label("failed"))
+            .join_from(RUNS, TRIALS, RUNS.c.id == TRIALS.c.run_id, isouter=True)
+            .group_by(*shape)
+            .order_by(RUNS.c.started.desc(), RUNS.c.id)
+        )
+        if experiment is not None:
+            query = query.where(RUNS.c.experiment == experiment)
+        if limit is not None:
+            query = query.limit(limit)
+        with self._reading() as connection:
+            return [RunSummary(**row) for row in connection.execute(query).mappings()]
+
+    def run(self, name: str) -> RunRecord:
+        """Return a run by its id, the beginning of its id, the part after its date, or ``last``.
+
+        Raises ``InputError`` where no run or more than one answers to the name.
+        """
+        run_id = self._find(name)
+        with self._reading() as connection:
+            row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one()
+        return RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
+
+    def trials(self, run_id: str) -> list[TrialRecord]:
+        """Return the trials of a run in the order in which they ended."""
+        query = select(TRIALS).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
+        with self._reading() as connection:
+            return [TrialRecord(**_only(TrialRecord, row)) for row in connection.execute(query).mappings()]
+
+    def _find(self, name: str) -> str:
+        query = select(RUNS.c.id).order_by(RUNS.c.started.desc(), RUNS.c.id)
+        with self._reading() as connection:
+            ids: list[str] = list(connection.execute(query).scalars())
+        if not ids:
+            raise InputError(f"run {name}", f"the store {self.place} holds no runs yet", "start one with dbdyno run")
+        if name == "last":
+            return ids[0]
+        if name in ids:
+            return name
+        found = [each for each in ids if name and (each.startswith(name) or each.rpartition("-")[2] == name)]
+        if not found:
+            raise InputError(f"run {name}", f"the store {self.place} holds no such run", "dbdyno runs lists them")
+        if len(found) > 1:
+            some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+            raise InputError(f"run {name}", f"{len(found)} runs begin so ({some})", "give more of the id")
+        return found[0]
+
+    def _change_run(self, run_id: str, values: dict[str, Any]) -> None:
+        with self._writing() as connection:
+            changed = connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(values)).rowcount
+        if not changed:
+            raise StoreError(f"store {self.place}: the run {run_id} is no longer there")
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """Give a connection whose transaction is committed at the end; errors speak of the store."""
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except IntegrityError:
+            raise
+        except DBAPIError as error:
+            raise store_error(self._url, error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except DBAPIError as error:
+            raise store_error(self._url, error) from error
+        except ValueError as error:  # JSON that does not parse: the file was changed by hand or is damaged
+            raise StoreError(
+                f"store {self.place}: holds something unreadable ({error}); give another path with --store"
+            ) from error
+
+
+def _only(kind: type, row: RowMapping) -> dict[str, Any]:
+    """Return the columns of ``row`` that ``kind`` knows: an older dbdyno reads past columns added later."""
+    names = {each.name for each in fields(kind)}
+    return {name: value for name, value in row.items() if name in names}

@@ -1,0 +1,300 @@
+"""SYNTHETIC results for tests of the store and of everything shown.
+
+No number made here was measured anywhere. The shapes are those the worker emits; the values follow simple formulas with
+noise from a fixed seed, so that a report has something to draw.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from dbdyno.results import Document, build_document
+from dbdyno.store import RunRecord, TrialRecord
+
+NS = 1e9
+LOOKUP = "select * from user where id = ?"
+
+
+@cache
+def histogram(median_us: float, count: int = 4000, seed: int = 1, highest: int = 3_600_000_000_000) -> str:
+    """An encoded histogram with a log-normal latency around ``median_us``."""
+    rng = random.Random(f"{seed} {median_us}")
+    made = HdrHistogram(1, highest, 3)
+    for _ in range(200):
+        made.record_value(max(1, int(median_us * 1000 * rng.lognormvariate(0, 0.5))), max(1, count // 200))
+    return made.encode().decode()
+
+
+def latency(median_us: float, count: int) -> dict[str, Any]:
+    ms = median_us / 1000
+    return {
+        "p50": ms,
+        "p90": 1.9 * ms,
+        "p99": 3.2 * ms,
+        "p99_9": 4.7 * ms,
+        "max": 40 * ms,
+        "mean": 1.1 * ms,
+        "count": count,
+    }
+
+
+def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: float = 4.0) -> dict[str, Any]:
+    """The result event of a trial of a lookup with private or shared cache on four cores."""
+    wait_share = 0.0 if cache_mode == "private" else min(0.75, 0.32 * (clients - 1))
+    rate = 34_000 * min(clients, 4) ** 0.93 if cache_mode == "private" else 33_000 / (1 + 0.45 * (clients - 1))
+    ok = int(rate * rng.gauss(1, 0.015) * seconds)
+    client_s = clients * seconds
+    service_us = client_s / ok * 1e6
+    wait_s = wait_share * client_s
+    cpu = 100 * min(clients, 4) * (0.97 if cache_mode == "private" else 0.5)
+    sites = [
+        {
+            "function": "sqlite3BtreeEnter",
+            "mutex": "BtShared.mutex",
+            "waits": int(ok * wait_share),
+            "wait_s": 0.93 * wait_s,
+            "stack": ["sqlite3BtreeEnter", "sqlite3BtreeBeginTrans", "sqlite3VdbeExec", "sqlite3Step", "sqlite3_step"],
+        },
+        {
+            "function": "pcache1Fetch",
+            "mutex": "PGroup.mutex",
+            "waits": int(ok * wait_share / 9),
+            "wait_s": 0.07 * wait_s,
+            "stack": ["pcache1Fetch", "sqlite3PcacheFetch", "getPageNormal", "sqlite3BtreeMovetoUnpacked"],
+        },
+    ]
+    return {
+        "event": "result",
+        "books": {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
+        "failures": {},
+        "elapsed_s": seconds,
+        "ended_by": "transactions",
+        "warmup": {"seconds": 1.0, "transactions": ok // 4},
+        "transactions": {"lookup": {"ok": ok, "failed": 0}},
+        "statements": {"user_by_id": {"executions": ok, "rows": ok, "changed": 0}},
+        "work": {"transactions": ok, "statements": ok, "rows_returned": ok, "rows_changed": 0},
+        "histograms": {
+            "service": histogram(round(service_us, 1), ok),
+            "execute": histogram(round(service_us * 0.8, 1), ok),
+        },
+        "latency_ms": {"service": latency(service_us, ok)},
+        "cpu": {
+            "process_percent": cpu,
+            "user_percent": cpu * 0.6,
+            "system_percent": cpu * 0.4,
+            "hottest_thread_percent": min(100, cpu),
+            "machine_percent": cpu / 4,
+            "cores": 4,
+        },
+        "scheduling": {
+            "voluntary_switches": int(ok * wait_share),
+            "involuntary_switches": 210,
+            "run_queue_wait_s": 0.1,
+        },
+        "disk": {
+            "device": "nvme0n1",
+            "reads": 0,
+            "read_bytes": 0,
+            "read_ms": None,
+            "writes": 12,
+            "write_bytes": 49152,
+            "write_ms": 0.4,
+            "flushes": 1,
+            "flush_ms": 0.8,
+            "queue_length": 0.01,
+        },
+        "process_io": {"read_bytes": ok * 4096, "write_bytes": 0},
+        "engine": {
+            "engine": "sqlite",
+            "version": "3.46.0",
+            "source_id": "synthetic",
+            "compile_options": ["THREADSAFE=1"],
+            "settings": {"journal_mode": "delete", "synchronous": "2", "cache_size": "-2000", "page_size": "4096"},
+            "durability": {"class": "power-safe", "because": "synchronous=FULL with a rollback journal"},
+        },
+        "time": {
+            "client_s": client_s,
+            "cpu_s": cpu / 100 * seconds,
+            "segments": {
+                "sync": 0.0,
+                "read": 0.22 * client_s,
+                "write": 0.0,
+                "mutex_wait": wait_s,
+                "file_lock_wait": 0.01 * client_s,
+                "prepare": 0.0,
+                "run_queue": 0.02 * client_s,
+                "engine": (0.7 - wait_share * 0.7) * client_s,
+                "unknown": 0.05 * client_s,
+            },
+        },
+        "io": {
+            "syncs": 0,
+            "reads": ok,
+            "read_bytes": ok * 4096,
+            "writes": 0,
+            "write_bytes": 0,
+            "cache_hits": 2 * ok,
+            "cache_misses": ok,
+            "cache_spills": 0,
+        },
+        "mutex": {"contended": int(ok * wait_share), "wait_s": wait_s, "sites": sites} if wait_share else None,
+        "memory": {"peak_rss_bytes": 48_000_000},
+    }
+
+
+def intervals(result: dict[str, Any], rng: random.Random) -> list[dict[str, Any]]:
+    """One interval event for each second of the window."""
+    seconds = int(result["elapsed_s"])
+    made = []
+    for index in range(seconds):
+        ok = int(result["books"]["ok"] / seconds * rng.gauss(1, 0.05))
+        made.append(
+            {
+                "event": "interval",
+                "index": index,
+                "start_s": float(index),
+                "end_s": index + 1.0,
+                "ok": ok,
+                "failed": 0,
+                "statements": ok,
+                "rows": ok,
+                "service_ms": {"p50": 0.03, "p99": 0.11, "max": 2.0},
+                "cpu_percent": result["cpu"]["process_percent"] * rng.gauss(1, 0.03),
+                "hottest_thread_percent": 97.0,
+                "disk": {
+                    "reads": 0,
+                    "read_bytes": 0,
+                    "writes": 3,
+                    "write_bytes": int(rng.uniform(1e5, 9e6)),
+                    "flushes": 0,
+                    "read_ms": None,
+                    "write_ms": 0.4,
+                    "flush_ms": None,
+                },
+            }
+        )
+    return made
+
+
+def limit(clients: int, cache_mode: str) -> dict[str, Any]:
+    if cache_mode == "shared" and clients > 1:
+        return {
+            "limit": {
+                "resource": "mutex",
+                "evidence": f"clients wait {min(75, 32 * (clients - 1))} % of their time in sqlite3BtreeEnter",
+                "advice": "open each connection with a private cache (cache=private)",
+            }
+        }
+    return {
+        "limit": {
+            "resource": "cpu",
+            "evidence": "the process keeps every core it has clients for busy at 97 %",
+            "advice": "use more cores, or mmap_size so that a page needs no copy",
+        }
+    }
+
+
+def lookup_trials(design: dict[str, Any], rounds: int, seed: int, seconds: float = 4.0) -> list[TrialRecord]:
+    rng = random.Random(seed)
+    made = []
+    for block in range(rounds):
+        order = list(design["cells"])
+        rng.shuffle(order)
+        for position, cell in enumerate(order):
+            clients, cache_mode = cell["factors"]["threads"], cell["factors"]["cache"]
+            result = lookup_result(clients, cache_mode, rng, seconds)
+            made.append(
+                TrialRecord(
+                    cell=cell["id"],
+                    block=block,
+                    position=position,
+                    status="done",
+                    plan={"schema": "dbdyno.plan/1", "seed": seed},
+                    result=result,
+                    intervals=intervals(result, rng),
+                    diagnosis=limit(clients, cache_mode),
+                    started="2026-03-14T10:00:00.000+00:00",
+                    durations={"load_s": 0.0, "copy_s": 0.21, "total_s": seconds + 1.4},
+                )
+            )
+    return made
+
+
+def lookup_design(threads: tuple[int, ...] = (1, 2, 4, 8), shared: tuple[int, ...] = (1, 2, 4)) -> dict[str, Any]:
+    cells = [("private", n) for n in threads] + [("shared", n) for n in shared]
+    return {
+        "question": "How does a primary-key lookup scale with threads, with private and with shared page caches?",
+        "factors": {"cache": ["private", "shared"], "threads": list(threads)},
+        "cells": [
+            {"id": f"cache={mode},threads={n}", "system": "sqlite:", "factors": {"cache": mode, "threads": n}}
+            for mode, n in cells
+        ],
+        "rounds": 5,
+        "measure": {"unit": "lookups", "count": "statements"},
+        "report": {"x": "threads", "by": "cache"},
+        "margin": 0.02,
+    }
+
+
+def run_record(design: dict[str, Any], **changes: Any) -> RunRecord:
+    values: dict[str, Any] = {
+        "id": "20260314-syn7",
+        "experiment": "pk-lookup",
+        "seed": 42,
+        "design": design,
+        "definition": '[experiment]\nname = "pk-lookup"\n',
+        "command": ["dbdyno", "run", "pk-lookup", "--rounds", "5"],
+        "host": {"os": "Linux 6.1 (synthetic)", "cpu": "synthetic CPU", "cores": 4, "memory_bytes": 16 * 2**30},
+        "device": {
+            "sync_us": 820.0,
+            "sync_per_s": 1219.5,
+            "random_read": [
+                {"depth": 1, "per_s": 9000.0, "mean_us": 111.0},
+                {"depth": 8, "per_s": 61000.0, "mean_us": 131.0},
+            ],
+        },
+        "ceiling": {"operations_per_s": 16_000_000.0},
+        "version": "0.0.0",
+        "status": "done",
+        "started": "2026-03-14T10:00:00.000+00:00",
+        "ended": "2026-03-14T10:03:10.000+00:00",
+    }
+    return RunRecord(**(values | changes))
+
+
+PUBLISHED: dict[str, Any] = {
+    f"cache={mode},threads={n}": {
+        "value": value,
+        "unit": "lookups/s",
+        "source": "SYNTHETIC figures",
+        "machine": "a machine of the past",
+        "year": 2015,
+    }
+    for mode, n, value in (
+        ("private", 1, 34000.0),
+        ("private", 2, 50000.0),
+        ("private", 4, 50000.0),
+        ("shared", 1, 33000.0),
+    )
+}
+
+
+def lookup_document(rounds: int = 5, seed: int = 42) -> Document:
+    """A whole document of a synthetic lookup run with one failed trial."""
+    design = lookup_design()
+    trials = lookup_trials(design, rounds, seed)
+    last = trials[-1]
+    trials[-1] = TrialRecord(
+        cell=last.cell,
+        block=last.block,
+        position=last.position,
+        status="failed",
+        error="the worker was killed by signal 9",
+        error_kind="killed",
+        started=last.started,
+    )
+    return build_document(run_record(design), trials, published=PUBLISHED)

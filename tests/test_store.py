@@ -1,0 +1,235 @@
+"""The store of runs. The results stored here are synthetic."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import InputError, StoreError
+from dbdyno.store import Store, TrialRecord, open_store
+from synthetic import lookup_design, lookup_trials, run_record
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "runs.db"))
+
+
+def trial(cell: str = "a", block: int = 0, **more: object) -> TrialRecord:
+    return TrialRecord(cell=cell, block=block, position=0, status="done", **more)  # type: ignore[arg-type]
+
+
+def test_a_run_and_its_trials_come_back_as_they_went_in(store: Store) -> None:
+    design = lookup_design()
+    run_id = store.begin_run(run_record(design))
+    trials = lookup_trials(design, rounds=1, seed=3)
+    for each in trials:
+        store.add_trial(run_id, each)
+    run = store.run(run_id)
+    assert run.design == design
+    assert run.seed == 42
+    assert run.status == "running"
+    back = store.trials(run_id)
+    assert [each.cell for each in back] == [each.cell for each in trials]
+    assert back[0].result == trials[0].result
+    assert back[0].intervals == trials[0].intervals
+    assert back[0].run_id == run_id
+
+
+def test_a_seed_of_64_bits_survives(store: Store) -> None:
+    run_id = store.begin_run(run_record({}, seed=2**64 - 1))
+    assert store.run(run_id).seed == 2**64 - 1
+
+
+def test_a_run_ends_and_goes_on(store: Store) -> None:
+    run_id = store.begin_run(run_record({}))
+    store.finish_run(run_id, "interrupted", [{"text": "stopped", "cells": [], "evidence": None}])
+    assert store.run(run_id).status == "interrupted"
+    assert store.run(run_id).ended is not None
+    store.update_run(run_id, status="running", device={"sync_us": 5.0})
+    run = store.run(run_id)
+    assert (run.status, run.ended, run.device) == ("running", None, {"sync_us": 5.0})
+    assert run.findings[0]["text"] == "stopped"
+
+
+def test_runs_are_listed_newest_first_with_their_counts(store: Store) -> None:
+    old = store.begin_run(run_record({}, started="2026-01-01T00:00:00.000+00:00"))
+    new = store.begin_run(run_record({}, experiment="bulk-insert", started="2026-02-01T00:00:00.000+00:00"))
+    store.add_trial(old, trial())
+    store.add_trial(old, TrialRecord(cell="a", block=1, position=0, status="failed", error="killed"))
+    listed = store.runs()
+    assert [(each.id, each.done, each.failed) for each in listed] == [(new, 0, 0), (old, 1, 1)]
+    assert [each.id for each in store.runs(experiment="pk-lookup")] == [old]
+    assert [each.id for each in store.runs(limit=1)] == [new]
+
+
+def test_a_run_is_found_by_part_of_its_id(store: Store) -> None:
+    old = store.begin_run(run_record({}, started="2026-01-01T00:00:00.000+00:00"))
+    new = store.begin_run(run_record({}, started="2026-02-01T00:00:00.000+00:00"))
+    assert store.run("last").id == new
+    assert store.run("202601").id == old
+    assert store.run(old.rpartition("-")[2]).id == old
+    with pytest.raises(InputError, match="2 runs begin so"):
+        store.run("2026")
+    with pytest.raises(InputError, match="no such run"):
+        store.run("nonsense")
+
+
+def test_an_empty_store_says_so(store: Store) -> None:
+    with pytest.raises(InputError, match="holds no runs yet"):
+        store.run("last")
+
+
+def test_passwords_are_never_stored(store: Store, tmp_path: Path) -> None:
+    url = "postgresql://bob:s3cr3t/@x@db.example/app?sslpassword=s3cr3t"
+    run = run_record(
+        {"cells": [{"id": "a", "system": url}]},
+        command=["dbdyno", "run", "--system", url, "--password", "s3cr3t", "--db-password=s3cr3t"],
+        definition=f'system = "{url}"\npassword = "s3cr3t"\n',
+        options={"url": url, "password": "s3cr3t"},
+    )
+    run_id = store.begin_run(run)
+    store.add_trial(run_id, trial(plan={"target": {"url": url}}, error=f"cannot connect to {url}"))
+    store.finish_run(run_id, "failed", [{"text": f"{url} refused", "cells": [], "evidence": None}])
+    store.close()
+    for file in tmp_path.iterdir():
+        assert b"s3cr3t" not in file.read_bytes()
+    assert store.run(run_id).design["cells"][0]["system"].startswith("postgresql://***@db.example/app")
+
+
+def test_what_json_cannot_say_is_stored_as_null(store: Store) -> None:
+    run_id = store.begin_run(run_record({}))
+    store.add_trial(run_id, trial(result={"mean": float("nan"), "max": float("inf"), "ok": 1}))
+    assert store.trials(run_id)[0].result == {"mean": None, "max": None, "ok": 1}
+
+
+def test_a_trial_of_an_unknown_run_is_refused(store: Store) -> None:
+    with pytest.raises(StoreError, match="holds no run nope"):
+        store.add_trial("nope", trial())
+
+
+def test_a_trial_survives_a_kill(tmp_path: Path) -> None:
+    place = str(tmp_path / "runs.db")
+    script = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from synthetic import run_record
+from dbdyno.store import TrialRecord, open_store
+store = open_store({place!r})
+run_id = store.begin_run(run_record({{}}))
+store.add_trial(run_id, TrialRecord(cell="a", block=0, position=0, status="done"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, env=environment()).returncode == -9
+    store = open_store(place)
+    assert len(store.trials(store.run("last").id)) == 1
+
+
+def test_several_processes_make_and_write_one_store(tmp_path: Path) -> None:
+    place = str(tmp_path / "runs.db")
+    script = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from synthetic import run_record
+from dbdyno.store import TrialRecord, open_store
+store = open_store({place!r})
+run_id = store.begin_run(run_record({{}}))
+for block in range(10):
+    store.add_trial(run_id, TrialRecord(cell="a", block=block, position=0, status="done"))
+"""
+    started = [subprocess.Popen([sys.executable, "-c", script], env=environment()) for _ in range(4)]
+    assert [each.wait(60) for each in started] == [0, 0, 0, 0]
+    assert [each.done for each in open_store(place).runs()] == [10, 10, 10, 10]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("shopping list, longer than a header")
+    with pytest.raises(StoreError, match="is not a store of dbdyno; give another path with --store"):
+        open_store(str(text))
+    assert text.read_text() == "shopping list, longer than a header"
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as other:
+        other.execute("create table bookmarks (id)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="database of another program"):
+        open_store(str(path))
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["other.db"]
+
+
+def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    open_store(str(path)).close()
+    data = bytearray(path.read_bytes())
+    data[100:] = b"\xff" * (len(data) - 100)
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"runs\.db: .*malformed.*; move the file away"):
+        open_store(str(path))
+
+
+def test_a_newer_store_is_refused_politely(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    open_store(str(path)).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("update dbdyno_store set value = '99'")
+    raw.close()
+    with pytest.raises(StoreError, match=r"newer dbdyno \(store version 99, this one reads 1\); update dbdyno"):
+        open_store(str(path))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory nobody may write to, root included")
+def test_a_directory_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(StoreError, match=r"/proc/runs\.db: .*; give a path that can be written with --store"):
+        open_store("/proc/runs.db")
+
+
+def test_a_path_below_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/runs\.db: .*; give a path that can be written with --store"):
+        open_store(str(tmp_path / "file" / "runs.db"))
+
+
+def test_a_directory_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a directory"):
+        open_store(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("where", "problem"),
+    [
+        (" ", "is empty"),
+        ("sqlite://", "in memory"),
+        ("nosuch://host/db", "no driver for it is installed"),
+        ("postgresql://host:secret/db", "is not a URL"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_bad_input(where: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as caught:
+        open_store(where)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_sqlite_url_is_as_good_as_a_path(tmp_path: Path) -> None:
+    run_id = open_store(f"sqlite:///{tmp_path}/runs.db").begin_run(run_record({}))
+    assert open_store(str(tmp_path / "runs.db")).run("last").id == run_id
+
+
+def test_the_default_store_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    store = open_store()
+    assert store.place == str(tmp_path / "dbdyno" / "runs.db")
+    assert (tmp_path / "dbdyno").stat().st_mode & 0o777 == 0o700
