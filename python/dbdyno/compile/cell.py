@@ -1,0 +1,152 @@
+"""One cell of an experiment, compiled: its plans, and the key of the data it starts from."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile.dialects import dialect_for
+from dbdyno.compile.generators import draws_random_rows
+from dbdyno.compile.loading import definitions, file_digest, load_tables
+from dbdyno.compile.settings import sqlite_settings, unsafe_reason
+from dbdyno.compile.transactions import TransactionCompiler
+from dbdyno.design import Cell
+from dbdyno.errors import InputError
+from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.experiment import Experiment
+from dbdyno.systems.sqlite_settings import SqliteSettings
+
+PLAN = "dbdyno.plan/1"
+
+# Raised when the worker's way of making rows changes, so that no template of the old way is taken for a new one.
+TEMPLATE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class CompiledCell:
+    """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target."""
+
+    cell: Cell
+    definition: Definition
+    settings: SqliteSettings
+    before: list[str]
+    tables: list[dict[str, Any]]
+    after: list[str]
+    trial: dict[str, Any]
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is a database to be made before a trial."""
+        return self.cell.system.engine != "null"
+
+    def template_key(self, library: str) -> str:
+        """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes of the file.
+
+        ``library`` identifies the library that writes it (its version and source id). Not in the key: the run's seed,
+        and settings that connections are given at a trial.
+        """
+        tables = [table | {"file": table["file"] and file_digest(table["file"])} for table in self.tables]
+        content = {
+            "version": TEMPLATE_VERSION,
+            "engine": self.cell.system.engine,
+            "library": library,
+            "seed": self.definition.data_seed,
+            "pragmas": self.settings.load_pragmas,
+            "before": self.before,
+            "tables": tables,
+            "after": self.after,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def load_plan(self, database: str, library: str | None = None) -> dict[str, Any]:
+        """Give the plan that makes the template: a new file ``database``, with a shared library or the bundled one."""
+        target = self._target(database, library) | {"pragmas": [list(pair) for pair in self.settings.load_pragmas]}
+        task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": self.after}
+        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+
+    def trial_plan(self, database: str, seed: int, library: str | None = None) -> dict[str, Any]:
+        """Give the plan of a trial on ``database``, a copy of the template. ``seed``: that of the block."""
+        task = self.trial | {"target": self.target(database, library)}
+        return {"schema": PLAN, "seed": self._trial_seed(seed), "task": task}
+
+    def inspect_plan(self, database: str, library: str | None = None) -> dict[str, Any]:
+        """Give the plan that reads back the settings in force, and the query plan of each statement by its name."""
+        explain = {statement["name"]: statement["sql"] for statement in self.trial["statements"]}
+        task = {"kind": "inspect", "target": self.target(database, library), "explain": explain}
+        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+
+    def target(self, database: str, library: str | None = None) -> dict[str, Any]:
+        """Give the system as the plan of a trial names it."""
+        if self.cell.system.engine == "null":
+            return {"engine": "null"}
+        settings = self.settings
+        return self._target(database, library) | {
+            "cache": settings.cache,
+            "open_mutex": settings.open_mutex,
+            "config_threading": settings.config_threading,
+            "busy_timeout_ms": settings.busy_timeout_ms,
+            "pragmas": [list(pair) for pair in settings.trial_pragmas],
+            "os_cache": self.definition.load.os_cache,
+        }
+
+    def _target(self, database: str, library: str | None) -> dict[str, Any]:
+        return {"engine": self.cell.system.engine, "path": database, "library": library}
+
+    def _trial_seed(self, seed: int) -> int:
+        # A plan has one seed. A trial that repeats values which were drawn when the data was loaded needs the data's.
+        return self.definition.data_seed if _repeats_random_rows(self.trial["transactions"]) else seed
+
+
+def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
+    """Compile a cell. Raises InputError where its levels or settings cannot be used, or are unsafe together."""
+    definition = experiment.definition(cell.levels)
+    dialect = dialect_for(cell.system.engine)
+    settings = SqliteSettings()
+    if cell.system.engine == "sqlite":
+        settings = sqlite_settings(experiment, definition, cell)
+        unsafe = unsafe_reason(settings, definition.load.clients)
+        if unsafe:
+            raise InputError(f"{experiment.place}: {cell.id}", unsafe, "use one client, or a library with mutexes")
+    compiler = TransactionCompiler(definition, dialect, experiment.place)
+    transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
+    before, after = definitions(definition, dialect)
+    tables = load_tables(definition, Path(experiment.folder), experiment.place)
+    trial = {
+        "kind": "trial",
+        **_load(definition),
+        "statements": compiler.statements,
+        "transactions": transactions,
+        "record": definition.measure.model_dump(include={"phases", "interval_ms", "io", "mutexes"}),
+    }
+    return CompiledCell(cell, definition, settings, before, tables, after, trial)
+
+
+def refusal(experiment: Experiment, cell: Cell) -> str | None:
+    """Give the reason for which a cell is unsafe to measure, or ``None``; for :func:`dbdyno.design.make_cells`."""
+    if cell.system.engine != "sqlite":
+        return None
+    definition = experiment.definition(cell.levels)
+    return unsafe_reason(sqlite_settings(experiment, definition, cell), definition.load.clients)
+
+
+def _load(definition: Definition) -> dict[str, Any]:
+    load = definition.load
+    arrival = {"loop": "open", **load.arrival.model_dump()} if load.arrival else {"loop": "closed"}
+    return {
+        "clients": load.clients,
+        "arrival": arrival,
+        "warmup": load.warmup.model_dump(),
+        "window": load.stop.model_dump(),
+        "connect": load.connect,
+        "prepare": load.prepare,
+        "retry": load.retry.model_dump(),
+    }
+
+
+def _repeats_random_rows(value: Any) -> bool:
+    if isinstance(value, dict):
+        if value.get("kind") == "reference" and draws_random_rows(value):
+            return True
+        return any(_repeats_random_rows(item) for item in value.values())
+    return isinstance(value, list) and any(_repeats_random_rows(item) for item in value)

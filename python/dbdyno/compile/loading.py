@@ -1,0 +1,83 @@
+"""Tables of an experiment as the parts of a load plan: definitions, rows, and what comes after."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile.dialects import Dialect
+from dbdyno.compile.generators import Columns, column_fill
+from dbdyno.errors import InputError
+from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.generators import Generator, Serial
+from dbdyno.experiment.tables import Column, Table
+
+
+def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], list[str]]:
+    """Give the statements before the rows (tables, early indexes) and after them (indexes, setup)."""
+    before: list[str] = []
+    after: list[str] = []
+    for name, table in definition.tables.items():
+        before.append(dialect.create_table(name, table))
+        for index in table.indexes:
+            if index.include:
+                (before if index.build == "before" else after).append(dialect.create_index(name, index))
+    for sql in definition.setup:
+        text = sql.text_for(dialect.engine)
+        if text is not None:
+            after.append(dialect.statement(text))
+    return before, after
+
+
+def load_tables(definition: Definition, folder: Path, place: str) -> list[dict[str, Any]]:
+    """Say what rows go into the tables; a part of a table is an entry of its own.
+
+    ``folder`` is where relative paths begin. Raises InputError for a file that is not there.
+    """
+    columns = Columns(definition.tables)
+    entries: list[dict[str, Any]] = []
+    for name, table in definition.tables.items():
+        if table.rows or table.file:
+            file = None if table.file is None else str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
+            entries.append({"name": name, "columns": _columns(columns, name, table), "rows": table.rows, "file": file})
+        rows = table.rows
+        for index, part in enumerate(table.parts):
+            filled = {key: _in_part(each, part.columns.get(key), rows) for key, each in table.columns.items()}
+            made = _columns(columns, name, table.model_copy(update={"columns": filled}), index + 1)
+            entries.append({"name": name, "columns": made, "rows": part.rows, "file": None})
+            rows += part.rows
+    return entries
+
+
+def _in_part(column: Column, fill: Generator | None, rows: int) -> Column:
+    """Give a column as it is filled in a part that comes after so many rows."""
+    if fill is None and isinstance(column.fill, Serial):
+        # A serial goes on: a part's rows are counted from 0 again, and a key must not come twice.
+        serial = column.fill.serial
+        fill = Serial(serial=serial.model_copy(update={"start": serial.start + serial.step * rows}))
+    return column if fill is None else column.model_copy(update={"fill": fill})
+
+
+def _columns(columns: Columns, name: str, table: Table, part: int = 0) -> list[dict[str, Any]]:
+    # A column that the engine counts up itself is left out, but a file has a field for each column.
+    given = (key for key, column in table.columns.items() if table.file or column.fill or not column.autoincrement)
+    return [
+        {
+            "name": key,
+            "stream": columns.stream(name, key, part),
+            "fill": columns.compile(column_fill(table.columns[key])),
+        }
+        for key in given
+    ]
+
+
+def _data_file(file: str, folder: Path, place: str) -> Path:
+    path = (folder / file).resolve()
+    if not path.is_file():
+        raise InputError(place, f"there is no file `{file}`", "give its path, relative to the experiment's own file")
+    return path
+
+
+def file_digest(path: str) -> str:
+    """Give the SHA-256 of a file's content, in hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

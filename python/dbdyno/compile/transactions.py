@@ -1,0 +1,101 @@
+"""Transactions of an experiment as a plan's transactions and its list of statements."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dbdyno.compile.dialects import Dialect
+from dbdyno.compile.generators import Columns, compile_plain
+from dbdyno.errors import InputError
+from dbdyno.experiment.conditions import Condition
+from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.transactions import (
+    AnyStep,
+    Begin,
+    Chance,
+    Commit,
+    Execute,
+    Repeat,
+    Rollback,
+    Set,
+    Think,
+    Transaction,
+    When,
+)
+
+PlanStep = dict[str, Any]
+
+_NAME_LENGTH = 60
+
+
+class TransactionCompiler:
+    """Compiles transactions one after another; ``statements`` grows with what they use, each text once."""
+
+    def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
+        """``place`` is the experiment's file, for errors."""
+        self.statements: list[dict[str, str]] = []
+        self._columns = Columns(definition.tables)
+        self._dialect = dialect
+        self._place = place
+
+    def transaction(self, transaction: Transaction) -> dict[str, Any]:
+        """Say a transaction in the plan's words. Raises InputError for a statement that the engine has no text for."""
+        steps = self._steps(transaction.steps, transaction.name)
+        return {"name": transaction.name, "weight": transaction.weight, "steps": steps}
+
+    def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[PlanStep]:
+        return [made for step in steps if step.include for made in self._step(step, owner)]
+
+    def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:  # noqa: PLR0911 - one for each kind
+        match step:
+            case Execute():
+                return [self._execute(step, owner)]
+            case Begin():
+                return [{"do": "begin", "mode": step.begin}]
+            case Commit():
+                return [{"do": "commit"}]
+            case Rollback():
+                return [{"do": "rollback"}]
+            case Set():
+                return [{"do": "set", "variable": step.set, "value": self._columns.compile(step.value)}]
+            case When():
+                made = {"do": "when", **_condition(step.when), "then": self._steps(step.then, owner)}
+                return [made | {"otherwise": self._steps(step.otherwise, owner)}]
+            case Chance():
+                return [{"do": "chance", "probability": step.chance, "then": self._steps(step.then, owner)}]
+            case Repeat():
+                inner = self._steps(step.steps, owner)
+                # Once needs no loop, so that a factor's level 1 costs nothing.
+                return inner if step.repeat == 1 else [{"do": "repeat", "times": step.repeat, "steps": inner}]
+            case Think():
+                return [{"do": "think", "milliseconds": self._columns.compile(step.think)}]
+
+    def _execute(self, step: Execute, owner: str) -> PlanStep:
+        text = step.execute.text_for(self._dialect.engine)
+        if text is None:
+            problem = f"a statement of `{owner}` has no text for {self._dialect.engine}"
+            raise InputError(self._place, problem, f"add `{self._dialect.engine}` or `any` to its texts")
+        params = [self._columns.compile(param) for param in step.params]
+        statement = self._statement(self._dialect.statement(text), step.name)
+        return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
+
+    def _statement(self, sql: str, name: str | None) -> int:
+        for index, known in enumerate(self.statements):
+            if known["sql"] == sql:
+                return index
+        self.statements.append({"name": self._free_name(name or _short(sql)), "sql": sql})
+        return len(self.statements) - 1
+
+    def _free_name(self, wanted: str) -> str:
+        taken = {statement["name"] for statement in self.statements}
+        names = [wanted, *(f"{wanted} ({number})" for number in range(2, len(taken) + 2))]
+        return next(name for name in names if name not in taken)
+
+
+def _short(sql: str) -> str:
+    text = " ".join(sql.split())
+    return text if len(text) <= _NAME_LENGTH else text[: _NAME_LENGTH - 1] + "…"
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    made = {"left": compile_plain(condition.left), "compare": condition.compare}
+    return made if condition.right is None else made | {"right": compile_plain(condition.right)}

@@ -1,0 +1,182 @@
+"""The design of a run: which cells there are, and in what order each block measures them."""
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from dbdyno.errors import InputError
+from dbdyno.experiment.experiment import Experiment
+from dbdyno.experiment.factors import SYSTEM, Factor, Level
+from dbdyno.experiment.mistakes import nearest
+from dbdyno.systems.url import SystemSpec, parse_url
+
+DEFAULT_SYSTEM = "sqlite:"
+
+# Levels chosen in place of those of the file, by factor.
+Chosen = Mapping[str, tuple[Level, ...]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of levels. ``levels`` has one for each factor of the experiment, in the file's order.
+
+    ``id`` names, in that order, the factors that have several levels in the file and those that are at a level which
+    is not in the file; it depends on nothing but the file and the cell, so that a cell has the same id in every run.
+    """
+
+    id: str
+    levels: Mapping[str, Level] = field(hash=False)
+    system: SystemSpec = field(hash=False)
+    chosen: frozenset[str] = frozenset()
+
+    @property
+    def factors(self) -> dict[str, bool | int | float | str]:
+        """The value of each factor; of a named level, its name."""
+        return {name: level.value for name, level in self.levels.items()}
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A combination that is not measured, and why."""
+
+    cell: Cell
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a run, in the order of the file's levels, and the combinations left out."""
+
+    cells: tuple[Cell, ...]
+    excluded: tuple[Excluded, ...] = ()
+
+
+def parse_set(options: Iterable[str], experiment: Experiment) -> dict[str, tuple[Level, ...]]:
+    """Read ``--set`` options, each ``factor=level,level``, into the levels chosen.
+
+    A factor with plain levels takes any: ``4``, ``0.5`` and ``true`` are a number and a truth value as in TOML, all
+    else is a text, in quotes if it has a comma. A factor with named levels takes its own only. Raises InputError.
+    """
+    chosen: dict[str, tuple[Level, ...]] = {}
+    for option in options:
+        place = f"--set {option}"
+        name, equals, text = option.partition("=")
+        name = name.strip()
+        if not equals:
+            raise InputError(place, "there is no `=`", "write `--set factor=level,level`")
+        factor = experiment.factors.get(name)
+        if factor is None:
+            raise InputError(place, f"`{experiment.name}` has no factor `{name}`", nearest(name, experiment.factors))
+        if name in chosen:
+            raise InputError(place, f"`{name}` is set twice", "give all its levels in one `--set`")
+        levels = [_level(factor, item, place) for item in _split(text, place)]
+        names = [level.name for level in levels]
+        if len(set(names)) != len(names):
+            raise InputError(place, "a level is named twice", "take one away")
+        chosen[name] = tuple(levels)
+    return chosen
+
+
+def _split(text: str, place: str) -> list[str]:
+    """Split at the commas that are not in quotes."""
+    items, quote = [""], ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character == ",":
+            items.append("")
+            continue
+        items[-1] += character
+    items = [item.strip() for item in items]
+    if quote or not all(items):
+        raise InputError(place, "a quote is not closed" if quote else "a level is empty", "write `factor=level,level`")
+    return items
+
+
+def _level(factor: Factor, text: str, place: str) -> Level:
+    try:
+        value = tomllib.loads(f"value = {text}").get("value")
+    except tomllib.TOMLDecodeError:
+        value = text
+    level = Level.of(value if isinstance(value, bool | int | float | str) else text)
+    known = factor.level(level.name)
+    if known is None and factor.named:
+        names = [each.name for each in factor.levels]
+        raise InputError(place, f"`{factor.name}` has no level `{level.name}`", nearest(level.name, names))
+    return known or level
+
+
+def make_cells(
+    experiment: Experiment,
+    chosen: Chosen | None = None,
+    systems: Sequence[SystemSpec] = (),
+    refuse: Callable[[Cell], str | None] | None = None,
+) -> Cells:
+    """Combine the levels of all factors, those of ``chosen`` in place of the file's.
+
+    ``systems`` take the place of the levels of the factor ``system``; without either, it is embedded SQLite.
+    ``refuse`` gives the reason for which a cell cannot be measured, or ``None``. Raises InputError where no cell is
+    left.
+    """
+    chosen = dict(chosen or {})
+    if systems:
+        chosen[SYSTEM] = tuple(Level.of(system.name) for system in systems)
+    specs = {system.name: system for system in systems}
+    factors = dict(experiment.factors)
+    factors.setdefault(SYSTEM, Factor(SYSTEM, (Level.of(DEFAULT_SYSTEM),), named=False))
+    cells: list[Cell] = []
+    excluded: list[Excluded] = []
+    for combination in product(*(chosen.get(name, factor.levels) for name, factor in factors.items())):
+        levels = dict(zip(factors, combination, strict=True))
+        url = levels[SYSTEM].name
+        spec = specs.get(url) or parse_url(url)
+        cell = Cell(cell_id(factors, levels), levels, spec, frozenset(chosen))
+        reason = _exclusion(experiment, levels) or (refuse(cell) if refuse else None)
+        if reason is None:
+            cells.append(cell)
+        else:
+            excluded.append(Excluded(cell, reason))
+    if not cells:
+        first = excluded[0]
+        raise InputError(experiment.place, f"no cell is left: `{first.cell.id}` is excluded: {first.reason}", "")
+    return Cells(tuple(cells), tuple(excluded))
+
+
+def _exclusion(experiment: Experiment, levels: Mapping[str, Level]) -> str | None:
+    return next((exclusion.reason for exclusion in experiment.exclusions if exclusion.covers(levels)), None)
+
+
+def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:
+    """Name a combination, as ``threads=4,cache=shared``; ``single`` where there is nothing to name."""
+    parts = []
+    for name, factor in factors.items():
+        level = levels[name].name
+        if len(factor.levels) > 1 or factor.level(level) is None:
+            parts.append(f"{name}=" + (f'"{level}"' if "," in level else level))
+    return ",".join(parts) or "single"
+
+
+def block_order(cells: Sequence[Cell], block_index: int, seed: int) -> list[Cell]:
+    """Give the order in which a block (from 0) measures the cells; the same for the same seed.
+
+    The order is random, each block's its own. Two cells go ABBA: each pair of blocks measures them in one order and
+    then in the other, so that a steady drift of the machine hits both alike.
+    """
+    if len(cells) == 2:
+        ordered = sorted(cells, key=lambda cell: _draw(seed, block_index // 2, cell.id))
+        return ordered if block_index % 2 == 0 else ordered[::-1]
+    return sorted(cells, key=lambda cell: _draw(seed, block_index, cell.id))
+
+
+def block_seed(seed: int, block_index: int) -> int:
+    """Derive the seed of a block's trials, below 2^63: the same for all its cells, so that they draw the same keys."""
+    return int.from_bytes(_draw(seed, block_index, "")[:8], "big") >> 1
+
+
+def _draw(seed: int, block_index: int, text: str) -> bytes:
+    # A hash and not `random`: it is the same in every version of Python, and a cell's draw depends on no other cell.
+    return hashlib.sha256(f"{seed}/{block_index}/{text}".encode()).digest()

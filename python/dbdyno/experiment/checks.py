@@ -1,0 +1,164 @@
+"""What no single table can check: keys that refer to other tables, variables, and begun transactions."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pydantic import BaseModel
+
+from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.generators import Key, Next, Now, RowOf, Serial, Uuid, Variable
+from dbdyno.experiment.mistakes import Location, Mistake, nearest
+from dbdyno.experiment.tables import Column, Table
+from dbdyno.experiment.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
+
+
+def check(definition: Definition) -> Iterator[Mistake]:
+    """Find the mistakes that lie between the tables of an experiment."""
+    for name, table in definition.tables.items():
+        where: Location = ("tables", name, "columns")
+        for column_name, column in table.columns.items():
+            if column.fill is not None:
+                yield from _generator(column.fill, (*where, column_name, "fill"), definition.tables, None)
+        for index, part in enumerate(table.parts):
+            for column_name, fill in part.columns.items():
+                inside = ("tables", name, "parts", index, "columns", column_name)
+                yield from _generator(fill, inside, definition.tables, None)
+    seen: dict[str, int] = {}
+    for index, transaction in enumerate(definition.transactions):
+        if transaction.name in seen:
+            yield Mistake(("transactions", index, "name"), f"`{transaction.name}` is there already", "choose another")
+        seen[transaction.name] = index
+        if transaction.include:
+            steps = ("transactions", index, "steps")
+            yield from _steps(transaction.steps, steps, definition.tables, set())
+            verbs: set[type] = {type(step) for step in _all_steps(transaction.steps)}
+            if Begin in verbs and Commit not in verbs and Rollback not in verbs:
+                yield Mistake(steps, "a transaction is begun and never ended", "add `{ commit = true }`")
+    if not any(transaction.include and transaction.weight for transaction in definition.transactions):
+        yield Mistake(("transactions",), "none is left to run", "include one, with a weight above 0")
+
+
+def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
+    for step in steps:
+        if step.include:
+            yield step
+            for nested in (getattr(step, name, []) for name in ("then", "otherwise", "steps")):
+                yield from _all_steps(nested)
+
+
+def _steps(
+    steps: Iterable[AnyStep], where: Location, tables: Mapping[str, Table], variables: set[str]
+) -> Iterator[Mistake]:
+    for index, step in enumerate(steps):
+        if step.include:
+            yield from _step(step, (*where, index), tables, variables)
+
+
+def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables: set[str]) -> Iterator[Mistake]:
+    match step:
+        case Execute():
+            for index, param in enumerate(step.params):
+                yield from _generator(param, (*where, "params", index), tables, variables)
+            variables.update(step.into)
+        case Set():
+            yield from _generator(step.value, (*where, "value"), tables, variables)
+            variables.add(step.set)
+        case Think():
+            yield from _generator(step.think, (*where, "think"), tables, variables)
+        case When():
+            for name in step.when.variables:
+                yield from _variable(name, (*where, "when"), variables)
+            yield from _steps(step.then, (*where, "then"), tables, variables)
+            yield from _steps(step.otherwise, (*where, "else"), tables, variables)
+        case Chance():
+            yield from _steps(step.then, (*where, "then"), tables, variables)
+        case Repeat():
+            yield from _steps(step.steps, (*where, "steps"), tables, variables)
+
+
+def _variable(name: str, where: Location, variables: set[str] | None) -> Iterator[Mistake]:
+    if variables is None:
+        yield Mistake(where, "a column cannot take a variable", "variables belong to transactions")
+    elif name not in variables:
+        remedy = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
+        yield Mistake(where, f"no earlier step sets the variable `{name}`", remedy)
+
+
+def _generator(
+    generator: BaseModel, where: Location, tables: Mapping[str, Table], variables: set[str] | None
+) -> Iterator[Mistake]:
+    match generator:
+        case Variable():
+            yield from _variable(generator.variable, (*where, "variable"), variables)
+        case RowOf():
+            yield from _table(generator.row_of, (*where, "row_of"), tables)
+        case Key():
+            yield from _key(generator, where, tables)
+        case Next():
+            yield from _next(generator.next, (*where, "next"), tables, in_column=variables is None)
+    for name in type(generator).model_fields:
+        value = getattr(generator, name)
+        for index, item in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(item, BaseModel):
+                inside = (*where, name, index) if isinstance(value, list) else (*where, name)
+                yield from _generator(item, inside, tables, variables)
+
+
+def _table(name: str, where: Location, tables: Mapping[str, Table]) -> Iterator[Mistake]:
+    if name not in tables:
+        yield Mistake(where, f"there is no table `{name}`", nearest(name, tables))
+    elif not tables[name].rows:
+        yield Mistake(where, f"the table `{name}` has no rows to choose from", "give it rows")
+    elif tables[name].file is not None:
+        yield Mistake(where, f"the rows of `{name}` come from a file and are not known", "use a generated table")
+
+
+def find_column(text: str, tables: Mapping[str, Table]) -> Column | Mistake:
+    """Find the column that ``table.column`` names, or say what is wrong with the name."""
+    table_name, _, column_name = text.rpartition(".")
+    if not table_name:
+        return Mistake((), f"`{text}` names no column", "write table and column, as in `user.id`")
+    if table_name not in tables:
+        return Mistake((), f"there is no table `{table_name}`", nearest(table_name, tables))
+    columns = tables[table_name].columns
+    if column_name not in columns:
+        return Mistake((), f"the table `{table_name}` has no column `{column_name}`", nearest(column_name, columns))
+    return columns[column_name]
+
+
+def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Mistake]:
+    found = find_column(key.key, tables)
+    inside = (*where, "key")
+    if isinstance(found, Mistake):
+        yield Mistake(inside, found.problem, found.remedy)
+        return
+    yield from _table(key.key.rpartition(".")[0], inside, tables)
+    if found.fill is not None and not _is_repeatable(found.fill, tables, (key.key,)):
+        problem = f"the values of `{key.key}` cannot be made again: they depend on the time, or on themselves"
+        yield Mistake(inside, problem, "refer to a column filled otherwise")
+
+
+def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
+    match generator:
+        case Now() | Variable() | Next():
+            return False
+        case Uuid():
+            return generator.uuid.version in ("v4", "sequence_blocked")
+        case Key():
+            found = find_column(generator.key, tables)
+            if generator.key in trail:
+                return False
+            if isinstance(found, Column) and found.fill is not None:
+                return _is_repeatable(found.fill, tables, (*trail, generator.key))
+    values = (getattr(generator, name) for name in type(generator).model_fields)
+    nested = (item for value in values for item in (value if isinstance(value, list) else [value]))
+    return all(_is_repeatable(item, tables, trail) for item in nested if isinstance(item, BaseModel))
+
+
+def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Mistake]:
+    found = find_column(text, tables)
+    if in_column:
+        yield Mistake(where, "a column's fill cannot go on with another", "use `serial`")
+    elif isinstance(found, Mistake):
+        yield Mistake(where, found.problem, found.remedy)
+    elif not isinstance(found.fill, Serial) and not found.autoincrement:
+        yield Mistake(where, f"`{text}` is not filled by a `serial`, so that nothing goes on", "use its own generator")

@@ -1,0 +1,67 @@
+"""Finding an experiment's file and reading its TOML."""
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dbdyno.errors import InputError
+from dbdyno.experiment.mistakes import nearest
+
+SUFFIX = ".toml"
+
+
+class Document(NamedTuple):
+    """A file's content. ``place`` is what messages call it; ``folder`` is where its relative paths begin."""
+
+    place: str
+    folder: Path
+    data: dict[str, Any]
+
+
+def package_path(*parts: str) -> Path:
+    """Give the path of a file or folder that is shipped inside the package."""
+    return Path(str(resources.files("dbdyno").joinpath(*parts)))
+
+
+def builtin_names() -> list[str]:
+    """Name the built-in experiments, in the order of the alphabet."""
+    return sorted(path.stem for path in package_path("experiments").glob("*" + SUFFIX))
+
+
+def read_document(name_or_path: str) -> Document:
+    """Read a built-in experiment by its name, or a file by its path (one with a slash or the suffix ``.toml``).
+
+    Raises InputError where there is no such experiment or file, or where its TOML is broken, with the line.
+    """
+    if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
+        names = builtin_names()
+        if name_or_path not in names:
+            remedy = f"{nearest(name_or_path, names)} A file of your own needs its suffix `{SUFFIX}`"
+            raise InputError(name_or_path, "there is no such experiment", remedy)
+        path = package_path("experiments", name_or_path + SUFFIX)
+        return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
+    path = Path(name_or_path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(name_or_path, "there is no such file", "`dbdyno init` writes one to begin with") from None
+    except OSError as error:
+        raise InputError(name_or_path, f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(name_or_path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+    return parse(text, name_or_path, path.parent)
+
+
+def parse(text: str, place: str, folder: Path) -> Document:
+    """Read TOML. Raises InputError with the line where it is broken."""
+    try:
+        return Document(place, folder, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        found = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
+        problem = found["problem"] if found else str(error)
+        line = (found["line"] if found else None) or str(text.count("\n") + 1)
+        raise InputError(
+            f"{place}: line {line}", f"this is not TOML: {problem[:1].lower()}{problem[1:]}", "see https://toml.io"
+        ) from None

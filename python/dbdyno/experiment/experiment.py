@@ -1,0 +1,174 @@
+"""An experiment: what a file says, ready to be asked about any of its cells."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dbdyno.experiment.checks import check
+from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.document import Document, builtin_names, read_document
+from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
+from dbdyno.experiment.head import Head
+from dbdyno.experiment.mistakes import Location, Mistake, nearest, raise_all, show
+from dbdyno.experiment.strict import find_mistakes
+from dbdyno.experiment.substitute import references, substitute, unknown_references
+
+_FACTOR_KEYS = ("factors", "exclude")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A question written down. ``place`` is its file as messages call it, ``folder`` where its relative paths begin."""
+
+    head: Head
+    factors: Mapping[str, Factor]
+    exclusions: tuple[Exclusion, ...]
+    place: str
+    folder: Path
+    document: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.head.name
+
+    @property
+    def title(self) -> str:
+        """Its title, one line."""
+        return self.head.title
+
+    @property
+    def question(self) -> str:
+        """The question it answers; may be empty."""
+        return self.head.question
+
+    @property
+    def rounds(self) -> int | Literal["auto"]:
+        """How many blocks are measured."""
+        return self.head.rounds
+
+    def first_levels(self) -> dict[str, Level]:
+        """Give the first level of each factor: the combination that a description shows."""
+        return {name: factor.levels[0] for name, factor in self.factors.items()}
+
+    def definition(self, levels: Mapping[str, Level]) -> Definition:
+        """Say what the experiment is at a combination of levels, one for each factor.
+
+        Raises InputError where a level does not fit the place it is put into.
+        """
+        definition, mistakes = _define(self.document, levels)
+        raise_all(self.place, mistakes)
+        assert definition is not None  # noqa: S101 - without mistakes there is one
+        return definition
+
+    def factor_settings(self, engine: str, levels: Mapping[str, Level]) -> dict[str, str]:
+        """Name the settings of an engine that factors decide: the setting, and the first factor that does."""
+        settings = self.document.get("system", {}).get(engine, {})
+        found: dict[str, str] = {}
+        for location, reference in references(settings):
+            found.setdefault(str(location[0]) if location else "", reference.partition(".")[0])
+        return {setting: factor for setting, factor in found.items() if factor in levels}
+
+
+def load_experiment(name_or_path: str) -> Experiment:
+    """Read an experiment: a built-in one by its name, or a TOML file by its path.
+
+    Every level of every factor is tried once, so that a file that loads has no mistake that shows in one level only.
+    Raises InputError, or Mistakes where there are several, with file, key, problem and remedy of each.
+    """
+    return make_experiment(read_document(name_or_path))
+
+
+def builtin_experiments() -> list[Experiment]:
+    """Read all built-in experiments, in the order of their names."""
+    return [load_experiment(name) for name in builtin_names()]
+
+
+def make_experiment(document: Document) -> Experiment:
+    """Make an experiment of a file's content; raises as :func:`load_experiment`."""
+    data = document.data
+    factors, mistakes = read_factors(data.get("factors", {}))
+    exclusions, more = read_exclusions(data.get("exclude", []), factors)
+    mistakes += more
+    head_keys = {key: value for key, value in data.items() if key in Head.model_fields}
+    head, more = find_mistakes(Head, head_keys)
+    mistakes += more
+    mistakes += _unknown_keys(data)
+    mistakes += _wrong_factors(head, factors)
+    body = {key: value for key, value in data.items() if key in Definition.model_fields}
+    if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
+        mistakes += _body_mistakes(body, factors)
+    raise_all(document.place, _in_order(mistakes, data))
+    assert head is not None  # noqa: S101 - without mistakes there is one
+    return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body)
+
+
+def _unknown_keys(data: Mapping[str, Any]) -> list[Mistake]:
+    known = [*Head.model_fields, *_FACTOR_KEYS, *Definition.model_fields]
+    return [Mistake((key,), "unknown key", nearest(key, known)) for key in data if key not in known]
+
+
+def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mistake]:
+    if head is None:
+        return []
+    named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
+    if head.published:
+        named += [(("published", "match", factor), factor) for factor in head.published.match]
+        if head.published.rounds:
+            named.append((("published", "rounds", "times"), head.published.rounds.times))
+    return [
+        Mistake(location, f"there is no factor `{factor}`", nearest(factor, factors))
+        for location, factor in named
+        if factor is not None and factor not in factors and factor != SYSTEM
+    ]
+
+
+def _body_mistakes(body: Mapping[str, Any], factors: Mapping[str, Factor]) -> list[Mistake]:
+    found: dict[Location, Mistake] = {}
+    for levels in _each_level_once(factors):
+        known = _bindings(levels)
+        mistakes = unknown_references(body, known) or _define(body, levels)[1]
+        for mistake in mistakes:
+            found.setdefault(mistake.location, mistake)
+    return list(found.values())
+
+
+def _each_level_once(factors: Mapping[str, Factor]) -> Iterator[dict[str, Level]]:
+    first = {name: factor.levels[0] for name, factor in factors.items()}
+    yield first
+    for name, factor in factors.items():
+        for level in factor.levels[1:]:
+            yield first | {name: level}
+
+
+def _bindings(levels: Mapping[str, Level]) -> dict[str, Any]:
+    return {key: value for name, level in levels.items() for key, value in level.bindings(name).items()}
+
+
+def _define(document: Mapping[str, Any], levels: Mapping[str, Level]) -> tuple[Definition | None, list[Mistake]]:
+    bindings = _bindings(levels)
+    definition, mistakes = find_mistakes(Definition, substitute(document, bindings))
+    if definition is not None:
+        mistakes = list(check(definition))
+    return definition, [_with_origin(mistake, document, bindings) for mistake in mistakes]
+
+
+def _with_origin(mistake: Mistake, document: Any, bindings: Mapping[str, Any]) -> Mistake:
+    """Say which factor a wrong value came from, where it came from one."""
+    for part in mistake.location:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            break
+    if not isinstance(document, str):
+        return mistake
+    origins = [f"${{{name}}} = {show(bindings[name])}" for _, name in references(document) if name in bindings]
+    if not origins:
+        return mistake
+    return mistake._replace(problem=f"{mistake.problem} (with {', '.join(origins)})")
+
+
+def _in_order(mistakes: list[Mistake], data: Mapping[str, Any]) -> list[Mistake]:
+    order = {key: index for index, key in enumerate(data)}
+    return sorted(mistakes, key=lambda mistake: order.get(str(mistake.location[0]), -1) if mistake.location else -1)

@@ -1,0 +1,152 @@
+"""Factors, their levels, and the combinations left out, as a file states them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.experiment.mistakes import Mistake, nearest, show
+from dbdyno.experiment.substitute import as_text, references
+
+Scalar = bool | int | float | str
+
+# The factor whose levels are the URLs of systems.
+SYSTEM = "system"
+
+_RESERVED = {"reason": "it is the key that gives an exclusion's reason"}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class Level:
+    """One value of a factor. A named level binds several values; its own ``value`` is its name."""
+
+    name: str
+    value: Scalar
+    values: tuple[tuple[str, Any], ...] = ()
+
+    @staticmethod
+    def of(value: Scalar) -> "Level":
+        """Make the level of a single value."""
+        return Level(as_text(value), value)
+
+    def bindings(self, factor: str) -> dict[str, Any]:
+        """Give what ``${factor}`` and ``${factor.key}`` stand for."""
+        return {factor: self.value} | {f"{factor}.{key}": value for key, value in self.values}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A thing varied. ``named``: its levels are tables of the file, so that no others can be chosen."""
+
+    name: str
+    levels: tuple[Level, ...]
+    named: bool
+
+    def level(self, name: str) -> Level | None:
+        """Find a level by its name."""
+        return next((level for level in self.levels if level.name == name), None)
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Combinations left out: those in which each factor named has one of the levels named."""
+
+    levels: Mapping[str, tuple[str, ...]]
+    reason: str
+
+    def covers(self, levels: Mapping[str, Level]) -> bool:
+        """Whether a combination of levels is left out."""
+        return all(levels[factor].name in names for factor, names in self.levels.items())
+
+
+def read_factors(data: Any) -> tuple[dict[str, Factor], list[Mistake]]:
+    """Read the table ``factors``: the factors in the file's order, and the mistakes in it."""
+    if not isinstance(data, dict):
+        return {}, [Mistake(("factors",), f"{show(data)} is not a table", "as in `factors = { threads = [1, 2] }`")]
+    factors: dict[str, Factor] = {}
+    mistakes: list[Mistake] = []
+    for name, levels in data.items():
+        where = ("factors", name)
+        if not _NAME.fullmatch(name) or name in _RESERVED:
+            problem = f"a factor cannot have this name: {_RESERVED.get(name, 'it has other characters')}"
+            mistakes.append(Mistake(where, problem, "use letters, digits and `_`, as in `cache_size`"))
+        elif isinstance(levels, list):
+            factors[name] = Factor(name, tuple(Level.of(value) for value in levels if isinstance(value, Scalar)), False)
+            mistakes += _wrong_scalars(where, levels)
+        elif isinstance(levels, dict):
+            tables = {level: values for level, values in levels.items() if isinstance(values, dict)}
+            made = (Level(level, level, tuple(values.items())) for level, values in tables.items())
+            factors[name] = Factor(name, tuple(made), True)
+            mistakes += _wrong_tables(where, levels)
+        else:
+            mistakes.append(Mistake(where, f"{show(levels)} is not a list of levels", f"write `[{show(levels)}]`"))
+    mistakes += [
+        Mistake(("factors", *where), f"a level cannot refer to a factor, as `${{{name}}}` does", "write its value")
+        for where, name in references(data)
+    ]
+    return factors, mistakes
+
+
+def _wrong_scalars(where: tuple[str, str], levels: list[Any]) -> list[Mistake]:
+    mistakes = [] if levels else [Mistake(where, "it has no levels", "give at least one, as in `[1]`")]
+    seen: set[str] = set()
+    for index, value in enumerate(levels):
+        if not isinstance(value, Scalar):
+            remedy = f"give a number, a text or a truth value, or name the level: `[factors.{where[1]}.its_name]`"
+            mistakes.append(Mistake((*where, index), f"{show(value)} is not a level", remedy))
+        elif as_text(value) in seen:
+            mistakes.append(Mistake((*where, index), f"the level {show(value)} is there already", "take one away"))
+        else:
+            seen.add(as_text(value))
+    return mistakes
+
+
+def _wrong_tables(where: tuple[str, str], levels: dict[str, Any]) -> list[Mistake]:
+    mistakes = [] if levels else [Mistake(where, "it has no levels", f"add a table `[factors.{where[1]}.its_name]`")]
+    first: dict[str, Any] = {}
+    for name, values in levels.items():
+        if not isinstance(values, dict):
+            remedy = 'give the values that the level binds, as in `{ prepare = "once" }`'
+            mistakes.append(Mistake((*where, name), f"{show(values)} is not a table", remedy))
+            continue
+        first = first or values
+        for key in sorted(first.keys() ^ values.keys()):
+            if key in values:
+                mistakes.append(Mistake((*where, name, key), "the first level does not bind this", nearest(key, first)))
+            else:
+                mistakes.append(Mistake((*where, name), f"it does not bind `{key}`, as the first level does", "add it"))
+    return mistakes
+
+
+def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Exclusion], list[Mistake]]:
+    """Read the tables ``exclude``: what they leave out, and the mistakes in them."""
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        return [], [Mistake(("exclude",), "it is not a list of tables", "write each as `[[exclude]]`")]
+    exclusions: list[Exclusion] = []
+    mistakes: list[Mistake] = []
+    for index, item in enumerate(data):
+        where = ("exclude", index)
+        levels: dict[str, tuple[str, ...]] = {}
+        for name, value in item.items():
+            if name == "reason":
+                continue
+            if name not in factors:
+                mistakes.append(Mistake((*where, name), "there is no such factor", nearest(name, factors)))
+                continue
+            names = [as_text(level) for level in (value if isinstance(value, list) else [value])]
+            known = [level.name for level in factors[name].levels]
+            mistakes += [
+                Mistake((*where, name), f"there is no level `{level}`", nearest(level, known))
+                for level in names
+                if level not in known
+            ]
+            levels[name] = tuple(names)
+        reason = item.get("reason")
+        if not isinstance(reason, str) or not reason.strip():
+            mistakes.append(Mistake((*where, "reason"), "an exclusion needs a reason", 'add `reason = "…"`'))
+        elif not levels:
+            mistakes.append(Mistake(where, "it names no factor", "as in `threads = [8, 16]`"))
+        else:
+            exclusions.append(Exclusion(levels, reason))
+    return exclusions, mistakes

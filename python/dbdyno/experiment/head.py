@@ -1,0 +1,55 @@
+"""What an experiment says once for all cells: its name and question, its rounds, and how it is shown."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from dbdyno.experiment.mistakes import show, wrong
+from dbdyno.experiment.strict import Name, Number, Positive, Strict
+
+
+def _read_rounds(value: Any) -> int | str:
+    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value  # type: ignore[no-any-return]
+    raise wrong(f"{show(value)} is not a number of rounds", 'give a number from 1, or `"auto"`')
+
+
+class Report(Strict):
+    """The factors along a chart's axis and of its lines."""
+
+    x: Name | None = None
+    by: Name | None = None
+
+
+class PublishedRounds(Strict):
+    """Columns with the milliseconds of each round, and the work done in a round: ``work``, times a factor's level."""
+
+    columns: Annotated[list[Name], Field(min_length=1)]
+    work: Annotated[Number, Field(gt=0)]
+    times: Name | None = None
+
+
+class Published(Strict):
+    """Reference figures that others published: a CSV file, and which of its rows belong to which cell."""
+
+    file: Name
+    machine: Name
+    year: Positive
+    value: Name
+    unit: Name = "1/s"
+    match: dict[Name, Name]
+    where: dict[Name, str] = Field(default_factory=dict)
+    rounds: PublishedRounds | None = None
+    cpu_percent: Name | None = None
+
+
+class Head(Strict):
+    """The keys of a file whose values no factor changes."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    title: Name
+    question: str = ""
+    source: str = ""
+    rounds: Annotated[int | Literal["auto"], BeforeValidator(_read_rounds)] = 5
+    report: Report = Report()
+    published: Published | None = None

@@ -1,0 +1,127 @@
+"""Mistakes in what a user wrote: found by pydantic or by our own checks, told in one form."""
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from dbdyno.errors import InputError
+
+Location = tuple[str | int, ...]
+
+# Union members carry a tag that pydantic puts into an error's location; the mark tells it from a key of the file.
+TAG = "#"
+
+
+class Mistake(NamedTuple):
+    """One mistake: the keys that lead to it, what is wrong and what would be right."""
+
+    location: Location
+    problem: str
+    remedy: str = ""
+
+
+class Mistakes(InputError):  # noqa: N818 - it is several
+    """Several mistakes in one file, one line each. ``mistakes``: each as an error of its own, in the file's order."""
+
+    def __init__(self, mistakes: Sequence[InputError]) -> None:
+        super().__init__(mistakes[0].place, mistakes[0].problem, mistakes[0].remedy)
+        self.mistakes = list(mistakes)
+        self.args = ("\n".join(str(mistake) for mistake in mistakes),)
+
+
+def raise_all(place: str, mistakes: Iterable[Mistake]) -> None:
+    """Raise one InputError for all mistakes, if there are any; ``place`` is the file."""
+    errors = [
+        InputError(f"{place}: {key_path(mistake.location)}" if mistake.location else place, *mistake[1:])
+        for mistake in mistakes
+    ]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise Mistakes(errors)
+
+
+def key_path(location: Location) -> str:
+    """Write a location as people do: ``transactions[0].steps[2].params``."""
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def show(value: Any) -> str:
+    """Write a value of a file into a message, shortened where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Give the remedy for an unknown word: the nearest known one, or all of them where none is near."""
+    words = list(known)
+    close = difflib.get_close_matches(word, words, 1, 0.6)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return "known: " + ", ".join(f"`{name}`" for name in words) if words else "there is none to name here"
+
+
+def wrong(problem: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+    """Make the error that a validator raises; ``key`` leads from the value it checks to the mistake."""
+    return PydanticCustomError("dbdyno", "{problem}", {"problem": problem, "remedy": remedy, "key": key})
+
+
+_WANTED = {
+    "int_type": ("a whole number", "4"),
+    "int_from_float": ("a whole number", "4"),
+    "float_type": ("a number", "0.5"),
+    "finite_number": ("a finite number", "0.5"),
+    "string_type": ("a text", '"text"'),
+    "bool_type": ("a truth value", "true"),
+    "list_type": ("a list", "[1, 2]"),
+    "dict_type": ("a table", "{ key = 1 }"),
+    "model_type": ("a table", "{ key = 1 }"),
+    "model_attributes_type": ("a table", "{ key = 1 }"),
+}
+
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "below"),
+}
+
+
+def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Mistake:
+    """Say in our own words what pydantic found. ``known_keys`` are those of the table in which the mistake lies."""
+    location = without_tags(error["loc"])
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == "dbdyno":
+        key = context["key"]
+        return Mistake((*location, key) if key else location, context["problem"], context["remedy"])
+    problem, remedy = error["msg"][:1].lower() + error["msg"][1:], ""
+    if kind == "extra_forbidden":
+        problem, remedy = "unknown key", nearest(str(location[-1]), known_keys)
+    elif kind == "missing":
+        problem, remedy = "this key is missing", "add it"
+    elif kind == "literal_error":
+        choices = [word.strip(" '") for word in context["expected"].replace(" or ", ", ").split(",")]
+        problem, remedy = f"{show(value)} is not known here", nearest(str(value), choices)
+    elif kind in _WANTED:
+        wanted, example = _WANTED[kind]
+        problem, remedy = f"{show(value)} is not {wanted}", f"give {wanted}, as in `{example}`"
+    elif kind in _BOUNDS:
+        bound, words = _BOUNDS[kind]
+        problem, remedy = f"{show(value)} is out of range", f"give a number {words} {context[bound]}"
+    elif kind in ("too_short", "string_too_short"):
+        problem, remedy = "it is empty", "give at least one"
+    return Mistake(location, problem, remedy)
+
+
+def without_tags(location: Location) -> Location:
+    """Take the unions' tags out of a location, so that it leads through the file."""
+    return tuple(part for part in location if not (isinstance(part, str) and part.startswith(TAG)))

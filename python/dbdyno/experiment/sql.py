@@ -1,0 +1,53 @@
+"""SQL as an experiment writes it: one text for all engines, or one for each; and how many places for values it has."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+
+from dbdyno.engines import ENGINES
+from dbdyno.experiment.mistakes import nearest, show, wrong
+
+ANY = "any"
+
+# What a `?` may stand in without being a place for a value: texts, quoted names, comments.
+_NO_PLACES = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement's text by engine; under ``any`` the one for engines not named."""
+
+    texts: tuple[tuple[str, str], ...]
+
+    def text_for(self, engine: str) -> str | None:
+        """Give the text for an engine, or ``None`` where there is none for it."""
+        texts = dict(self.texts)
+        return texts.get(engine, texts.get(ANY))
+
+
+def places(text: str) -> int:
+    """Count the ``?`` of a statement that stand for values."""
+    return _NO_PLACES.sub(" ", text).count("?")
+
+
+def _read_sql(value: Any) -> Sql:
+    if isinstance(value, str):
+        value = {ANY: value}
+    if not isinstance(value, dict):
+        raise wrong(f"{show(value)} is not a statement", 'give its text, or texts by engine, as in `{ any = "…" }`')
+    for engine, text in value.items():
+        if engine not in (*ENGINES, ANY):
+            raise wrong("unknown engine", nearest(engine, (*ENGINES, ANY)), key=engine)
+        if not isinstance(text, str) or not text.strip():
+            raise wrong(f"{show(text)} is not a statement", "give its text", key=engine)
+    if not value:
+        raise wrong("there is no text", 'give one, as in `{ any = "…" }`')
+    return Sql(tuple((engine, text.strip().removesuffix(";").rstrip()) for engine, text in value.items()))
+
+
+SqlText = Annotated[Sql, PlainValidator(_read_sql)]

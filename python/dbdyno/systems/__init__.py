@@ -1,0 +1,1 @@
+"""Systems: what is measured, named by a URL."""

@@ -1,0 +1,106 @@
+"""The URL of a system: its engine, where it is, and its settings."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from dbdyno.engines import ENGINES
+from dbdyno.errors import InputError
+
+_ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
+_URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
+_AUTHORITY = re.compile(
+    r"(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>\[[^\]]*\]|[^:@/\[\]]*)(?::(?P<port>\d{1,5}))?"
+)
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """What a URL says. Without a ``host`` (SQLite: without a ``database``) dbdyno manages the system itself.
+
+    ``name`` is the URL as it is shown and stored: in one form, and without the password.
+    """
+
+    engine: str
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    database: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+
+
+def parse_url(url: str) -> SystemSpec:
+    """Read a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
+
+    In a setting's value, characters such as ``&`` and ``%`` are written ``%26`` and ``%25``; a space and a ``+`` are
+    what they are. The settings themselves are checked where the engine is known. Raises InputError.
+    """
+    found = _URL.fullmatch(url.strip())
+    if not found:
+        remedy = "write one such as `sqlite:` or `sqlite:?journal_mode=wal`"
+        raise InputError(_shown(url), "this is not the URL of a system", remedy)
+    engine = _ALIASES.get(found["engine"].lower(), found["engine"].lower())
+    if engine not in ENGINES:
+        close = difflib.get_close_matches(engine, (*ENGINES, *_ALIASES), 1, 0.6)
+        remedy = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{name}:`" for name in ENGINES)
+        raise InputError(_shown(url), f"there is no engine `{found['engine']}`", remedy)
+    rest, _, query = found["rest"].partition("?")
+    settings = _settings(url, query)
+    authority, path = (None, rest)
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        path = slash + path if engine == "sqlite" else path
+    if engine in ("sqlite", "null"):
+        if authority or (engine == "null" and path):
+            raise InputError(_shown(url), f"`{engine}` has no host", "write `sqlite:/path/to/file.db`, or `sqlite:`")
+        return _named(SystemSpec(engine, database=unquote(path) or None, settings=settings))
+    if authority is None and path:
+        raise InputError(_shown(url), "a host begins with `//`", f"write `{engine}://host/database`, or `{engine}:`")
+    where = _AUTHORITY.fullmatch(authority or "")
+    if not where:
+        raise InputError(_shown(url), "the host cannot be read", f"write `{engine}://user:password@host:port/database`")
+    parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()}
+    return _named(
+        SystemSpec(
+            engine,
+            host=parts["host"],
+            port=int(parts["port"]) if parts["port"] else None,
+            user=parts["user"],
+            password=parts["password"],
+            database=unquote(path) or None,
+            settings=settings,
+        )
+    )
+
+
+def _settings(url: str, query: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for item in filter(None, query.split("&")):
+        name, equals, value = item.partition("=")
+        name = unquote(name)
+        if not equals or not name or not value:
+            raise InputError(_shown(url), f"`{item}` is not a setting", "write `name=value`")
+        if name in settings:
+            raise InputError(_shown(url), f"`{name}` is set twice", "take one away")
+        settings[name] = unquote(value)
+    return settings
+
+
+def _named(spec: SystemSpec) -> SystemSpec:
+    name = f"{spec.engine}:"
+    if spec.host:
+        name += "//" + (f"{spec.user}@" if spec.user else "") + spec.host + (f":{spec.port}" if spec.port else "") + "/"
+    name += spec.database or ""
+    if spec.settings:
+        written = (f"{key}={value.replace('%', '%25').replace('&', '%26')}" for key, value in spec.settings.items())
+        name += "?" + "&".join(written)
+    return SystemSpec(**{**spec.__dict__, "name": name})
+
+
+def _shown(url: str) -> str:
+    """Give a URL for a message, without a password."""
+    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", url)
