@@ -234,7 +234,7 @@ def lookup_design(threads: tuple[int, ...] = (1, 2, 4, 8), shared: tuple[int, ..
             for mode, n in cells
         ],
         "rounds": 5,
-        "measure": {"unit": "lookups", "count": "statements"},
+        "measure": {"unit": "statement", "label": "lookups"},
         "report": {"x": "threads", "by": "cache"},
         "margin": 0.02,
     }

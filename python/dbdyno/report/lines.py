@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.report.numbers import NONE, figure, level, percent, short
+from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short
 from dbdyno.results.document import Cell, Comparison, Document, Limit, Published, Round
 
 # Below this the client is plainly not the limit and one line for all cells says so.
@@ -56,6 +56,13 @@ def interval(cell: Cell) -> str:
     if not mean or ci95 is None:
         return NONE
     return "±" + percent((ci95[1] - ci95[0]) / 2 / mean)
+
+
+def latency(cell: Cell, name: str) -> str:
+    """Return a percentile in milliseconds of the response time; in a closed loop that is the service time."""
+    times = cell["latency_ms"].get("response") or cell["latency_ms"].get("service")
+    value = times.get(name) if times else None
+    return milliseconds(value if isinstance(value, float | int) else None)
 
 
 def round_value(each: Round) -> str:

@@ -23,12 +23,13 @@ from dbdyno.report.lines import (
     failed_trials,
     findings,
     interval,
+    latency,
     limits,
     published_sources,
     published_value,
     round_value,
 )
-from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, whole
+from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.results.document import Cell, Document
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
@@ -114,7 +115,7 @@ def _columns(document: Document) -> list[_Column]:
     if any(cell["cpu_percent"]["server"] is not None for cell in cells):
         columns[-1] = _Column("client CPU %", columns[-1].values)
         columns.append(_Column("server CPU %", [Text(whole(cell["cpu_percent"]["server"])) for cell in cells]))
-    columns += [_Column(f"{name} ms", [_latency(cell, name) for cell in cells]) for name in ("p50", "p99")]
+    columns += [_Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
     columns += [
         _Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()
     ]
@@ -136,12 +137,6 @@ def _factor_columns(document: Document) -> list[_Column]:
         texts = [Text(NONE if each is None else level(each)) for each in levels]
         columns.append(_Column(name, texts, right=numeric, fold=True))
     return columns
-
-
-def _latency(cell: Cell, name: str) -> Text:
-    service = cell["latency_ms"].get("response") or cell["latency_ms"].get("service")
-    value = service.get(name) if service else None
-    return Text(milliseconds(value if isinstance(value, float | int) else None))
 
 
 def _rounds(cell: Cell) -> Text:

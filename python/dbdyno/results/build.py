@@ -42,6 +42,7 @@ def build_document(
         "schema": "dbdyno.run/1",
         "id": run.id,
         "experiment": run.experiment,
+        "title": text(design, "title") or run.experiment,
         "question": text(design, "question") or "",
         "status": run.status,
         "started": run.started,

@@ -74,7 +74,7 @@ def build_cell(
 
 
 def _throughput(measured: Sequence[Round], measure: Measure) -> Throughput:
-    unit = f"{measure.unit}/s"
+    unit = f"{measure.label}/s"
     values = [each["throughput"] for each in measured if each["throughput"] is not None]
     if not values:
         return {"mean": None, "ci95": None, "unit": unit}
@@ -132,6 +132,7 @@ def _cpu(rounds: Sequence[CpuPercent]) -> CpuPercent:
         "user": mean(each["user"] for each in rounds),
         "system": mean(each["system"] for each in rounds),
         "machine": mean(each["machine"] for each in rounds),
+        "steal": mean(each["steal"] for each in rounds),
         "cores": next((each["cores"] for each in rounds if each["cores"] is not None), None),
     }
 

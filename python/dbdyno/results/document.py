@@ -67,6 +67,8 @@ class CpuPercent(TypedDict):
     system: float | None
     machine: float | None
     """The whole machine."""
+    steal: float | None
+    """Taken from this machine by its host."""
     cores: int | None
 
 
@@ -282,6 +284,7 @@ class Document(TypedDict):
     schema: Literal["dbdyno.run/1"]
     id: str
     experiment: str
+    title: str
     question: str
     status: str
     """running, done, interrupted or failed."""

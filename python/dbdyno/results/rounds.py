@@ -8,14 +8,8 @@ from dbdyno.results.document import CpuPercent, Disk, Latency, Limit, Round
 from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
 from dbdyno.store.records import TrialRecord
 
-# What a trial can count as its work, and where the worker says it.
-_WORK = {
-    "transactions": ("transactions",),
-    "statements": ("statements",),
-    "rows_returned": ("rows_returned",),
-    "rows_changed": ("rows_changed",),
-    "rows": ("rows_returned", "rows_changed"),
-}
+# What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
+_WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +17,16 @@ class Measure:
     """What throughput counts, and how it is called."""
 
     unit: str
-    """Such as "lookups"; shown as lookups/s."""
-    count: str
-    """transactions, statements, rows_returned, rows_changed or rows (both)."""
+    """transaction, statement or row."""
+    label: str
+    """What it is called, in the plural, such as "lookups"."""
 
     @classmethod
     def of(cls, design: JsonObject) -> Measure:
-        """Read ``design["measure"]``.
-
-        ``unit`` is any name; ``count`` is what is counted, by default the unit where it is one of the countable
-        things, else transactions.
-        """
+        """Read ``design["measure"]``: ``unit``, by default transaction, and ``label``, by default the unit's plural."""
         measure = part(design, "measure")
-        unit = text(measure, "unit") or "transactions"
-        counted = text(measure, "count") or unit
-        return cls(unit.removesuffix("/s"), counted if counted in _WORK else "transactions")
+        unit = (text(measure, "unit") or "transaction").removesuffix("s")
+        return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
 
 
 def build_round(trial: TrialRecord, measure: Measure) -> Round:
@@ -101,9 +90,9 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
 
 def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
     """Return how much was done of what the experiment counts; transactions are those that succeeded."""
-    if measure.count == "transactions":
+    if measure.unit not in _WORK:
         return ok
-    parts = [value for key in _WORK[measure.count] if (value := number(work, key)) is not None]
+    parts = [value for key in _WORK[measure.unit] if (value := number(work, key)) is not None]
     return sum(parts) if parts else None
 
 
@@ -127,6 +116,7 @@ def _cpu(cpu: JsonObject, server: JsonObject) -> CpuPercent:
         "user": number(cpu, "user_percent"),
         "system": number(cpu, "system_percent"),
         "machine": number(cpu, "machine_percent"),
+        "steal": number(cpu, "steal_percent"),
         "cores": count(cpu, "cores"),
     }
 
