@@ -1,1 +1,340 @@
-//! TODO
+//! The systems a worker can put under load.
+//!
+//! An engine is one module behind two traits: [`Engine`] opens sessions, [`Session`] runs statements. Neither knows of
+//! loads, clocks' results or reports. The methods are asynchronous so that the client loop is written once: an engine that
+//! runs in the calling thread (SQLite) answers at once, and the loop compiles to plain calls.
+
+pub mod null;
+pub mod sql_text;
+pub mod sqlite;
+
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::transaction::BeginMode;
+use dbdyno_plan::value::{Owned, Value, Values};
+use dbdyno_probes::Clock;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::future::Future;
+
+/// Why something asked of an engine failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The kind under which it is counted.
+    pub kind: FailureKind,
+    /// What the engine said, with its own name or number for the error.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of a kind, with the engine's words.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+/// A system that sessions can be opened to. One per worker process.
+pub trait Engine: Sync {
+    /// Its sessions.
+    type Session: Session;
+
+    /// Opens the session of a client.
+    fn connect(&self, client: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
+
+    /// What the system is, read back from itself.
+    fn facts(&self) -> Result<Facts, Failure>;
+
+    /// Counters of the calling thread that the engine keeps: what it asked of the file system, what it waited for.
+    fn thread_counters(&self) -> ThreadCounters {
+        ThreadCounters::default()
+    }
+
+    /// Forgets the contended mutexes seen so far, as a window begins.
+    fn reset_contention(&self) {}
+
+    /// Adds what the calling thread waited for in its window to the sum that `contention` gives.
+    fn add_contention(&self, _window: &ThreadCounters) {}
+
+    /// The contended mutexes of the whole process since the last reset, where the engine can tell.
+    fn contention(&self) -> Option<Contention> {
+        None
+    }
+}
+
+/// One session, used by one client.
+pub trait Session {
+    /// Parses all statements, so that later uses find them ready.
+    fn prepare_all(&mut self) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Runs a statement and fetches all its rows. The first row's columns go to `capture`.
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> impl Future<Output = Result<Rows, Failure>>;
+
+    /// Begins a transaction.
+    fn begin(&mut self, mode: BeginMode) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Commits it.
+    fn commit(&mut self) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Rolls back whatever transaction is open; does nothing if none is.
+    fn rollback(&mut self) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Counters of this session that the engine keeps since it was opened.
+    fn counters(&mut self) -> SessionCounters {
+        SessionCounters::default()
+    }
+
+    /// Closes the session.
+    fn close(self) -> impl Future<Output = Result<(), Failure>>;
+}
+
+/// What a statement did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Rows it returned.
+    pub returned: u64,
+    /// Rows it changed.
+    pub changed: u64,
+}
+
+/// Variables that take the columns of a statement's first row.
+pub struct Capture<'a> {
+    slots: &'a [usize],
+    variables: &'a mut [Owned],
+}
+
+impl<'a> Capture<'a> {
+    /// The first column goes to `variables[slots[0]]`, and so on.
+    #[inline]
+    pub fn new(slots: &'a [usize], variables: &'a mut [Owned]) -> Self {
+        Self { slots, variables }
+    }
+
+    /// Captures nothing.
+    pub fn nothing() -> Self {
+        Self {
+            slots: &[],
+            variables: &mut [],
+        }
+    }
+
+    /// Whether there is nothing to capture.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// How many columns are wanted.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Takes the value of a column, if it is wanted.
+    pub fn take(&mut self, column: usize, value: Value<'_>) {
+        if let Some(slot) = self.slots.get(column) {
+            self.variables[*slot].assign(value);
+        }
+    }
+
+    /// Sets all wanted columns to null: there was no row.
+    pub fn clear(&mut self) {
+        for slot in self.slots {
+            self.variables[*slot].assign(Value::Null);
+        }
+    }
+}
+
+/// Times within one statement, noted by the session as it passes them, if anyone wants them.
+#[derive(Debug)]
+pub struct Marks {
+    clock: Option<Clock>,
+    /// When the statement's text had been parsed; 0: not noted.
+    pub prepared: u64,
+    /// When the first row (or the end, where there is none) had come; 0: not noted.
+    pub first_row: u64,
+}
+
+impl Marks {
+    /// With a clock, times are noted; without, nothing is done.
+    pub fn new(clock: Option<Clock>) -> Self {
+        Self {
+            clock,
+            prepared: 0,
+            first_row: 0,
+        }
+    }
+
+    /// Forgets what was noted.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.prepared = 0;
+        self.first_row = 0;
+    }
+
+    /// The text has been parsed.
+    #[inline]
+    pub fn note_prepared(&mut self) {
+        if let Some(clock) = self.clock {
+            self.prepared = clock.now();
+        }
+    }
+
+    /// The first row, or the end, has come.
+    #[inline]
+    pub fn note_first_row(&mut self) {
+        if let Some(clock) = self.clock {
+            self.first_row = clock.now();
+        }
+    }
+}
+
+/// What a system is.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Facts {
+    /// The engine's name.
+    pub engine: String,
+    /// Its version.
+    pub version: String,
+    /// Its exact source, where it tells.
+    pub source_id: Option<String>,
+    /// The options it was compiled with.
+    pub compile_options: Vec<String>,
+    /// The settings in force, read back.
+    pub settings: BTreeMap<String, String>,
+    /// What an acknowledged commit survives.
+    pub durability: Durability,
+}
+
+/// What an acknowledged commit survives.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Durability {
+    /// The class.
+    pub class: DurabilityClass,
+    /// The settings that make it so.
+    pub because: String,
+}
+
+/// The classes of durability, weakest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DurabilityClass {
+    /// A commit may be lost with the process.
+    #[default]
+    None,
+    /// A commit survives the process, not the machine.
+    ProcessSafe,
+    /// An acknowledged commit is on the device.
+    PowerSafe,
+}
+
+/// What one thread's sessions asked of the file system and waited for, since the thread began.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct ThreadCounters {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Nanoseconds in reads.
+    pub read_ns: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Nanoseconds in writes.
+    pub write_ns: u64,
+    /// Syncs, of files and of directories.
+    pub syncs: u64,
+    /// Nanoseconds in syncs.
+    pub sync_ns: u64,
+    /// Calls to lock or unlock the file or its shared memory, whether or not they succeed at once.
+    pub lock_calls: u64,
+    /// Nanoseconds in them.
+    pub lock_call_ns: u64,
+    /// Times a session waited for a lock on the file.
+    pub file_lock_waits: u64,
+    /// Nanoseconds of it.
+    pub file_lock_ns: u64,
+    /// Times a mutex was not free.
+    pub mutex_waits: u64,
+    /// Nanoseconds until it was.
+    pub mutex_ns: u64,
+}
+
+macro_rules! sums {
+    ($type:ty { $($field:ident),+ $(,)? }) => {
+        impl $type {
+            /// Adds another's counts.
+            pub fn add(&mut self, other: &Self) { $(self.$field += other.$field;)+ }
+            /// What has come since an earlier reading.
+            pub fn since(&self, earlier: &Self) -> Self { Self { $($field: self.$field.saturating_sub(earlier.$field)),+ } }
+        }
+    };
+}
+
+sums!(ThreadCounters {
+    reads,
+    read_bytes,
+    read_ns,
+    writes,
+    write_bytes,
+    write_ns,
+    syncs,
+    sync_ns,
+    lock_calls,
+    lock_call_ns,
+    file_lock_waits,
+    file_lock_ns,
+    mutex_waits,
+    mutex_ns,
+});
+
+/// What one session's page cache did since it was opened.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct SessionCounters {
+    /// Pages found in the cache.
+    pub cache_hits: u64,
+    /// Pages not found there.
+    pub cache_misses: u64,
+    /// Changed pages written to the file before the commit because the cache was full.
+    pub cache_spills: u64,
+}
+
+sums!(SessionCounters {
+    cache_hits,
+    cache_misses,
+    cache_spills
+});
+
+/// Mutexes that were not free when they were wanted.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Contention {
+    /// How often.
+    pub contended: u64,
+    /// Seconds waited, all threads together.
+    pub wait_s: f64,
+    /// Where, most time first. The times are of all waits; the stacks of a sample of them, scaled to all.
+    pub sites: Vec<ContentionSite>,
+}
+
+/// One place in the code that waited for a mutex.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ContentionSite {
+    /// The function that wanted (and, once it had it, held) the mutex.
+    pub function: String,
+    /// What kind of mutex it is.
+    pub mutex: String,
+    /// How often it waited (scaled from the sample).
+    pub waits: u64,
+    /// Seconds it waited (scaled from the sample).
+    pub wait_s: f64,
+    /// The functions that led there, innermost first.
+    pub stack: Vec<String>,
+}

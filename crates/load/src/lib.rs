@@ -1,1 +1,13 @@
-//! TODO
+//! The load: clients, pacing, warm-up, recording, accounting.
+//!
+//! [`trial::run`] carries out one trial on any engine. The client loop ([`client`]) is written once, generic over the
+//! engine's session, and compiled for each: no dynamic dispatch, no allocation, no lock and no formatting per operation.
+
+pub mod books;
+pub mod client;
+pub mod pacing;
+pub mod recorder;
+pub mod trial;
+
+pub use books::Books;
+pub use trial::{Event, Interval, Outcome, TrialError, run};

@@ -182,7 +182,11 @@ fn one() -> u32 {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { attempts: 1, on: Vec::new(), wait_ms: 0.0 }
+        Self {
+            attempts: 1,
+            on: Vec::new(),
+            wait_ms: 0.0,
+        }
     }
 }
 
@@ -190,7 +194,10 @@ impl Retry {
     /// Whether a failure of this kind is to be tried again.
     pub fn covers(&self, kind: FailureKind) -> bool {
         if self.on.is_empty() {
-            matches!(kind, FailureKind::Locked | FailureKind::Deadlock | FailureKind::Serialization)
+            matches!(
+                kind,
+                FailureKind::Locked | FailureKind::Deadlock | FailureKind::Serialization
+            )
         } else {
             self.on.contains(&kind)
         }
@@ -268,7 +275,12 @@ fn yes() -> bool {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { phases: false, interval_ms: second(), io: true, mutexes: None }
+        Self {
+            phases: false,
+            interval_ms: second(),
+            io: true,
+            mutexes: None,
+        }
     }
 }
 

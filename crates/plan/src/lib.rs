@@ -14,8 +14,8 @@ pub mod transaction;
 pub mod value;
 
 pub use document::{
-    Arrival, ConnectMode, DeviceTask, Inspect, Load, LoadTable, Plan, PrepareMode, Record, Retry, Schema, Statement, Task, Trial,
-    Warmup, Window,
+    Arrival, ConnectMode, DeviceTask, Inspect, Load, LoadTable, Plan, PrepareMode, Record, Retry, Schema, Statement,
+    Task, Trial, Warmup, Window,
 };
 pub use target::{OsCache, SqliteCache, SqliteMutex, SqliteTarget, SqliteThreading, Target};
 
@@ -37,7 +37,10 @@ pub enum PlanError {
 
 impl PlanError {
     pub(crate) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Invalid { place: place.into(), problem: problem.into() }
+        Self::Invalid {
+            place: place.into(),
+            problem: problem.into(),
+        }
     }
 }
 

@@ -74,19 +74,62 @@ pub struct Maker(Kind);
 enum Kind {
     Constant(Owned),
     Variable(usize),
-    Serial { start: i64, step: i64, counter: Option<usize> },
-    Uniform { low: i64, bound: u64 },
-    UniformReal { low: f64, width: f64 },
-    Zipf { low: i64, bound: u64, ranks: Zipf<f64>, scattered: bool },
-    Gaussian { middle: f64, deviation: f64, low: i64, high: i64 },
-    Text { min: u32, bound: u64 },
-    Words { min: u32, bound: u64 },
-    Pick { values: Box<[Owned]>, thresholds: Box<[u64]> },
-    Uuid { version: UuidKind, format: UuidFormat, counter: Option<usize> },
-    Format { pieces: Box<[String]>, parts: Box<[Maker]> },
+    Serial {
+        start: i64,
+        step: i64,
+        counter: Option<usize>,
+    },
+    Uniform {
+        low: i64,
+        bound: u64,
+    },
+    UniformReal {
+        low: f64,
+        width: f64,
+    },
+    Zipf {
+        low: i64,
+        bound: u64,
+        ranks: Zipf<f64>,
+        scattered: bool,
+    },
+    Gaussian {
+        middle: f64,
+        deviation: f64,
+        low: i64,
+        high: i64,
+    },
+    Text {
+        min: u32,
+        bound: u64,
+    },
+    Words {
+        min: u32,
+        bound: u64,
+    },
+    Pick {
+        values: Box<[Owned]>,
+        thresholds: Box<[u64]>,
+    },
+    Uuid {
+        version: UuidKind,
+        format: UuidFormat,
+        counter: Option<usize>,
+    },
+    Format {
+        pieces: Box<[String]>,
+        parts: Box<[Maker]>,
+    },
     Now(TimeFormat),
-    Reference { of: Box<Maker>, stream: u64, row: Box<Maker> },
-    Nullable { threshold: u64, of: Box<Maker> },
+    Reference {
+        of: Box<Maker>,
+        stream: u64,
+        row: Box<Maker>,
+    },
+    Nullable {
+        threshold: u64,
+        of: Box<Maker>,
+    },
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -106,18 +149,38 @@ impl Maker {
                     None => return wrong(&format!("no earlier step sets the variable `{name}`")),
                 },
             },
-            Generator::Serial { start, step } => Kind::Serial { start: *start, step: *step, counter: place.counter() },
-            Generator::Uniform { low, high } => Kind::Uniform { low: *low, bound: width(*low, *high, path)? },
+            Generator::Serial { start, step } => Kind::Serial {
+                start: *start,
+                step: *step,
+                counter: place.counter(),
+            },
+            Generator::Uniform { low, high } => Kind::Uniform {
+                low: *low,
+                bound: width(*low, *high, path)?,
+            },
             Generator::UniformReal { low, high } => {
                 if !(low.is_finite() && high.is_finite() && low < high) {
                     return wrong("`low` must be less than `high`, and both finite");
                 }
-                Kind::UniformReal { low: *low, width: high - low }
+                Kind::UniformReal {
+                    low: *low,
+                    width: high - low,
+                }
             }
-            Generator::Zipf { low, high, exponent, scattered } => {
+            Generator::Zipf {
+                low,
+                high,
+                exponent,
+                scattered,
+            } => {
                 let bound = width(*low, *high, path)?;
                 match Zipf::new(bound as f64, *exponent) {
-                    Ok(ranks) if *exponent > 0.0 => Kind::Zipf { low: *low, bound, ranks, scattered: *scattered },
+                    Ok(ranks) if *exponent > 0.0 => Kind::Zipf {
+                        low: *low,
+                        bound,
+                        ranks,
+                        scattered: *scattered,
+                    },
                     _ => return wrong("`exponent` must be a number above 0"),
                 }
             }
@@ -127,10 +190,21 @@ impl Maker {
                     return wrong("`deviations` must be at least 1, or most draws would fall outside the range");
                 }
                 let (a, b) = (*low as f64, *high as f64);
-                Kind::Gaussian { middle: f64::midpoint(a, b), deviation: (b - a) / 2.0 / deviations, low: *low, high: *high }
+                Kind::Gaussian {
+                    middle: f64::midpoint(a, b),
+                    deviation: (b - a) / 2.0 / deviations,
+                    low: *low,
+                    high: *high,
+                }
             }
-            Generator::Text { min, max } => Kind::Text { min: *min, bound: width(i64::from(*min), i64::from(*max), path)? },
-            Generator::Words { min, max } => Kind::Words { min: *min, bound: width(i64::from(*min), i64::from(*max), path)? },
+            Generator::Text { min, max } => Kind::Text {
+                min: *min,
+                bound: width(i64::from(*min), i64::from(*max), path)?,
+            },
+            Generator::Words { min, max } => Kind::Words {
+                min: *min,
+                bound: width(i64::from(*min), i64::from(*max), path)?,
+            },
             Generator::Pick { values, weights } => {
                 if values.is_empty() {
                     return wrong("`values` must hold at least one value");
@@ -140,17 +214,32 @@ impl Maker {
                 if weights.len() != values.len() {
                     return wrong("`weights` must hold one number for each value");
                 }
-                Kind::Pick { values: values.iter().map(owned).collect(), thresholds: thresholds(weights, path)? }
+                Kind::Pick {
+                    values: values.iter().map(owned).collect(),
+                    thresholds: thresholds(weights, path)?,
+                }
             }
             Generator::Uuid { version, format } => {
-                if let UuidKind::TimeBlocked { interval_length: a, interval_count: b }
-                | UuidKind::SequenceBlocked { block_size: a, block_count: b } = version
+                if let UuidKind::TimeBlocked {
+                    interval_length: a,
+                    interval_count: b,
+                }
+                | UuidKind::SequenceBlocked {
+                    block_size: a,
+                    block_count: b,
+                } = version
                     && (*a == 0 || *b == 0)
                 {
                     return wrong("the length and the count of the blocks must be at least 1");
                 }
-                let counter = matches!(version, UuidKind::SequenceBlocked { .. }).then(|| place.counter()).flatten();
-                Kind::Uuid { version: *version, format: *format, counter }
+                let counter = matches!(version, UuidKind::SequenceBlocked { .. })
+                    .then(|| place.counter())
+                    .flatten();
+                Kind::Uuid {
+                    version: *version,
+                    format: *format,
+                    counter,
+                }
             }
             Generator::Format { template, parts } => {
                 let pieces: Box<[String]> = template.split("{}").map(str::to_owned).collect();
@@ -186,7 +275,9 @@ impl Maker {
     #[inline]
     pub fn make(&self, scope: &mut Scope<'_>, out: &mut Values) {
         match &self.0 {
-            Kind::Uniform { low, bound } => out.push_integer(low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64)),
+            Kind::Uniform { low, bound } => {
+                out.push_integer(low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64))
+            }
             _ => self.make_other(scope, out),
         }
     }
@@ -197,7 +288,11 @@ impl Maker {
             Kind::Variable(slot) => out.push(scope.variables[*slot].view()),
             Kind::UniformReal { low, width } => out.push_real(low + width * unit(scope.stream)),
             Kind::Pick { values, thresholds } => out.push(values[choose(thresholds, scope.stream)].view()),
-            Kind::Uuid { version, format, counter } => {
+            Kind::Uuid {
+                version,
+                format,
+                counter,
+            } => {
                 let id = uuid(*version, *counter, scope);
                 match format {
                     UuidFormat::Bytes => out.push_bytes(|bytes| bytes.extend_from_slice(id.as_bytes())),
@@ -208,7 +303,10 @@ impl Maker {
             Kind::Now(TimeFormat::UnixMilliseconds) => out.push_integer(unix_milliseconds() as i64),
             Kind::Reference { of, stream, row } => {
                 let row = row.integer(scope) as u64;
-                of.make(&mut row_scope(scope.seed, &mut row_stream(scope.seed, *stream, row), row), out);
+                of.make(
+                    &mut row_scope(scope.seed, &mut row_stream(scope.seed, *stream, row), row),
+                    out,
+                );
             }
             Kind::Nullable { threshold, of } => {
                 if scope.stream.next_u64() < *threshold {
@@ -229,14 +327,30 @@ impl Maker {
     /// Makes one value as an integer: reals are cut off, text is read as a number, null is 0.
     pub fn integer(&self, scope: &mut Scope<'_>) -> i64 {
         match &self.0 {
-            Kind::Serial { start, step, counter } => start.wrapping_add(step.wrapping_mul(index(*counter, scope) as i64)),
+            Kind::Serial { start, step, counter } => {
+                start.wrapping_add(step.wrapping_mul(index(*counter, scope) as i64))
+            }
             Kind::Uniform { low, bound } => low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64),
-            Kind::Zipf { low, bound, ranks, scattered } => {
+            Kind::Zipf {
+                low,
+                bound,
+                ranks,
+                scattered,
+            } => {
                 let rank = (ranks.sample(scope.stream) as u64).clamp(1, *bound) - 1;
-                let place = if *scattered { permute(rank, *bound, scope.seed) } else { rank };
+                let place = if *scattered {
+                    permute(rank, *bound, scope.seed)
+                } else {
+                    rank
+                };
                 low.wrapping_add(place as i64)
             }
-            Kind::Gaussian { middle, deviation, low, high } => loop {
+            Kind::Gaussian {
+                middle,
+                deviation,
+                low,
+                high,
+            } => loop {
                 let draw: f64 = StandardNormal.sample(scope.stream);
                 let value = (middle + deviation * draw).round() as i64;
                 if (*low..=*high).contains(&value) {
@@ -294,8 +408,16 @@ impl Maker {
                 text.push_str(&pieces[parts.len()]);
             }
             Kind::Now(TimeFormat::Text) => write_time(unix_milliseconds() / 1000, text),
-            Kind::Uuid { version, format, counter } => {
-                let format = if *format == UuidFormat::Bytes { UuidFormat::Hex } else { *format };
+            Kind::Uuid {
+                version,
+                format,
+                counter,
+            } => {
+                let format = if *format == UuidFormat::Bytes {
+                    UuidFormat::Hex
+                } else {
+                    *format
+                };
                 write_uuid(uuid(*version, *counter, scope), format, text);
             }
             Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
@@ -329,7 +451,14 @@ impl Place<'_> {
 
 /// The scope in which a column's value of one row is made.
 pub fn row_scope(seed: u64, stream: &mut Stream, row: u64) -> Scope<'_> {
-    Scope { seed, stream, row, variables: &[], counters: &mut [], client: (0, 1) }
+    Scope {
+        seed,
+        stream,
+        row,
+        variables: &[],
+        counters: &mut [],
+        client: (0, 1),
+    }
 }
 
 /// A chance as a bound on a random 64-bit number.
@@ -338,7 +467,10 @@ pub fn probability(share: f64, path: &str) -> Result<u64, PlanError> {
         // 1.0 becomes 2^64 - 1, which one draw in 2^64 is not below.
         Ok((share * 18_446_744_073_709_551_616.0) as u64)
     } else {
-        Err(PlanError::invalid(path, format!("{share} is not a probability: it must lie from 0 to 1")))
+        Err(PlanError::invalid(
+            path,
+            format!("{share} is not a probability: it must lie from 0 to 1"),
+        ))
     }
 }
 
@@ -346,7 +478,10 @@ pub fn probability(share: f64, path: &str) -> Result<u64, PlanError> {
 pub fn thresholds(weights: &[f64], path: &str) -> Result<Box<[u64]>, PlanError> {
     let total: f64 = weights.iter().sum();
     if !(total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0)) {
-        return Err(PlanError::invalid(path, "weights must not be negative, and their sum must be above 0"));
+        return Err(PlanError::invalid(
+            path,
+            "weights must not be negative, and their sum must be above 0",
+        ));
     }
     let mut sum = 0.0;
     let mut bounds: Box<[u64]> = weights
@@ -370,7 +505,10 @@ pub fn choose(thresholds: &[u64], stream: &mut Stream) -> usize {
         return 0;
     }
     let draw = stream.next_u64();
-    thresholds.iter().position(|bound| draw < *bound).unwrap_or(thresholds.len() - 1)
+    thresholds
+        .iter()
+        .position(|bound| draw < *bound)
+        .unwrap_or(thresholds.len() - 1)
 }
 
 fn owned(literal: &Literal) -> Owned {
@@ -385,7 +523,10 @@ fn owned(literal: &Literal) -> Owned {
 
 fn width(low: i64, high: i64, path: &str) -> Result<u64, PlanError> {
     if low > high {
-        return Err(PlanError::invalid(path, format!("the least value {low} is above the greatest {high}")));
+        return Err(PlanError::invalid(
+            path,
+            format!("the least value {low} is above the greatest {high}"),
+        ));
     }
     // The full range of 64 bits has 2^64 values, one more than fits; the topmost is then left out.
     Ok(high.abs_diff(low).saturating_add(1))
@@ -394,10 +535,22 @@ fn width(low: i64, high: i64, path: &str) -> Result<u64, PlanError> {
 /// A reference into a serial column by a uniform row is a uniform draw itself: the common case costs no second stream.
 fn fuse(of: Maker, stream: u64, row: Maker) -> Kind {
     match (&of.0, &row.0) {
-        (Kind::Serial { start, step: 1, counter: None }, Kind::Uniform { low, bound }) => {
-            Kind::Uniform { low: start.wrapping_add(*low), bound: *bound }
-        }
-        _ => Kind::Reference { of: Box::new(of), stream, row: Box::new(row) },
+        (
+            Kind::Serial {
+                start,
+                step: 1,
+                counter: None,
+            },
+            Kind::Uniform { low, bound },
+        ) => Kind::Uniform {
+            low: start.wrapping_add(*low),
+            bound: *bound,
+        },
+        _ => Kind::Reference {
+            of: Box::new(of),
+            stream,
+            row: Box::new(row),
+        },
     }
 }
 
@@ -418,7 +571,9 @@ fn unit(stream: &mut Stream) -> f64 {
 }
 
 fn unix_milliseconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
 }
 
 fn uuid(version: UuidKind, counter: Option<usize>, scope: &mut Scope<'_>) -> uuid::Uuid {
@@ -431,11 +586,25 @@ fn uuid(version: UuidKind, counter: Option<usize>, scope: &mut Scope<'_>) -> uui
             let random: &[u8; 10] = &std::array::from_fn(|i| bytes[i + 6]);
             return uuid::Builder::from_unix_timestamp_millis(unix_milliseconds(), random).into_uuid();
         }
-        UuidKind::TimeBlocked { interval_length, interval_count } => {
-            prefix(&mut bytes, unix_milliseconds() / 1000 / interval_length % interval_count, interval_count);
+        UuidKind::TimeBlocked {
+            interval_length,
+            interval_count,
+        } => {
+            prefix(
+                &mut bytes,
+                unix_milliseconds() / 1000 / interval_length % interval_count,
+                interval_count,
+            );
         }
-        UuidKind::SequenceBlocked { block_size, block_count } => {
-            prefix(&mut bytes, index(counter, scope) / block_size % block_count, block_count);
+        UuidKind::SequenceBlocked {
+            block_size,
+            block_count,
+        } => {
+            prefix(
+                &mut bytes,
+                index(counter, scope) / block_size % block_count,
+                block_count,
+            );
         }
     }
     uuid::Builder::from_random_bytes(bytes).into_uuid()

@@ -104,13 +104,23 @@ impl Programs {
             return Err(PlanError::invalid(at, "there must be at least one transaction"));
         }
         let weights: Vec<f64> = transactions.iter().map(|transaction| transaction.weight).collect();
-        let mut compiler = Compiler { statements, names: Names::default(), loops: 0, ops: Vec::new(), thinks: false };
+        let mut compiler = Compiler {
+            statements,
+            names: Names::default(),
+            loops: 0,
+            ops: Vec::new(),
+            thinks: false,
+        };
         let mut programs = Vec::with_capacity(transactions.len());
         for (i, transaction) in transactions.iter().enumerate() {
             compiler.thinks = false;
             compiler.steps(&transaction.steps, &format!("{at}[{i}].steps"))?;
             let ops = std::mem::take(&mut compiler.ops).into_boxed_slice();
-            programs.push(Program { name: transaction.name.clone(), ops, thinks: compiler.thinks });
+            programs.push(Program {
+                name: transaction.name.clone(),
+                ops,
+                thinks: compiler.thinks,
+            });
         }
         Ok(Self {
             programs: programs.into_boxed_slice(),
@@ -216,6 +226,27 @@ impl ClientState {
         holds
     }
 
+    /// Whether a random number is below a bound.
+    #[inline]
+    pub fn chance(&mut self, below: u64) -> bool {
+        use rand::Rng as _;
+        self.stream.next_u64() < below
+    }
+
+    /// What the next transaction will draw from, to be restored if it must be run again.
+    pub fn save(&self) -> Saved {
+        Saved {
+            stream: self.stream.clone(),
+            counters: self.counters.clone(),
+        }
+    }
+
+    /// Goes back to what was saved.
+    pub fn restore(&mut self, saved: &Saved) {
+        self.stream.clone_from(&saved.stream);
+        self.counters.clone_from(&saved.counters);
+    }
+
     /// Makes an integer, such as a time to wait.
     pub fn integer(&mut self, maker: &Maker) -> i64 {
         maker.integer(&mut Scope {
@@ -227,6 +258,13 @@ impl ClientState {
             client: self.client,
         })
     }
+}
+
+/// What a transaction draws from, as it was before it.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    stream: Stream,
+    counters: Vec<u64>,
 }
 
 struct Compiler {
@@ -247,7 +285,11 @@ impl Compiler {
 
     fn step(&mut self, step: &Step, path: &str) -> Result<(), PlanError> {
         match step {
-            Step::Execute { statement, params, into } => {
+            Step::Execute {
+                statement,
+                params,
+                into,
+            } => {
                 if *statement >= self.statements {
                     let problem = format!("there is no statement {statement}: the plan has {}", self.statements);
                     return Err(PlanError::invalid(path, problem));
@@ -258,7 +300,11 @@ impl Compiler {
                     .map(|(i, param)| self.maker(param, &format!("{path}.params[{i}]")))
                     .collect::<Result<_, _>>()?;
                 let into = into.iter().map(|name| self.names.variable(name)).collect();
-                self.ops.push(Op::Execute { statement: *statement, params, into });
+                self.ops.push(Op::Execute {
+                    statement: *statement,
+                    params,
+                    into,
+                });
             }
             Step::Begin { mode } => self.ops.push(Op::Begin(*mode)),
             Step::Commit => self.ops.push(Op::Commit),
@@ -268,15 +314,32 @@ impl Compiler {
                 let slot = self.names.variable(variable);
                 self.ops.push(Op::Set { slot, value });
             }
-            Step::When { left, compare, right, then, otherwise } => {
+            Step::When {
+                left,
+                compare,
+                right,
+                then,
+                otherwise,
+            } => {
                 let unary = matches!(compare, Compare::IsNull | Compare::IsNotNull);
                 if unary == right.is_some() {
-                    return Err(PlanError::invalid(path, "a comparison has a right side, but `is_null` and `is_not_null` have none"));
+                    return Err(PlanError::invalid(
+                        path,
+                        "a comparison has a right side, but `is_null` and `is_not_null` have none",
+                    ));
                 }
                 let left = self.maker(left, &format!("{path}.left"))?;
-                let right = right.as_ref().map(|side| self.maker(side, &format!("{path}.right"))).transpose()?;
+                let right = right
+                    .as_ref()
+                    .map(|side| self.maker(side, &format!("{path}.right")))
+                    .transpose()?;
                 let jump = self.ops.len();
-                self.ops.push(Op::JumpUnless { left, compare: *compare, right, to: 0 });
+                self.ops.push(Op::JumpUnless {
+                    left,
+                    compare: *compare,
+                    right,
+                    to: 0,
+                });
                 self.steps(then, &format!("{path}.then"))?;
                 if otherwise.is_empty() {
                     self.land(jump);
@@ -288,9 +351,15 @@ impl Compiler {
                     self.land(over);
                 }
             }
-            Step::Chance { probability: share, then } => {
+            Step::Chance {
+                probability: share,
+                then,
+            } => {
                 let jump = self.ops.len();
-                self.ops.push(Op::JumpUnlessChance { below: probability(*share, path)?, to: 0 });
+                self.ops.push(Op::JumpUnlessChance {
+                    below: probability(*share, path)?,
+                    to: 0,
+                });
                 self.steps(then, &format!("{path}.then"))?;
                 self.land(jump);
             }
@@ -334,16 +403,25 @@ mod tests {
     use crate::value::Literal;
 
     fn constant(value: i64) -> Generator {
-        Generator::Constant { value: Literal::Integer(value) }
+        Generator::Constant {
+            value: Literal::Integer(value),
+        }
     }
 
     fn set(variable: &str, value: i64) -> Step {
-        Step::Set { variable: variable.into(), value: constant(value) }
+        Step::Set {
+            variable: variable.into(),
+            value: constant(value),
+        }
     }
 
     /// Runs the variable-setting part of a program; gives the variables and how many steps ran.
     fn run(steps: Vec<Step>) -> (Vec<Owned>, usize) {
-        let transaction = Transaction { name: "t".into(), weight: 1.0, steps };
+        let transaction = Transaction {
+            name: "t".into(),
+            weight: 1.0,
+            steps,
+        };
         let programs = Programs::compile(&[transaction], 0).expect("valid");
         let mut state = programs.state(1, 0, 1);
         let (mut at, mut ran) = (0, 0);
@@ -356,8 +434,17 @@ mod tests {
                     state.set(*slot, value);
                     at + 1
                 }
-                Op::JumpUnless { left, compare, right, to } => {
-                    if state.holds(left, *compare, right.as_ref()) { at + 1 } else { *to }
+                Op::JumpUnless {
+                    left,
+                    compare,
+                    right,
+                    to,
+                } => {
+                    if state.holds(left, *compare, right.as_ref()) {
+                        at + 1
+                    } else {
+                        *to
+                    }
                 }
                 Op::JumpUnlessChance { below, to } => {
                     use rand::Rng as _;
@@ -407,8 +494,14 @@ mod tests {
 
     #[test]
     fn repeat_runs_its_body_that_often_even_nested() {
-        let inner = Step::Repeat { times: 3, steps: vec![set("x", 1)] };
-        let (_, ran) = run(vec![Step::Repeat { times: 4, steps: vec![inner] }]);
+        let inner = Step::Repeat {
+            times: 3,
+            steps: vec![set("x", 1)],
+        };
+        let (_, ran) = run(vec![Step::Repeat {
+            times: 4,
+            steps: vec![inner],
+        }]);
         // The outer head once; four times the inner head, three times two inner operations, and the outer end.
         assert_eq!(ran, 1 + 4 * (1 + 3 * 2 + 1));
     }
@@ -416,7 +509,10 @@ mod tests {
     #[test]
     fn chance_is_all_or_nothing_at_its_ends() {
         for (probability, expected) in [(0.0, 1), (1.0, 2)] {
-            let (_, ran) = run(vec![Step::Chance { probability, then: vec![set("x", 1)] }]);
+            let (_, ran) = run(vec![Step::Chance {
+                probability,
+                then: vec![set("x", 1)],
+            }]);
             assert_eq!(ran, expected);
         }
     }
@@ -427,7 +523,11 @@ mod tests {
             variable: "a".into(),
             value: Generator::Variable { name: "b".into() },
         }];
-        let transaction = Transaction { name: "t".into(), weight: 1.0, steps };
+        let transaction = Transaction {
+            name: "t".into(),
+            weight: 1.0,
+            steps,
+        };
         let error = Programs::compile(&[transaction], 0).expect_err("refused");
         assert_eq!(
             error.to_string(),
@@ -437,9 +537,20 @@ mod tests {
 
     #[test]
     fn a_statement_must_exist() {
-        let steps = vec![Step::Execute { statement: 3, params: vec![], into: vec![] }];
-        let transaction = Transaction { name: "t".into(), weight: 1.0, steps };
+        let steps = vec![Step::Execute {
+            statement: 3,
+            params: vec![],
+            into: vec![],
+        }];
+        let transaction = Transaction {
+            name: "t".into(),
+            weight: 1.0,
+            steps,
+        };
         let error = Programs::compile(&[transaction], 2).expect_err("refused");
-        assert!(error.to_string().contains("there is no statement 3: the plan has 2"), "{error}");
+        assert!(
+            error.to_string().contains("there is no statement 3: the plan has 2"),
+            "{error}"
+        );
     }
 }

@@ -40,7 +40,11 @@ pub fn permute(value: u64, bound: u64, key: u64) -> u64 {
     }
     let bits = (64 - (bound - 1).leading_zeros()).max(2).next_multiple_of(2);
     let half = bits / 2;
-    let mask = if half == 32 { u64::from(u32::MAX) } else { (1 << half) - 1 };
+    let mask = if half == 32 {
+        u64::from(u32::MAX)
+    } else {
+        (1 << half) - 1
+    };
     let mut current = value;
     loop {
         let (mut left, mut right) = (current >> half, current & mask);
@@ -58,15 +62,16 @@ pub fn permute(value: u64, bound: u64, key: u64) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rand::Rng as _;
     use std::collections::HashSet;
 
     #[test]
     fn streams_differ_between_clients_and_repeat_for_one() {
         let first = |seed, client| client_stream(seed, client).next_u64();
         assert_eq!(first(1, 0), first(1, 0));
-        let distinct: HashSet<u64> =
-            (0..10).flat_map(|seed| (0..100).map(move |client| (seed, client))).map(|(s, c)| first(s, c)).collect();
+        let distinct: HashSet<u64> = (0..10)
+            .flat_map(|seed| (0..100).map(move |client| (seed, client)))
+            .map(|(s, c)| first(s, c))
+            .collect();
         assert_eq!(distinct.len(), 1000);
     }
 

@@ -181,14 +181,20 @@ impl Values {
     pub fn push_text(&mut self, write: impl FnOnce(&mut Text<'_>)) {
         let start = self.bytes.len();
         write(&mut Text(&mut self.bytes));
-        self.cells.push(Cell::Text { start, end: self.bytes.len() });
+        self.cells.push(Cell::Text {
+            start,
+            end: self.bytes.len(),
+        });
     }
 
     /// Appends the bytes that `write` appends to the buffer it is given.
     pub fn push_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         write(&mut self.bytes);
-        self.cells.push(Cell::Bytes { start, end: self.bytes.len() });
+        self.cells.push(Cell::Bytes {
+            start,
+            end: self.bytes.len(),
+        });
     }
 
     /// The values, in order.
@@ -232,7 +238,8 @@ impl Text<'_> {
         if bytes.is_ascii() {
             self.0.extend_from_slice(bytes);
         } else {
-            self.0.extend(bytes.iter().map(|b| if b.is_ascii() { *b } else { b'?' }));
+            self.0
+                .extend(bytes.iter().map(|b| if b.is_ascii() { *b } else { b'?' }));
         }
     }
 }
@@ -287,7 +294,13 @@ mod tests {
 
     #[test]
     fn numbers_come_before_text() {
-        assert_eq!(Value::Integer(9).compare(&Value::Text("1")), Some(std::cmp::Ordering::Less));
-        assert_eq!(Value::Integer(2).compare(&Value::Real(1.5)), Some(std::cmp::Ordering::Greater));
+        assert_eq!(
+            Value::Integer(9).compare(&Value::Text("1")),
+            Some(std::cmp::Ordering::Less)
+        );
+        assert_eq!(
+            Value::Integer(2).compare(&Value::Real(1.5)),
+            Some(std::cmp::Ordering::Greater)
+        );
     }
 }

@@ -9,8 +9,14 @@ fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> 
     let (mut stream, mut counters) = (client_stream(7, client.0), vec![0; names.counters()]);
     let mut values = Values::default();
     for _ in 0..count {
-        let mut scope =
-            Scope { seed: 7, stream: &mut stream, row: 0, variables: &[], counters: &mut counters, client };
+        let mut scope = Scope {
+            seed: 7,
+            stream: &mut stream,
+            row: 0,
+            variables: &[],
+            counters: &mut counters,
+            client,
+        };
         maker.make(&mut scope, &mut values);
     }
     assert_eq!(values.len(), count);
@@ -120,7 +126,15 @@ fn uniform_is_uniform() {
 #[test]
 fn zipf_has_its_frequencies() {
     // With exponent 1 over 1000 values the first has 1/H(1000) = 0.1336 of the draws, the second half of that.
-    let draws = integers(&Generator::Zipf { low: 1, high: 1000, exponent: 1.0, scattered: false }, 200_000);
+    let draws = integers(
+        &Generator::Zipf {
+            low: 1,
+            high: 1000,
+            exponent: 1.0,
+            scattered: false,
+        },
+        200_000,
+    );
     let share = |k| draws.iter().filter(|v| **v == k).count() as f64 / 200_000.0;
     assert!((share(1) - 0.1336).abs() < 0.004, "{}", share(1));
     assert!((share(2) - 0.0668).abs() < 0.003, "{}", share(2));
@@ -128,7 +142,14 @@ fn zipf_has_its_frequencies() {
 
 #[test]
 fn gaussian_lies_about_the_middle() {
-    let draws = integers(&Generator::Gaussian { low: 0, high: 1000, deviations: 5.0 }, 50_000);
+    let draws = integers(
+        &Generator::Gaussian {
+            low: 0,
+            high: 1000,
+            deviations: 5.0,
+        },
+        50_000,
+    );
     let mean = draws.iter().sum::<i64>() as f64 / 50_000.0;
     let variance = draws.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / 50_000.0;
     assert!((mean - 500.0).abs() < 3.0, "mean {mean}");
@@ -137,8 +158,18 @@ fn gaussian_lies_about_the_middle() {
 
 #[test]
 fn pick_follows_its_weights() {
-    let values = vec![Literal::Text("a".into()), Literal::Text("b".into()), Literal::Text("never".into())];
-    let picks = texts(&Generator::Pick { values, weights: Some(vec![3.0, 1.0, 0.0]) }, 40_000);
+    let values = vec![
+        Literal::Text("a".into()),
+        Literal::Text("b".into()),
+        Literal::Text("never".into()),
+    ];
+    let picks = texts(
+        &Generator::Pick {
+            values,
+            weights: Some(vec![3.0, 1.0, 0.0]),
+        },
+        40_000,
+    );
     let share = picks.iter().filter(|v| *v == "a").count() as f64 / 40_000.0;
     assert!((share - 0.75).abs() < 0.01, "{share}");
     assert!(!picks.contains(&"never".to_owned()));
@@ -159,23 +190,47 @@ fn uuids_are_what_they_say() {
 
 #[test]
 fn blocked_uuids_move_through_their_prefixes() {
-    let version = UuidKind::SequenceBlocked { block_size: 10, block_count: 3 };
-    for (index, id) in texts(&Generator::Uuid { version, format: UuidFormat::Hex }, 100).iter().enumerate() {
+    let version = UuidKind::SequenceBlocked {
+        block_size: 10,
+        block_count: 3,
+    };
+    for (index, id) in texts(
+        &Generator::Uuid {
+            version,
+            format: UuidFormat::Hex,
+        },
+        100,
+    )
+    .iter()
+    .enumerate()
+    {
         assert_eq!(id[..2], format!("{:02x}", index / 10 % 3), "at {index}");
         assert_eq!(uuid::Uuid::parse_str(id).expect("a UUID").get_version_num(), 4);
     }
-    let version = UuidKind::TimeBlocked { interval_length: 60, interval_count: 65_536 };
+    let version = UuidKind::TimeBlocked {
+        interval_length: 60,
+        interval_count: 65_536,
+    };
     let before = unix_milliseconds() / 60_000 % 65_536;
-    let id = texts(&Generator::Uuid { version, format: UuidFormat::Hex }, 1).remove(0);
+    let id = texts(
+        &Generator::Uuid {
+            version,
+            format: UuidFormat::Hex,
+        },
+        1,
+    )
+    .remove(0);
     let block = u64::from_str_radix(&id[..4], 16).expect("hex digits");
     assert!(block == before || block == (before + 1) % 65_536);
 }
 
 #[test]
 fn times_are_written_in_utc() {
-    for (seconds, expected) in
-        [(0, "1970-01-01 00:00:00"), (951_782_400, "2000-02-29 00:00:00"), (1_767_225_599, "2025-12-31 23:59:59")]
-    {
+    for (seconds, expected) in [
+        (0, "1970-01-01 00:00:00"),
+        (951_782_400, "2000-02-29 00:00:00"),
+        (1_767_225_599, "2025-12-31 23:59:59"),
+    ] {
         let mut values = Values::default();
         values.push_text(|text| write_time(seconds, text));
         assert_eq!(values.get(0), Some(Value::Text(expected)));
@@ -199,8 +254,22 @@ fn what_cannot_be_made_is_refused_with_its_place() {
     };
     refused(Generator::Uniform { low: 2, high: 1 });
     refused(Generator::Variable { name: "unset".into() });
-    refused(Generator::Zipf { low: 0, high: 9, exponent: 0.0, scattered: false });
-    refused(Generator::Pick { values: vec![], weights: None });
-    refused(Generator::Format { template: "{}{}".into(), parts: vec![] });
-    refused(Generator::Nullable { share: 1.5, of: Box::new(Generator::Serial { start: 1, step: 1 }) });
+    refused(Generator::Zipf {
+        low: 0,
+        high: 9,
+        exponent: 0.0,
+        scattered: false,
+    });
+    refused(Generator::Pick {
+        values: vec![],
+        weights: None,
+    });
+    refused(Generator::Format {
+        template: "{}{}".into(),
+        parts: vec![],
+    });
+    refused(Generator::Nullable {
+        share: 1.5,
+        of: Box::new(Generator::Serial { start: 1, step: 1 }),
+    });
 }

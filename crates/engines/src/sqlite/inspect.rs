@@ -1,0 +1,113 @@
+//! What a SQLite library and database are, read back from themselves.
+
+use super::SqliteEngine;
+use super::session::text;
+use crate::{Durability, DurabilityClass, Facts, Failure};
+use std::collections::BTreeMap;
+
+/// The settings that decide speed or safety.
+const PRAGMAS: [&str; 16] = [
+    "auto_vacuum",
+    "busy_timeout",
+    "cache_size",
+    "cache_spill",
+    "encoding",
+    "foreign_keys",
+    "journal_mode",
+    "journal_size_limit",
+    "locking_mode",
+    "mmap_size",
+    "page_count",
+    "page_size",
+    "read_uncommitted",
+    "synchronous",
+    "temp_store",
+    "wal_autocheckpoint",
+];
+
+/// Opens a connection as a client does, and reads back what is in force.
+pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
+    let mut session = engine.open()?;
+    let mut settings = BTreeMap::new();
+    for pragma in PRAGMAS {
+        session.query(&format!("pragma {pragma}"), |row| {
+            if let Some(value) = row.first() {
+                settings.insert(pragma.to_owned(), value.clone());
+            }
+        })?;
+    }
+    if let Some(value) = settings.get_mut("synchronous") {
+        *value = match value.as_str() {
+            "0" => "off",
+            "1" => "normal",
+            "2" => "full",
+            "3" => "extra",
+            other => other,
+        }
+        .to_owned();
+    }
+    // The wait is the session's own (it counts what the library's does not), so the PRAGMA would say 0.
+    settings.insert("busy_timeout".into(), engine.target.busy_timeout_ms.to_string());
+    if let Some(cache) = engine.target.cache {
+        settings.insert("cache".into(), format!("{cache:?}").to_lowercase());
+    }
+    if let Some(mutex) = engine.target.open_mutex {
+        settings.insert("open_mutex".into(), format!("{mutex:?}").to_lowercase());
+    }
+    if let Some(threading) = engine.target.config_threading {
+        settings.insert("config_threading".into(), format!("{threading:?}").to_lowercase());
+    }
+    let api = session.api();
+    // SAFETY: these functions only read constants of the library; the list of options ends with null.
+    let (version, source_id, threadsafe, compile_options) = unsafe {
+        settings.insert("threadsafe".into(), (api.threadsafe)().to_string());
+        let options = (0..).map_while(|index| text((api.compileoption_get)(index))).collect();
+        (
+            text((api.libversion)()),
+            text((api.sourceid)()),
+            (api.threadsafe)(),
+            options,
+        )
+    };
+    settings.insert("threadsafe".into(), threadsafe.to_string());
+    let durability = durability(&engine.target.path, &settings);
+    Ok(Facts {
+        engine: "sqlite".into(),
+        version: version.unwrap_or_default(),
+        source_id,
+        compile_options,
+        settings,
+        durability,
+    })
+}
+
+/// The class that SQLite's documentation gives these settings.
+fn durability(path: &str, settings: &BTreeMap<String, String>) -> Durability {
+    let of = |name: &str| settings.get(name).map_or("", String::as_str);
+    let (journal, synchronous) = (of("journal_mode"), of("synchronous"));
+    let (class, why) = match (journal, synchronous) {
+        _ if path.is_empty() || path.contains(":memory:") => (DurabilityClass::None, "the database is in memory"),
+        ("off" | "memory", _) => (
+            DurabilityClass::None,
+            "without a journal on disk, a crash within a transaction can ruin the file",
+        ),
+        (_, "off") => (DurabilityClass::ProcessSafe, "nothing is synced"),
+        ("wal", "normal") => (
+            DurabilityClass::ProcessSafe,
+            "the log is synced at checkpoints, not at commits",
+        ),
+        ("wal", _) => (DurabilityClass::PowerSafe, "the log is synced at each commit"),
+        ("delete", "normal" | "full") => {
+            let why = "journal and database are synced at each commit; the journal's removal is synced only by synchronous=extra";
+            (DurabilityClass::PowerSafe, why)
+        }
+        _ => (
+            DurabilityClass::PowerSafe,
+            "journal and database are synced at each commit",
+        ),
+    };
+    Durability {
+        class,
+        because: format!("journal_mode={journal}, synchronous={synchronous}: {why}"),
+    }
+}

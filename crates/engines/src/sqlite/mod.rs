@@ -1,0 +1,149 @@
+//! SQLite, as a library in the worker's own process.
+
+mod api;
+mod bulk;
+mod inspect;
+mod mutex;
+mod session;
+mod vfs;
+
+pub use bulk::{Loaded, load};
+pub use session::SqliteSession;
+
+use crate::{Contention, Engine, Facts, Failure, ThreadCounters};
+use api::Api;
+use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_plan::target::{SqliteCache, SqliteMutex, SqliteTarget, SqliteThreading};
+use libsqlite3_sys as ffi;
+use std::ffi::{CString, c_int};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How the engine is to be watched.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Watch {
+    /// Count and time what it asks of the file system.
+    pub io: bool,
+    /// Time contended mutexes.
+    pub mutexes: bool,
+}
+
+/// A SQLite library, configured, and a file.
+pub struct SqliteEngine {
+    api: Api,
+    target: SqliteTarget,
+    path: CString,
+    statements: Arc<[Statement]>,
+    prepare: PrepareMode,
+    watch: Watch,
+}
+
+impl SqliteEngine {
+    /// Loads and configures the library. One engine per process: SQLite's configuration is the whole library's.
+    pub fn new(
+        target: &SqliteTarget,
+        statements: &[Statement],
+        prepare: PrepareMode,
+        watch: Watch,
+    ) -> Result<Self, Failure> {
+        let wrong = |message: String| Failure::new(FailureKind::Connection, message);
+        let api = match &target.library {
+            Some(path) => Api::load(Path::new(path))?,
+            None => Api::bundled(),
+        };
+        let path =
+            CString::new(target.path.as_str()).map_err(|_| wrong("the database's path has a zero byte".into()))?;
+        if let Some(mode) = target.config_threading {
+            let (option, name) = match mode {
+                SqliteThreading::Single => (ffi::SQLITE_CONFIG_SINGLETHREAD, "single"),
+                SqliteThreading::Multi => (ffi::SQLITE_CONFIG_MULTITHREAD, "multi"),
+                SqliteThreading::Serialized => (ffi::SQLITE_CONFIG_SERIALIZED, "serialized"),
+            };
+            // SAFETY: these options take no argument, and the library has not been used yet.
+            let code = unsafe { (api.config)(option) };
+            if code != ffi::SQLITE_OK {
+                let reason = "the library was compiled without mutexes (SQLITE_THREADSAFE=0)";
+                return Err(wrong(format!(
+                    "config_threading = {name}: the library refuses it (code {code}): {reason}"
+                )));
+            }
+        }
+        let engine = Self {
+            api,
+            target: target.clone(),
+            path,
+            statements: statements.into(),
+            prepare,
+            watch,
+        };
+        // SAFETY: it only reads a constant of the library.
+        if watch.mutexes
+            && unsafe { (engine.api.threadsafe)() } != 0
+            && target.config_threading != Some(SqliteThreading::Single)
+        {
+            mutex::install(&engine.api)?;
+        }
+        if watch.io {
+            vfs::register(&engine.api)?;
+        }
+        Ok(engine)
+    }
+
+    fn open(&self) -> Result<SqliteSession, Failure> {
+        SqliteSession::open(self)
+    }
+
+    fn open_flags(&self) -> c_int {
+        let mut flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE | ffi::SQLITE_OPEN_URI;
+        flags |= match self.target.cache {
+            None => 0,
+            Some(SqliteCache::Private) => ffi::SQLITE_OPEN_PRIVATECACHE,
+            Some(SqliteCache::Shared) => ffi::SQLITE_OPEN_SHAREDCACHE,
+        };
+        flags
+            | match self.target.open_mutex {
+                None => 0,
+                Some(SqliteMutex::Nomutex) => ffi::SQLITE_OPEN_NOMUTEX,
+                Some(SqliteMutex::Fullmutex) => ffi::SQLITE_OPEN_FULLMUTEX,
+            }
+    }
+}
+
+impl Engine for SqliteEngine {
+    type Session = SqliteSession;
+
+    async fn connect(&self, _client: u32) -> Result<SqliteSession, Failure> {
+        self.open()
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        inspect::facts(self)
+    }
+
+    fn thread_counters(&self) -> ThreadCounters {
+        vfs::counters()
+    }
+
+    fn reset_contention(&self) {
+        mutex::reset();
+    }
+
+    fn contention(&self) -> Option<Contention> {
+        self.watch.mutexes.then(mutex::contention).flatten()
+    }
+
+    fn add_contention(&self, window: &ThreadCounters) {
+        mutex::add_total(window.mutex_waits, window.mutex_ns);
+    }
+}
+
+/// The kind under which a result code (its lowest byte) is counted.
+fn kind(code: c_int) -> FailureKind {
+    match code & 0xff {
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => FailureKind::Locked,
+        ffi::SQLITE_CONSTRAINT => FailureKind::Constraint,
+        ffi::SQLITE_INTERRUPT => FailureKind::Timeout,
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_NOTADB => FailureKind::Connection,
+        _ => FailureKind::Other,
+    }
+}

@@ -1,0 +1,299 @@
+//! A layer over SQLite's own mutexes that sees which of them are not free when wanted, for how long, and from where.
+//!
+//! A free mutex costs one `try` in place of an `enter`, and an indirect call. A mutex that is not free is timed, every
+//! wait of it; of every [`SAMPLE`]-th wait of a thread (and of its first ones) the stack is taken as bare addresses, and
+//! named only when the trial is over. What happens only when a thread must sleep anyway may cost a microsecond.
+
+use super::api::Api;
+use super::vfs::{count, counters};
+use crate::{Contention, ContentionSite, Failure};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_probes::Clock;
+use libsqlite3_sys as ffi;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+const DEPTH: usize = 14;
+const SAMPLE: u64 = 16;
+const FIRST: u64 = 64;
+
+type Stack = [usize; DEPTH];
+
+struct Layer {
+    below: ffi::sqlite3_mutex_methods,
+    clock: Clock,
+}
+
+static LAYER: OnceLock<Layer> = OnceLock::new();
+/// What `xMutexAlloc` was asked for, by the mutex's address.
+static KINDS: Mutex<Option<HashMap<usize, c_int>>> = Mutex::new(None);
+/// Sampled waits: the stack and the kind of mutex, with how often and how many nanoseconds.
+static SAMPLES: Mutex<Option<HashMap<(Stack, c_int), (u64, u64)>>> = Mutex::new(None);
+/// All waits of threads, added by each as it leaves the window.
+static TOTAL: Mutex<(u64, u64)> = Mutex::new((0, 0));
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts the layer between the library and its mutexes. To be done before anything else is asked of the library, but
+/// after its threading mode is configured.
+pub fn install(api: &Api) -> Result<(), Failure> {
+    let wrong = |what: &str, code: c_int| {
+        Failure::new(
+            FailureKind::Connection,
+            format!("{what} the library's mutexes failed with code {code}"),
+        )
+    };
+    // SAFETY: the default methods are there only after an initialisation, and can be read and set only after a shutdown.
+    // No other thread uses the library yet.
+    unsafe {
+        let mut below: ffi::sqlite3_mutex_methods = std::mem::zeroed();
+        match (api.initialize)() {
+            ffi::SQLITE_OK => {}
+            code => return Err(wrong("starting", code)),
+        }
+        (api.shutdown)();
+        match (api.config)(ffi::SQLITE_CONFIG_GETMUTEX, &raw mut below) {
+            ffi::SQLITE_OK => {}
+            code => return Err(wrong("reading", code)),
+        }
+        if LAYER
+            .set(Layer {
+                below,
+                clock: Clock::get(),
+            })
+            .is_err()
+        {
+            return Err(wrong("wrapping a second library:", 0));
+        }
+        let wrapped = Box::leak(Box::new(ffi::sqlite3_mutex_methods {
+            xMutexAlloc: Some(alloc),
+            xMutexEnter: Some(enter),
+            xMutexFree: Some(free),
+            ..below
+        }));
+        match (api.config)(ffi::SQLITE_CONFIG_MUTEX, &raw mut *wrapped) {
+            ffi::SQLITE_OK => Ok(()),
+            code => Err(wrong("wrapping", code)),
+        }
+    }
+}
+
+unsafe extern "C" fn alloc(kind: c_int) -> *mut ffi::sqlite3_mutex {
+    // SAFETY: the method below, with the argument it was meant for.
+    let mutex = match LAYER.get().and_then(|layer| layer.below.xMutexAlloc) {
+        Some(method) => unsafe { method(kind) },
+        None => std::ptr::null_mut(),
+    };
+    lock(&KINDS).get_or_insert_default().insert(mutex as usize, kind);
+    mutex
+}
+
+unsafe extern "C" fn free(mutex: *mut ffi::sqlite3_mutex) {
+    lock(&KINDS).get_or_insert_default().remove(&(mutex as usize));
+    if let Some(method) = LAYER.get().and_then(|layer| layer.below.xMutexFree) {
+        // SAFETY: as above.
+        unsafe { method(mutex) }
+    }
+}
+
+unsafe extern "C" fn enter(mutex: *mut ffi::sqlite3_mutex) {
+    let Some(layer) = LAYER.get() else { return };
+    let (Some(attempt), Some(enter)) = (layer.below.xMutexTry, layer.below.xMutexEnter) else {
+        return;
+    };
+    // SAFETY: the methods below, with the argument they were meant for.
+    unsafe {
+        if attempt(mutex) == ffi::SQLITE_OK {
+            return;
+        }
+        let start = layer.clock.now();
+        enter(mutex);
+        let waited = layer.clock.now() - start;
+        note(mutex, waited);
+    }
+}
+
+#[cold]
+fn note(mutex: *mut ffi::sqlite3_mutex, waited: u64) {
+    count(|c| {
+        c.mutex_waits += 1;
+        c.mutex_ns += waited;
+    });
+    let waits = counters().mutex_waits;
+    if waits > FIRST && waits % SAMPLE != 0 {
+        return;
+    }
+    let mut stack: Stack = [0; DEPTH];
+    let mut depth = 0;
+    // SAFETY: it is "unsynchronized" against naming of addresses, which is done only when the clients have ended.
+    unsafe {
+        backtrace::trace_unsynchronized(|frame| {
+            stack[depth] = frame.ip() as usize;
+            depth += 1;
+            depth < DEPTH
+        });
+    }
+    let kind = lock(&KINDS)
+        .as_ref()
+        .and_then(|kinds| kinds.get(&(mutex as usize)).copied())
+        .unwrap_or(-1);
+    let mut samples = lock(&SAMPLES);
+    let sample = samples.get_or_insert_default().entry((stack, kind)).or_default();
+    sample.0 += 1;
+    sample.1 += waited;
+}
+
+/// Forgets all waits so far.
+pub fn reset() {
+    *lock(&SAMPLES) = None;
+    *lock(&TOTAL) = (0, 0);
+}
+
+/// Adds the calling thread's waits in the window to the sum of all threads.
+pub fn add_total(waits: u64, nanoseconds: u64) {
+    let mut total = lock(&TOTAL);
+    total.0 += waits;
+    total.1 += nanoseconds;
+}
+
+/// All waits since the last reset, with the places named; `None` if the layer is not installed.
+pub fn contention() -> Option<Contention> {
+    LAYER.get()?;
+    let (contended, wait_ns) = *lock(&TOTAL);
+    let samples = lock(&SAMPLES).take().unwrap_or_default();
+    let mut named: HashMap<(Vec<String>, c_int), (u64, u64)> = HashMap::new();
+    let mut names = HashMap::new();
+    for ((stack, kind), (waits, nanoseconds)) in &samples {
+        let functions: Vec<String> = stack
+            .iter()
+            .take_while(|address| **address != 0)
+            .flat_map(|address| names.entry(*address).or_insert_with(|| functions_at(*address)).clone())
+            .collect();
+        let entry = named.entry((functions, *kind)).or_default();
+        entry.0 += waits;
+        entry.1 += nanoseconds;
+    }
+    let sampled: (u64, u64) = named
+        .values()
+        .fold((0, 0), |sum, value| (sum.0 + value.0, sum.1 + value.1));
+    let scale = |part: u64, sampled: u64, all: u64| {
+        if sampled > 0 {
+            part as f64 / sampled as f64 * all as f64
+        } else {
+            0.0
+        }
+    };
+    let mut sites: Vec<ContentionSite> = named
+        .into_iter()
+        .map(|((stack, kind), (waits, nanoseconds))| ContentionSite {
+            function: function(&stack),
+            mutex: kind_name(kind, &stack).to_owned(),
+            waits: scale(waits, sampled.0, contended).round() as u64,
+            wait_s: scale(nanoseconds, sampled.1, wait_ns) / 1e9,
+            stack,
+        })
+        .collect();
+    sites.sort_by(|a, b| b.wait_s.total_cmp(&a.wait_s).then_with(|| a.stack.cmp(&b.stack)));
+    Some(Contention {
+        contended,
+        wait_s: wait_ns as f64 / 1e9,
+        sites,
+    })
+}
+
+/// The engine's functions at an address, inlined ones first; empty where it has no name, or is the worker's own.
+fn functions_at(address: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    // A return address points behind the call, which may be another line or function: look at the call itself.
+    backtrace::resolve((address - 1) as *mut c_void, |symbol| {
+        let in_rust = symbol
+            .filename()
+            .and_then(|path| path.extension())
+            .is_some_and(|extension| extension == "rs");
+        found.extend(
+            symbol
+                .name()
+                .map(|name| format!("{name:#}"))
+                .filter(|name| !in_rust && is_engine(name)),
+        );
+    });
+    found
+}
+
+/// Whether a function without a file's name may be the engine's: not Rust's, not the C library's frames about it.
+fn is_engine(name: &str) -> bool {
+    !name.contains("::")
+        && ![
+            "sqlite3_mutex_enter",
+            "main",
+            "start_thread",
+            "clone",
+            "clone3",
+            "__clone",
+        ]
+        .contains(&name)
+}
+
+/// The innermost function whose name belongs to SQLite as a whole (`sqlite3…`), else the innermost.
+fn function(stack: &[String]) -> String {
+    stack
+        .iter()
+        .find(|name| name.starts_with("sqlite3"))
+        .or(stack.first())
+        .cloned()
+        .unwrap_or_else(|| "(no name)".into())
+}
+
+/// What a mutex protects, from the constants `SQLITE_MUTEX_…` and, for those made for one object, from who wants it.
+fn kind_name(kind: c_int, stack: &[String]) -> &'static str {
+    let from = |part: &str| stack.iter().take(4).any(|name| name.contains(part));
+    match kind {
+        ffi::SQLITE_MUTEX_FAST if from("Btree") || from("btree") => "shared B-tree",
+        ffi::SQLITE_MUTEX_FAST if from("pcache") => "page cache",
+        ffi::SQLITE_MUTEX_FAST if from("unix") => "file locks of the process",
+        ffi::SQLITE_MUTEX_FAST => "one object",
+        ffi::SQLITE_MUTEX_RECURSIVE => "connection",
+        ffi::SQLITE_MUTEX_STATIC_MASTER => "library start-up and shared caches",
+        ffi::SQLITE_MUTEX_STATIC_MEM => "memory allocator",
+        ffi::SQLITE_MUTEX_STATIC_MEM2 => "opening",
+        ffi::SQLITE_MUTEX_STATIC_PRNG => "random numbers",
+        ffi::SQLITE_MUTEX_STATIC_LRU => "page cache",
+        ffi::SQLITE_MUTEX_STATIC_LRU2 => "page cache memory",
+        11..=13 => "file system layer",
+        _ => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_innermost_function_of_the_library_names_the_place() {
+        let stack = names(&[
+            "lockBtreeMutex",
+            "btreeLockCarefully",
+            "sqlite3BtreeEnter",
+            "sqlite3VdbeExec",
+            "sqlite3_step",
+        ]);
+        assert_eq!(function(&stack), "sqlite3BtreeEnter");
+        assert_eq!(kind_name(ffi::SQLITE_MUTEX_FAST, &stack), "shared B-tree");
+        assert_eq!(function(&names(&["unixLock"])), "unixLock");
+        assert_eq!(function(&[]), "(no name)");
+    }
+
+    #[test]
+    fn frames_of_others_are_left_out() {
+        assert!(is_engine("sqlite3BtreeEnter"));
+        assert!(!is_engine("dbdyno_load::client::run"));
+        assert!(!is_engine("sqlite3_mutex_enter"));
+    }
+}

@@ -1,0 +1,521 @@
+//! One connection to a SQLite database.
+
+use super::api::Api;
+use super::{SqliteEngine, kind, vfs};
+use crate::sql_text::Template;
+use crate::{Capture, Failure, Marks, Rows, Session, SessionCounters};
+use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_plan::transaction::BeginMode;
+use dbdyno_plan::value::{Value, Values};
+use dbdyno_probes::Clock;
+use libsqlite3_sys as ffi;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// A connection, its prepared statements and its buffers.
+pub struct SqliteSession {
+    api: Api,
+    db: *mut ffi::sqlite3,
+    statements: Arc<[Statement]>,
+    prepared: Vec<Prepared>,
+    control: [Prepared; CONTROL.len()],
+    /// The texts cut at their placeholders, where values are to be written into them.
+    templates: Vec<Template>,
+    prepare: PrepareMode,
+    text: String,
+    wait: Box<BusyWait>,
+}
+
+// SAFETY: a session is used by one client at a time; SQLite's connections may move between threads.
+unsafe impl Send for SqliteSession {}
+
+/// The statements that begin and end transactions.
+const CONTROL: [&str; 5] = ["begin", "begin immediate", "begin exclusive", "commit", "rollback"];
+
+#[derive(Clone, Copy)]
+struct Prepared {
+    statement: *mut ffi::sqlite3_stmt,
+    columns: c_int,
+    parameters: c_int,
+    readonly: bool,
+}
+
+impl Prepared {
+    const NONE: Self = Self {
+        statement: null_mut(),
+        columns: 0,
+        parameters: 0,
+        readonly: true,
+    };
+}
+
+struct BusyWait {
+    clock: Clock,
+    timeout_ms: u32,
+}
+
+/// Waits for a lock as `sqlite3_busy_timeout` does, with the same delays, and counts how long.
+unsafe extern "C" fn wait_for_lock(argument: *mut c_void, tries: c_int) -> c_int {
+    const DELAYS: [u32; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
+    // SAFETY: the argument is the session's box, which outlives the connection.
+    let wait = unsafe { &*argument.cast::<BusyWait>() };
+    let tries = tries as usize;
+    let slept: u32 = DELAYS.iter().take(tries).sum::<u32>() + 100 * tries.saturating_sub(DELAYS.len()) as u32;
+    let delay = DELAYS
+        .get(tries)
+        .copied()
+        .unwrap_or(100)
+        .min(wait.timeout_ms.saturating_sub(slept));
+    if delay == 0 {
+        return 0;
+    }
+    let start = wait.clock.now();
+    std::thread::sleep(std::time::Duration::from_millis(u64::from(delay)));
+    let spent = wait.clock.now() - start;
+    vfs::count(|c| {
+        c.file_lock_waits += u64::from(tries == 0);
+        c.file_lock_ns += spent;
+    });
+    1
+}
+
+impl SqliteSession {
+    pub(super) fn open(engine: &SqliteEngine) -> Result<Self, Failure> {
+        let api = engine.api;
+        let vfs = if engine.watch.io {
+            vfs::NAME.as_ptr()
+        } else {
+            std::ptr::null()
+        };
+        let mut db = null_mut();
+        // SAFETY: the path is a C string, and `db` takes the connection even where opening fails.
+        let code = unsafe { (api.open_v2)(engine.path.as_ptr(), &raw mut db, engine.open_flags(), vfs) };
+        let wait = Box::new(BusyWait {
+            clock: Clock::get(),
+            timeout_ms: engine.target.busy_timeout_ms,
+        });
+        let templates = match engine.prepare {
+            PrepareMode::Never => engine
+                .statements
+                .iter()
+                .map(|statement| Template::new(&statement.sql))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut session = Self {
+            api,
+            db,
+            statements: Arc::clone(&engine.statements),
+            prepared: vec![Prepared::NONE; engine.statements.len()],
+            control: [Prepared::NONE; CONTROL.len()],
+            templates,
+            prepare: engine.prepare,
+            text: String::new(),
+            wait,
+        };
+        if code != ffi::SQLITE_OK {
+            let mut failure = session.failure(code);
+            failure.message = format!("cannot open {}: {}", engine.target.path, failure.message);
+            return Err(failure);
+        }
+        if session.wait.timeout_ms > 0 {
+            let argument = (&raw mut *session.wait).cast();
+            // SAFETY: the box lives until the connection is closed.
+            unsafe { (api.busy_handler)(db, Some(wait_for_lock), argument) };
+        }
+        for (name, value) in &engine.target.pragmas {
+            session
+                .query(&format!("pragma {name} = {value}"), |_| {})
+                .map_err(|mut failure| {
+                    failure.message = format!("pragma {name} = {value}: {}", failure.message);
+                    failure
+                })?;
+        }
+        Ok(session)
+    }
+
+    /// Runs any SQL once and hands each row, as text, to `row`.
+    pub(super) fn query(&mut self, sql: &str, mut row: impl FnMut(&[String])) -> Result<(), Failure> {
+        let mut rest = sql;
+        while !rest.trim().is_empty() {
+            let (prepared, read) = self.parse(rest)?;
+            if prepared.statement.is_null() {
+                break;
+            }
+            loop {
+                // SAFETY: the statement was just prepared, and is finalised below on each way out.
+                match unsafe { (self.api.step)(prepared.statement) } {
+                    ffi::SQLITE_ROW => {
+                        let values: Vec<String> = (0..prepared.columns)
+                            .map(|column| self.column_text(prepared.statement, column))
+                            .collect();
+                        row(&values);
+                    }
+                    ffi::SQLITE_DONE => break,
+                    code => {
+                        let failure = self.failure(code);
+                        self.finalize(prepared.statement);
+                        return Err(failure);
+                    }
+                }
+            }
+            self.finalize(prepared.statement);
+            rest = &rest[read..];
+        }
+        Ok(())
+    }
+
+    fn column_text(&self, statement: *mut ffi::sqlite3_stmt, column: c_int) -> String {
+        match self.column(statement, column) {
+            Value::Null => String::new(),
+            Value::Integer(v) => v.to_string(),
+            Value::Real(v) => v.to_string(),
+            Value::Text(v) => v.to_owned(),
+            Value::Bytes(v) => String::from_utf8_lossy(v).into_owned(),
+        }
+    }
+
+    /// Parses the first statement of a text; also gives how many bytes of it that was.
+    fn parse(&self, sql: &str) -> Result<(Prepared, usize), Failure> {
+        let mut statement = null_mut();
+        let mut tail = std::ptr::null();
+        let length = c_int::try_from(sql.len())
+            .map_err(|_| Failure::new(FailureKind::Other, "the statement is longer than 2 GiB"))?;
+        // SAFETY: the length is given, so no zero byte is needed; both results are written before a success is told.
+        unsafe {
+            let code = (self.api.prepare_v2)(self.db, sql.as_ptr().cast(), length, &raw mut statement, &raw mut tail);
+            if code != ffi::SQLITE_OK {
+                return Err(self.failure(code));
+            }
+            let read = tail.offset_from(sql.as_ptr().cast()) as usize;
+            if statement.is_null() {
+                return Ok((Prepared::NONE, read));
+            }
+            let columns = (self.api.column_count)(statement);
+            let parameters = (self.api.bind_parameter_count)(statement);
+            let readonly = (self.api.stmt_readonly)(statement) != 0;
+            Ok((
+                Prepared {
+                    statement,
+                    columns,
+                    parameters,
+                    readonly,
+                },
+                read,
+            ))
+        }
+    }
+
+    pub(super) fn finalize(&self, statement: *mut ffi::sqlite3_stmt) {
+        // SAFETY: each statement is finalised once: here, by the one who holds it. A null statement is allowed.
+        unsafe { (self.api.finalize)(statement) };
+    }
+
+    pub(super) fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// The last failure of the connection, in SQLite's words, with the name of its code.
+    #[cold]
+    pub(super) fn failure(&self, code: c_int) -> Failure {
+        // SAFETY: the connection is open, or null after a failed allocation; both calls allow that. The text is copied.
+        let (extended, message) = unsafe {
+            let message = CStr::from_ptr((self.api.errmsg)(self.db))
+                .to_string_lossy()
+                .into_owned();
+            ((self.api.extended_errcode)(self.db), message)
+        };
+        let code = if extended & 0xff == code & 0xff { extended } else { code };
+        Failure::new(kind(code), format!("{message} ({})", code_name(code)))
+    }
+
+    #[inline]
+    fn bind(&self, prepared: Prepared, params: &Values) -> Result<(), Failure> {
+        let statement = prepared.statement;
+        if params.len() != prepared.parameters as usize {
+            return Err(wrong_count(prepared.parameters, params.len()));
+        }
+        for (index, value) in params.iter().enumerate() {
+            let at = index as c_int + 1;
+            // SAFETY: `params` is not touched until the statement has been reset, so static text and blobs stay where they are.
+            let code = unsafe {
+                match value {
+                    Value::Integer(v) => (self.api.bind_int64)(statement, at, v),
+                    Value::Null => (self.api.bind_null)(statement, at),
+                    Value::Real(v) => (self.api.bind_double)(statement, at, v),
+                    Value::Text(v) => {
+                        (self.api.bind_text)(statement, at, v.as_ptr().cast(), v.len() as c_int, ffi::SQLITE_STATIC())
+                    }
+                    Value::Bytes(v) => {
+                        (self.api.bind_blob)(statement, at, v.as_ptr().cast(), v.len() as c_int, ffi::SQLITE_STATIC())
+                    }
+                }
+            };
+            if code != ffi::SQLITE_OK {
+                return Err(self.failure(code));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn column(&self, statement: *mut ffi::sqlite3_stmt, column: c_int) -> Value<'_> {
+        // SAFETY: the statement stands on a row that has this column, and the value is used before the next step.
+        unsafe {
+            match (self.api.column_type)(statement, column) {
+                ffi::SQLITE_INTEGER => Value::Integer((self.api.column_int64)(statement, column)),
+                ffi::SQLITE_FLOAT => Value::Real((self.api.column_double)(statement, column)),
+                ffi::SQLITE_NULL => Value::Null,
+                kind => {
+                    let start = (self.api.column_blob)(statement, column).cast::<u8>();
+                    let length = (self.api.column_bytes)(statement, column) as usize;
+                    let bytes = if start.is_null() {
+                        &[]
+                    } else {
+                        std::slice::from_raw_parts(start, length)
+                    };
+                    if kind == ffi::SQLITE_TEXT {
+                        std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
+                    } else {
+                        Value::Bytes(bytes)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads all columns of a row, as an application does; gives a number that depends on all of them.
+    #[inline]
+    fn read_row(&self, statement: *mut ffi::sqlite3_stmt, columns: c_int) -> u64 {
+        let mut seen = 0;
+        for column in 0..columns {
+            // SAFETY: as in `column`.
+            unsafe {
+                match (self.api.column_type)(statement, column) {
+                    ffi::SQLITE_INTEGER => seen ^= (self.api.column_int64)(statement, column) as u64,
+                    ffi::SQLITE_FLOAT => seen ^= (self.api.column_double)(statement, column).to_bits(),
+                    ffi::SQLITE_NULL => {}
+                    _ => {
+                        let start = (self.api.column_blob)(statement, column);
+                        seen ^= start as u64 ^ (self.api.column_bytes)(statement, column) as u64;
+                    }
+                }
+            }
+        }
+        seen
+    }
+
+    /// Steps through all rows, then resets the statement.
+    #[inline]
+    fn run(&self, prepared: Prepared, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        let Prepared {
+            statement,
+            columns,
+            readonly,
+            ..
+        } = prepared;
+        let mut returned = 0;
+        // SAFETY: the statement belongs to this session and is not finalised while it runs.
+        let mut code = unsafe { (self.api.step)(statement) };
+        marks.note_first_row();
+        if !capture.is_empty() {
+            if code == ffi::SQLITE_ROW {
+                for column in 0..columns.min(capture.len() as c_int) {
+                    capture.take(column as usize, self.column(statement, column));
+                }
+            } else {
+                capture.clear();
+            }
+        }
+        let mut seen = 0;
+        while code == ffi::SQLITE_ROW {
+            returned += 1;
+            seen ^= self.read_row(statement, columns);
+            // SAFETY: as above.
+            code = unsafe { (self.api.step)(statement) };
+        }
+        std::hint::black_box(seen);
+        if code != ffi::SQLITE_DONE {
+            let failure = self.failure(code);
+            // SAFETY: as above; the reset repeats the failure's code, which is known.
+            unsafe { (self.api.reset)(statement) };
+            return Err(failure);
+        }
+        // SAFETY: as above.
+        unsafe {
+            let changed = if readonly {
+                0
+            } else {
+                (self.api.changes)(self.db) as u64
+            };
+            match (self.api.reset)(statement) {
+                ffi::SQLITE_OK => Ok(Rows { returned, changed }),
+                code => Err(self.failure(code)),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn prepare_one(&mut self, index: usize) -> Result<Prepared, Failure> {
+        let (prepared, _) = self.parse(&self.statements[index].sql)?;
+        if prepared.statement.is_null() {
+            let name = &self.statements[index].name;
+            return Err(Failure::new(
+                FailureKind::Other,
+                format!("the statement {name} is empty"),
+            ));
+        }
+        Ok(prepared)
+    }
+
+    /// Runs a statement that begins or ends a transaction; it is parsed as often as the others are.
+    fn control(&mut self, which: usize) -> Result<(), Failure> {
+        if self.prepare != PrepareMode::Once {
+            return self.query(CONTROL[which], |_| {});
+        }
+        if self.control[which].statement.is_null() {
+            self.control[which] = self.parse(CONTROL[which])?.0;
+        }
+        self.run(self.control[which], Capture::nothing(), &mut Marks::new(None))
+            .map(drop)
+    }
+}
+
+impl Session for SqliteSession {
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        for index in 0..self.statements.len() {
+            self.prepared[index] = self.prepare_one(index)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    async fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> Result<Rows, Failure> {
+        match self.prepare {
+            PrepareMode::Once => {
+                let mut prepared = self.prepared[statement];
+                if prepared.statement.is_null() {
+                    prepared = self.prepare_one(statement)?;
+                    self.prepared[statement] = prepared;
+                    marks.note_prepared();
+                }
+                self.bind(prepared, params)?;
+                self.run(prepared, capture, marks)
+            }
+            PrepareMode::PerTransaction => {
+                let prepared = self.prepare_one(statement)?;
+                marks.note_prepared();
+                let result = self
+                    .bind(prepared, params)
+                    .and_then(|()| self.run(prepared, capture, marks));
+                self.finalize(prepared.statement);
+                result
+            }
+            PrepareMode::Never => {
+                let mut text = std::mem::take(&mut self.text);
+                self.templates[statement].render(params, &mut text);
+                let parsed = self.parse(&text);
+                self.text = text;
+                let (prepared, _) = parsed?;
+                marks.note_prepared();
+                let result = self.run(prepared, capture, marks);
+                self.finalize(prepared.statement);
+                result
+            }
+        }
+    }
+
+    async fn begin(&mut self, mode: BeginMode) -> Result<(), Failure> {
+        self.control(match mode {
+            BeginMode::Deferred => 0,
+            BeginMode::Immediate => 1,
+            BeginMode::Exclusive => 2,
+        })
+    }
+
+    async fn commit(&mut self) -> Result<(), Failure> {
+        self.control(3)
+    }
+
+    async fn rollback(&mut self) -> Result<(), Failure> {
+        // SAFETY: the connection is open.
+        if unsafe { (self.api.get_autocommit)(self.db) } != 0 {
+            return Ok(());
+        }
+        self.control(4)
+    }
+
+    fn counters(&mut self) -> SessionCounters {
+        let read = |what: c_int| {
+            let (mut current, mut highest) = (0, 0);
+            // SAFETY: the connection is open; both results are written.
+            let code = unsafe { (self.api.db_status)(self.db, what, &raw mut current, &raw mut highest, 0) };
+            // An older library that does not know a counter says so, and it counts as none. The counters are 32 bits wide.
+            if code == ffi::SQLITE_OK {
+                u64::from(current as u32)
+            } else {
+                0
+            }
+        };
+        SessionCounters {
+            cache_hits: read(ffi::SQLITE_DBSTATUS_CACHE_HIT),
+            cache_misses: read(ffi::SQLITE_DBSTATUS_CACHE_MISS),
+            cache_spills: read(ffi::SQLITE_DBSTATUS_CACHE_SPILL),
+        }
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        drop(self);
+        Ok(())
+    }
+}
+
+impl Drop for SqliteSession {
+    fn drop(&mut self) {
+        for prepared in std::mem::take(&mut self.prepared).into_iter().chain(self.control) {
+            self.finalize(prepared.statement);
+        }
+        // SAFETY: no statement is left, so the close cannot be refused. A null connection is allowed.
+        unsafe { (self.api.close)(self.db) };
+    }
+}
+
+#[cold]
+fn wrong_count(wanted: c_int, given: usize) -> Failure {
+    Failure::new(
+        FailureKind::Other,
+        format!("the statement has {wanted} parameters, the plan gives {given}"),
+    )
+}
+
+/// The name of a result code, for those that tell more than the message.
+fn code_name(code: c_int) -> String {
+    let name = match code {
+        ffi::SQLITE_BUSY => "SQLITE_BUSY",
+        ffi::SQLITE_BUSY_SNAPSHOT => "SQLITE_BUSY_SNAPSHOT",
+        ffi::SQLITE_BUSY_RECOVERY => "SQLITE_BUSY_RECOVERY",
+        ffi::SQLITE_LOCKED => "SQLITE_LOCKED",
+        ffi::SQLITE_LOCKED_SHAREDCACHE => "SQLITE_LOCKED_SHAREDCACHE",
+        ffi::SQLITE_FULL => "SQLITE_FULL",
+        ffi::SQLITE_READONLY => "SQLITE_READONLY",
+        ffi::SQLITE_CANTOPEN => "SQLITE_CANTOPEN",
+        ffi::SQLITE_NOTADB => "SQLITE_NOTADB",
+        ffi::SQLITE_CORRUPT => "SQLITE_CORRUPT",
+        ffi::SQLITE_ERROR => "SQLITE_ERROR",
+        _ => return format!("code {code}"),
+    };
+    name.to_owned()
+}
+
+/// A pointer of C to text, for messages.
+pub(super) fn text(pointer: *const c_char) -> Option<String> {
+    // SAFETY: the library's functions give null or a C string that lives as long as the library.
+    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+}

@@ -1,0 +1,120 @@
+//! The accounts of a trial. Every transaction that was issued is in one and only one of the other counts:
+//!
+//! ```text
+//! issued = ok + failed + skipped + in_flight
+//! ```
+//!
+//! *issued*: in a closed loop, transactions begun within the window; in an open loop, transactions whose scheduled start
+//! lies within it. *ok*: ended well within the window. *failed*: ended with a failure that was not tried again, within
+//! the window, by kind. *skipped*: scheduled within the window but not begun when it ended (open loop only).
+//! *in_flight*: begun, but not ended when the window did.
+
+use dbdyno_plan::document::FailureKind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The accounts of one client, or of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Books {
+    /// Transactions that were due.
+    pub issued: u64,
+    /// Of them, those that ended well.
+    pub ok: u64,
+    /// Those that failed, by kind.
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Those never begun.
+    pub skipped: u64,
+    /// Those not ended.
+    pub in_flight: u64,
+    /// Further tries of transactions; no transaction of their own.
+    pub retries: u64,
+}
+
+/// The accounts of a trial do not add up: a fault of the worker, and no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the books do not balance: {issued} issued, but {ok} ok + {failed} failed + {skipped} skipped + {in_flight} in flight"
+)]
+pub struct Unbalanced {
+    issued: u64,
+    ok: u64,
+    failed: u64,
+    skipped: u64,
+    in_flight: u64,
+}
+
+impl Books {
+    /// All failures.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// Adds another's accounts.
+    pub fn add(&mut self, other: &Self) {
+        self.issued += other.issued;
+        self.ok += other.ok;
+        self.skipped += other.skipped;
+        self.in_flight += other.in_flight;
+        self.retries += other.retries;
+        for (kind, count) in &other.failed {
+            *self.failed.entry(*kind).or_default() += count;
+        }
+    }
+
+    /// Whether they add up.
+    pub fn check(&self) -> Result<(), Unbalanced> {
+        let failed = self.failures();
+        if self.issued == self.ok + failed + self.skipped + self.in_flight {
+            return Ok(());
+        }
+        Err(Unbalanced {
+            issued: self.issued,
+            ok: self.ok,
+            failed,
+            skipped: self.skipped,
+            in_flight: self.in_flight,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn books() -> impl Strategy<Value = Books> {
+        let failed =
+            proptest::collection::btree_map(proptest::sample::select(FailureKind::ALL.to_vec()), 0u64..1000, 0..7);
+        (0u64..1_000_000, failed, 0u64..1000, 0u64..1000, 0u64..1000).prop_map(
+            |(ok, failed, skipped, in_flight, retries)| {
+                let issued = ok + failed.values().sum::<u64>() + skipped + in_flight;
+                Books {
+                    issued,
+                    ok,
+                    failed,
+                    skipped,
+                    in_flight,
+                    retries,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn balanced_books_stay_balanced_when_added(a in books(), b in books()) {
+            let mut sum = a.clone();
+            sum.add(&b);
+            prop_assert!(sum.check().is_ok());
+            prop_assert_eq!(sum.issued, a.issued + b.issued);
+            prop_assert_eq!(sum.failures(), a.failures() + b.failures());
+        }
+
+        #[test]
+        fn a_lost_transaction_is_noticed(books in books(), lost in 1u64..10) {
+            let mut wrong = books;
+            wrong.issued += lost;
+            prop_assert!(wrong.check().is_err());
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The clock: nanoseconds since the worker's start, for every measurement of a trial.
+//!
+//! Where the processor has a time-stamp counter that runs at one rate in all states, and the kernel itself keeps time by
+//! it, reading that counter takes one instruction in place of a call. Its rate is measured against the kernel's clock
+//! at the start. Elsewhere the kernel's clock is read. The counter is read without a fence: a read may drift by some
+//! tens of instructions against its neighbours, which is below what a latency of a transaction can show.
+
+use std::sync::OnceLock;
+
+/// A clock. Copying it is free, and all copies agree.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    base: u64,
+    /// Nanoseconds per tick as a fixed-point number with 32 fractional bits; 0: read the kernel's clock.
+    rate: u64,
+}
+
+static CLOCK: OnceLock<Clock> = OnceLock::new();
+
+impl Clock {
+    /// The process's clock. The first call takes some 40 ms to measure the counter's rate.
+    pub fn get() -> Self {
+        *CLOCK.get_or_init(|| {
+            Self::counter().unwrap_or_else(|| Self {
+                base: monotonic(),
+                rate: 0,
+            })
+        })
+    }
+
+    /// Nanoseconds since the clock's start.
+    #[inline(always)]
+    pub fn now(self) -> u64 {
+        if self.rate != 0 {
+            let ticks = ticks().wrapping_sub(self.base);
+            ((u128::from(ticks) * u128::from(self.rate)) >> 32) as u64
+        } else {
+            monotonic() - self.base
+        }
+    }
+
+    /// How the clock is read: `tsc` or `clock_gettime`.
+    pub fn source(self) -> &'static str {
+        if self.rate == 0 { "clock_gettime" } else { "tsc" }
+    }
+
+    fn counter() -> Option<Self> {
+        let kept = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
+        let processor = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+        let steady = ["constant_tsc", "nonstop_tsc"]
+            .iter()
+            .all(|flag| processor.contains(flag));
+        if !cfg!(target_arch = "x86_64") || kept.trim() != "tsc" || !steady {
+            return None;
+        }
+        let (first_time, first_ticks) = simultaneous();
+        std::thread::sleep(std::time::Duration::from_millis(40));
+        let (last_time, last_ticks) = simultaneous();
+        let (time, ticks) = (last_time - first_time, last_ticks.checked_sub(first_ticks)?);
+        let rate = u64::try_from((u128::from(time) << 32) / u128::from(ticks)).ok()?;
+        (rate > 0).then_some(Self {
+            base: first_ticks,
+            rate,
+        })
+    }
+}
+
+/// Reads both clocks as close together as they can be: of several tries, the one in which the reads took least time.
+fn simultaneous() -> (u64, u64) {
+    (0..20)
+        .map(|_| {
+            let before = ticks();
+            let time = monotonic();
+            let after = ticks();
+            (
+                after.wrapping_sub(before),
+                time,
+                before.wrapping_add(after.wrapping_sub(before) / 2),
+            )
+        })
+        .min_by_key(|(width, _, _)| *width)
+        .map_or((monotonic(), ticks()), |(_, time, ticks)| (time, ticks))
+}
+
+#[inline(always)]
+fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: `rdtsc` exists on every x86-64 processor and touches no memory.
+    return unsafe { core::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    return 0;
+}
+
+fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_never_runs_back() {
+        let clock = Clock::get();
+        let mut last = clock.now();
+        for _ in 0..100_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn the_clock_keeps_time_with_the_kernels() {
+        let clock = Clock::get();
+        let (ours, kernels) = (clock.now(), monotonic());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let (ours, kernels) = (clock.now() - ours, monotonic() - kernels);
+        // The two pairs of reads are not simultaneous, so a pause between them shows; a wrong rate would be far off.
+        assert!(ours.abs_diff(kernels) < kernels / 10, "{ours} against {kernels}");
+    }
+}

@@ -1,0 +1,196 @@
+//! What the storage device can do: how long a sync takes, and how fast random pages are read by how many readers.
+
+use crate::{Clock, ProbeError};
+use rand::Rng as _;
+use rand::rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::fs::{Advice, Mode, OFlags};
+use serde::Serialize;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const PAGE: usize = 4096;
+
+/// What a device can do.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeviceFacts {
+    /// Mean microseconds of overwriting one 4 KiB page and `fdatasync`.
+    pub sync_us: f64,
+    /// The same as syncs per second.
+    pub sync_per_s: f64,
+    /// Median microseconds of it.
+    pub sync_p50_us: f64,
+    /// The 99th percentile of it.
+    pub sync_p99_us: f64,
+    /// Random reads of 4 KiB, by number of readers.
+    pub random_read: Vec<RandomRead>,
+    /// Whether the reads went past the operating system's cache (`O_DIRECT`), as they should.
+    pub direct: bool,
+}
+
+/// Random reads of 4 KiB.
+#[derive(Debug, Clone, Serialize)]
+pub struct RandomRead {
+    /// Reads under way at once.
+    pub depth: u32,
+    /// Reads per second, all readers together.
+    pub per_s: f64,
+    /// Mean microseconds of one.
+    pub mean_us: f64,
+}
+
+/// A file that is removed when it goes out of scope.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A file that cannot be removed is no reason to lose the figures; it lies in the run's own directory.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Measures the device under `directory`: `seconds` for the syncs and for each depth, over a file of `bytes`.
+pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Result<DeviceFacts, ProbeError> {
+    let scratch = Scratch(directory.join(format!(".dbdyno-device-{}", std::process::id())));
+    let pages = (bytes / PAGE as u64).max(16);
+    fill(&scratch.0, pages)?;
+    let mut sync = syncs(&scratch.0, pages, seconds)?;
+    sync.sort_unstable();
+    let quantile = |q: f64| sync[((sync.len() - 1) as f64 * q) as usize] as f64 / 1000.0;
+    let sync_us = sync.iter().sum::<u64>() as f64 / sync.len() as f64 / 1000.0;
+    let mut random_read = Vec::with_capacity(depths.len());
+    let mut direct = true;
+    for depth in depths {
+        let (read, past_cache) = reads(&scratch.0, pages, seconds, (*depth).max(1))?;
+        direct &= past_cache;
+        random_read.push(read);
+    }
+    Ok(DeviceFacts {
+        sync_us,
+        sync_per_s: 1e6 / sync_us,
+        sync_p50_us: quantile(0.5),
+        sync_p99_us: quantile(0.99),
+        random_read,
+        direct,
+    })
+}
+
+fn fill(path: &Path, pages: u64) -> Result<(), ProbeError> {
+    let wrong = |error: std::io::Error| ProbeError::new(format!("writing the scratch file {}", path.display()), error);
+    let file = File::create(path).map_err(wrong)?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut chunk = vec![0u8; 256 * PAGE];
+    for word in chunk.chunks_exact_mut(8) {
+        word.copy_from_slice(&random.next_u64().to_le_bytes());
+    }
+    let mut written = 0;
+    while written < pages {
+        let count = (pages - written).min(256) as usize;
+        file.write_all_at(&chunk[..count * PAGE], written * PAGE as u64)
+            .map_err(wrong)?;
+        written += count as u64;
+    }
+    file.sync_all().map_err(wrong)
+}
+
+/// Nanoseconds of each overwrite and sync; at least 20 of them.
+fn syncs(path: &Path, pages: u64, seconds: f64) -> Result<Vec<u64>, ProbeError> {
+    let wrong = |error: std::io::Error| ProbeError::new(format!("syncing {}", path.display()), error);
+    let file = File::options().write(true).open(path).map_err(wrong)?;
+    let clock = Clock::get();
+    let end = clock.now() + (seconds * 1e9) as u64;
+    let mut times = Vec::new();
+    let mut start = clock.now();
+    while times.len() < 20 || start < end {
+        file.write_all_at(&[times.len() as u8; PAGE], (times.len() as u64 % pages) * PAGE as u64)
+            .map_err(wrong)?;
+        file.sync_data().map_err(wrong)?;
+        let now = clock.now();
+        times.push(now - start);
+        start = now;
+    }
+    Ok(times)
+}
+
+fn reads(path: &Path, pages: u64, seconds: f64, depth: u32) -> Result<(RandomRead, bool), ProbeError> {
+    let wrong = |error: std::io::Error| ProbeError::new(format!("reading {}", path.display()), error);
+    let clock = Clock::get();
+    let (file, direct) = match rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECT, Mode::empty()) {
+        Ok(file) => (File::from(file), true),
+        // tmpfs and some network file systems have no direct reads: drop the pages and read through the cache.
+        Err(_) => (File::open(path).map_err(wrong)?, false),
+    };
+    if !direct {
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| wrong(error.into()))?;
+    }
+    let limit = Duration::from_secs_f64(seconds).as_nanos() as u64;
+    let start = clock.now();
+    let reader = |number: u32| -> Result<u64, std::io::Error> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(number) + 2);
+        // Direct reads want memory at a multiple of the page size.
+        let mut memory = vec![0u8; 2 * PAGE];
+        let offset = memory.as_ptr().align_offset(PAGE);
+        let buffer = &mut memory[offset..offset + PAGE];
+        let mut count = 0;
+        while count < 10 || clock.now() - start < limit {
+            file.read_exact_at(buffer, random.next_u64() % pages * PAGE as u64)?;
+            count += 1;
+        }
+        Ok(count)
+    };
+    let counts: Vec<Result<u64, std::io::Error>> = std::thread::scope(|scope| {
+        let reader = &reader;
+        let threads: Vec<_> = (0..depth).map(|number| scope.spawn(move || reader(number))).collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(std::io::Error::other("a reader broke off")))
+            })
+            .collect()
+    });
+    let elapsed = (clock.now() - start) as f64 / 1e9;
+    let total: u64 = counts.into_iter().sum::<Result<u64, _>>().map_err(wrong)?;
+    let read = RandomRead {
+        depth,
+        per_s: total as f64 / elapsed,
+        mean_us: elapsed * f64::from(depth) / total as f64 * 1e6,
+    };
+    Ok((read, direct))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_measured_and_left_as_it_was() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let facts = measure(directory.path(), 0.01, 1 << 20, &[1, 4]).expect("a measurement");
+        assert!(
+            facts.sync_us > 0.0 && facts.sync_p50_us <= facts.sync_p99_us,
+            "{facts:?}"
+        );
+        assert_eq!(
+            facts.random_read.iter().map(|read| read.depth).collect::<Vec<_>>(),
+            [1, 4]
+        );
+        assert!(
+            facts
+                .random_read
+                .iter()
+                .all(|read| read.per_s > 0.0 && read.mean_us > 0.0),
+            "{facts:?}"
+        );
+        assert_eq!(std::fs::read_dir(directory.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let error = measure(Path::new("/nonexistent"), 0.01, 1, &[1]).expect_err("refused");
+        assert!(error.to_string().contains("/nonexistent"), "{error}");
+    }
+}

@@ -1,0 +1,157 @@
+//! CPU time, scheduling and memory of this process and its threads, from `/proc` and the kernel's accounting.
+
+use crate::ProbeError;
+use procfs::process::Process;
+use procfs::{CurrentSI as _, KernelStats};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// What the process has used so far.
+#[derive(Debug, Clone, Default)]
+pub struct Usage {
+    /// CPU seconds in user mode.
+    pub user_s: f64,
+    /// CPU seconds in the kernel.
+    pub system_s: f64,
+    /// CPU seconds of each thread, by its id.
+    pub threads: HashMap<i32, f64>,
+    /// Switches because a thread waited for something.
+    pub voluntary_switches: u64,
+    /// Switches because a thread's turn was over.
+    pub involuntary_switches: u64,
+    /// Seconds that threads were ready but had no processor, summed over threads.
+    pub run_queue_s: f64,
+    /// Bytes that had to be fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes sent to be written to storage.
+    pub write_bytes: u64,
+    /// CPU seconds of the whole machine that were not idle, all processors together.
+    pub machine_busy_s: f64,
+    /// CPU seconds that the hypervisor took away.
+    pub machine_steal_s: f64,
+}
+
+/// The difference of two [`Usage`]s, as a result shows it. Percent of one processor.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CpuShare {
+    /// The process.
+    pub process_percent: f64,
+    /// Its part in user mode.
+    pub user_percent: f64,
+    /// Its part in the kernel.
+    pub system_percent: f64,
+    /// Its busiest thread.
+    pub hottest_thread_percent: f64,
+    /// The whole machine, of `cores` × 100.
+    pub machine_percent: f64,
+    /// What the hypervisor took away.
+    pub steal_percent: f64,
+    /// Processors this process may use.
+    pub cores: usize,
+}
+
+impl Usage {
+    /// Reads the current figures.
+    pub fn read() -> Result<Self, ProbeError> {
+        let wrong = |what: &str| {
+            let what = what.to_owned();
+            move |error: procfs::ProcError| ProbeError::new(what.clone(), std::io::Error::other(error))
+        };
+        let process = Process::myself().map_err(wrong("/proc/self"))?;
+        let tick = procfs::ticks_per_second() as f64;
+        let stat = process.stat().map_err(wrong("/proc/self/stat"))?;
+        let io = process.io().map_err(wrong("/proc/self/io"))?;
+        let mut usage = Self {
+            user_s: stat.utime as f64 / tick,
+            system_s: stat.stime as f64 / tick,
+            read_bytes: io.read_bytes,
+            write_bytes: io.write_bytes,
+            ..Self::default()
+        };
+        for task in process.tasks().map_err(wrong("/proc/self/task"))?.flatten() {
+            // A thread may end between the listing and the read: its figures are then in the process's sums only.
+            let Ok(schedule) = task.schedstat() else { continue };
+            usage.threads.insert(task.tid, schedule.sum_exec_runtime as f64 / 1e9);
+            usage.run_queue_s += schedule.run_delay as f64 / 1e9;
+            if let Ok(status) = task.status() {
+                usage.voluntary_switches += status.voluntary_ctxt_switches.unwrap_or(0);
+                usage.involuntary_switches += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+            }
+        }
+        let machine = KernelStats::current().map_err(wrong("/proc/stat"))?.total;
+        let busy =
+            machine.user + machine.nice + machine.system + machine.irq.unwrap_or(0) + machine.softirq.unwrap_or(0);
+        usage.machine_busy_s = busy as f64 / tick;
+        usage.machine_steal_s = machine.steal.unwrap_or(0) as f64 / tick;
+        Ok(usage)
+    }
+
+    /// The shares of a processor used since an earlier reading, `elapsed_s` seconds ago.
+    pub fn since(&self, earlier: &Self, elapsed_s: f64) -> CpuShare {
+        let percent = |now: f64, then: f64| {
+            if elapsed_s > 0.0 {
+                ((now - then) / elapsed_s * 100.0).max(0.0)
+            } else {
+                0.0
+            }
+        };
+        let thread = |(id, now): (&i32, &f64)| now - earlier.threads.get(id).copied().unwrap_or(0.0);
+        let threads: f64 = self.threads.iter().map(thread).sum();
+        let by_clock = percent(self.user_s + self.system_s, earlier.user_s + earlier.system_s);
+        CpuShare {
+            // The scheduler's figures are exact, the process's are sampled by tick; but threads that ended are in the latter only.
+            process_percent: percent(threads, 0.0).max(if threads > 0.0 { 0.0 } else { by_clock }),
+            user_percent: percent(self.user_s, earlier.user_s),
+            system_percent: percent(self.system_s, earlier.system_s),
+            hottest_thread_percent: percent(self.threads.iter().map(thread).fold(0.0, f64::max), 0.0),
+            machine_percent: percent(self.machine_busy_s, earlier.machine_busy_s),
+            steal_percent: percent(self.machine_steal_s, earlier.machine_steal_s),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// The most memory the process has had, in bytes.
+pub fn peak_rss_bytes() -> u64 {
+    Process::myself()
+        .and_then(|me| me.status())
+        .ok()
+        .and_then(|status| status.vmhwm)
+        .unwrap_or(0)
+        * 1024
+}
+
+/// CPU time of the calling thread in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Nanoseconds the calling thread was ready but had no processor; 0 where the kernel does not say.
+pub fn thread_run_queue_ns() -> u64 {
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_shows_as_cpu_time() {
+        let before = Usage::read().expect("/proc is there");
+        let start = thread_cpu_ns();
+        let mut sum = 0u64;
+        while thread_cpu_ns() - start < 100_000_000 {
+            sum = sum.wrapping_add(std::hint::black_box(1));
+        }
+        let after = Usage::read().expect("/proc is there");
+        let share = after.since(&before, 0.1);
+        // 100 ms of CPU over a nominal 100 ms: a hundred percent, and other tests' threads on top.
+        assert!(share.hottest_thread_percent >= 95.0, "{share:?} {sum}");
+        assert!(share.process_percent >= share.hottest_thread_percent, "{share:?}");
+        assert!(peak_rss_bytes() > 0);
+    }
+}

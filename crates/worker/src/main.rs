@@ -1,0 +1,81 @@
+//! The worker: reads one plan on standard input, carries it out, writes one JSON event a line on standard output.
+//!
+//! It ends with 0 when the plan was carried out, with 1 when it could not be (the last event says why), and with 2 when
+//! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written.
+
+mod amalgamation;
+mod events;
+mod work;
+
+use clap::{Parser, Subcommand};
+use dbdyno_plan::Plan;
+use events::Events;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+/// Set by a signal: the window is to end.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+#[derive(Parser)]
+#[command(
+    name = "dbdyno-worker",
+    version,
+    about = "Carries out one dbdyno plan: JSON on standard input, events on standard output"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the JSON Schema of plans
+    Schema,
+    /// Write the source of the bundled SQLite (sqlite3.c, sqlite3.h) into a directory
+    Amalgamation {
+        /// The directory; it must exist
+        directory: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let events = Events::default();
+    let result = match Arguments::parse().command {
+        Some(Command::Schema) => events.line(&dbdyno_plan::json_schema()).map_err(work::WorkError::from),
+        Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
+        None => run(&events),
+    };
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    // If standard output is gone there is nobody to tell.
+    let _ = events.error(&error);
+    match error {
+        work::WorkError::Plan(_) => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn run(events: &Events) -> Result<(), work::WorkError> {
+    listen()?;
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let plan = Plan::from_json(&text)?;
+    work::carry_out(&plan, events, &STOP)
+}
+
+/// Makes SIGINT and SIGTERM set [`STOP`], and ties the worker's life to its parent's where the kernel can.
+fn listen() -> Result<(), std::io::Error> {
+    extern "C" fn stop(_: libc::c_int) {
+        STOP.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler only stores to an atomic, which a signal handler may do.
+        if unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) } == libc::SIG_ERR {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    // However the laboratory ends, no load goes on without it.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Carries out a plan's task with the engine it names.
+
+use crate::events::Events;
+use dbdyno_engines::null::NullEngine;
+use dbdyno_engines::sqlite::{self, SqliteEngine, Watch};
+use dbdyno_engines::{Engine, Failure};
+use dbdyno_load::{Event, TrialError};
+use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
+use dbdyno_plan::target::{OsCache, SqliteTarget, Target};
+use dbdyno_plan::{Plan, PlanError, Task};
+use dbdyno_probes::{Clock, ProbeError};
+use rustix::fs::Advice;
+use serde_json::json;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Why a plan was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The plan is wrong.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The trial gave no result.
+    #[error(transparent)]
+    Trial(TrialError),
+    /// The engine refused.
+    #[error("{0}")]
+    Engine(#[from] Failure),
+    /// The machine could not be measured.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The plan could not be read, or an event not be written.
+    #[error("{0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl From<TrialError> for WorkError {
+    fn from(error: TrialError) -> Self {
+        match error {
+            TrialError::Plan(error) => Self::Plan(error),
+            other => Self::Trial(other),
+        }
+    }
+}
+
+impl WorkError {
+    /// A word for the laboratory to tell the kinds apart.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::Trial(TrialError::Connect { .. }) => "connect",
+            Self::Trial(TrialError::Books(_)) => "books",
+            Self::Trial(_) => "trial",
+            Self::Engine(_) => "engine",
+            Self::Probe(_) => "probe",
+            Self::Output(_) => "output",
+        }
+    }
+}
+
+/// Carries out a plan. `stop` ends a window early.
+pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
+    match &plan.task {
+        Task::Trial(trial) => match &trial.target {
+            Target::Null => measure(&NullEngine, trial, plan.seed, None, events, stop),
+            Target::Sqlite(target) => {
+                prepare_os_cache(target)?;
+                let watch = Watch {
+                    io: trial.record.io,
+                    // Without a second client nobody can be in the way.
+                    mutexes: trial.record.mutexes.unwrap_or(trial.clients > 1),
+                };
+                let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, watch)?;
+                measure(&engine, trial, plan.seed, Some(Path::new(&target.path)), events, stop)
+            }
+        },
+        Task::Load(load) => fill(load, plan.seed, events),
+        Task::Inspect(inspect) => look(inspect, events),
+        Task::Device(device) => {
+            let facts = dbdyno_probes::device::measure(
+                Path::new(&device.directory),
+                device.seconds,
+                device.bytes,
+                &device.depths,
+            )?;
+            events.line(&json!({"event": "device", "device": facts}))?;
+            Ok(())
+        }
+    }
+}
+
+fn measure<E: Engine>(
+    engine: &E,
+    trial: &Trial,
+    seed: u64,
+    storage: Option<&Path>,
+    events: &Events,
+    stop: &AtomicBool,
+) -> Result<(), WorkError> {
+    // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
+    let facts = engine.facts()?;
+    let mut written = Ok(());
+    let outcome = dbdyno_load::run(engine, trial, seed, storage, stop, |event| {
+        let result = match &event {
+            Event::Phase(phase) => events.phase(phase),
+            Event::Interval(interval) => events.interval(interval),
+        };
+        if written.is_ok() {
+            written = result;
+        }
+    })?;
+    written?;
+    events.result(&outcome, &facts, Clock::get().source())
+}
+
+fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
+    let report = match &load.target {
+        Target::Null => Vec::new(),
+        Target::Sqlite(target) => sqlite::load(target, load, seed)?,
+    };
+    events.line(&json!({"event": "loaded", "tables": report}))?;
+    Ok(())
+}
+
+fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
+    let facts = match &inspect.target {
+        Target::Null => NullEngine.facts()?,
+        Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
+    };
+    events.line(&json!({"event": "facts", "engine": facts}))?;
+    Ok(())
+}
+
+/// Brings the operating system's cache of the database into the state the plan asks for.
+fn prepare_os_cache(target: &SqliteTarget) -> Result<(), WorkError> {
+    let path = Path::new(&target.path);
+    if !path.exists() {
+        return Ok(());
+    }
+    let wrong = |what: &str| {
+        let what = format!("{what} {}", path.display());
+        move |error: std::io::Error| WorkError::Output(std::io::Error::new(error.kind(), format!("{what}: {error}")))
+    };
+    let mut file = std::fs::File::open(path).map_err(wrong("opening"))?;
+    match target.os_cache {
+        OsCache::Warm => {
+            std::io::copy(&mut file, &mut std::io::sink()).map_err(wrong("reading"))?;
+        }
+        OsCache::Cold => {
+            // Only pages that are on the device can be dropped.
+            file.sync_all().map_err(wrong("syncing"))?;
+            rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)
+                .map_err(|error| wrong("dropping the cached pages of")(error.into()))?;
+        }
+    }
+    Ok(())
+}
