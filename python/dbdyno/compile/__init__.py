@@ -1,5 +1,6 @@
 """Compiling: an experiment at one cell turned into the plans that a worker reads."""
 
 from dbdyno.compile.cell import CompiledCell, compile_cell, refusal
+from dbdyno.compile.describe import Description, TransactionText, describe
 
-__all__ = ["CompiledCell", "compile_cell", "refusal"]
+__all__ = ["CompiledCell", "Description", "TransactionText", "compile_cell", "describe", "refusal"]

@@ -1,9 +1,17 @@
 """Experiments: questions written down in TOML files, read and checked."""
 
 from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level
 from dbdyno.experiment.mistakes import Mistakes
+from dbdyno.experiment.published import PublishedFigure, PublishedFigures, load_published
+
+
+def template_text() -> str:
+    """Give the commented experiment that ``dbdyno init`` writes."""
+    return package_path("experiment", "template.toml").read_text(encoding="utf-8")
+
 
 __all__ = [
     "SYSTEM",
@@ -13,6 +21,10 @@ __all__ = [
     "Factor",
     "Level",
     "Mistakes",
+    "PublishedFigure",
+    "PublishedFigures",
     "builtin_experiments",
     "load_experiment",
+    "load_published",
+    "template_text",
 ]

@@ -115,8 +115,11 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
     named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
     if head.published:
         named += [(("published", "match", factor), factor) for factor in head.published.match]
-        if head.published.rounds:
-            named.append((("published", "rounds", "times"), head.published.rounds.times))
+    if head.published and head.published.rounds and head.published.rounds.times:
+        times = head.published.rounds.times
+        if times not in head.published.match:
+            problem = f"the factor `{times}` has no column in `match`"
+            return [Mistake(("published", "rounds", "times"), problem, nearest(times, head.published.match))]
     return [
         Mistake(location, f"there is no factor `{factor}`", nearest(factor, factors))
         for location, factor in named

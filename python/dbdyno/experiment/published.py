@@ -1,0 +1,125 @@
+"""Figures that others published about an experiment, as reference data beside one's own: never as one's own."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dbdyno.errors import InputError
+from dbdyno.experiment.document import package_path
+from dbdyno.experiment.experiment import Experiment
+from dbdyno.experiment.factors import SYSTEM, Level
+from dbdyno.experiment.head import Published
+from dbdyno.experiment.mistakes import nearest
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """One published figure. ``levels``: the level's name of each factor that the publication varied.
+
+    ``value`` and ``rounds`` are in the unit of the whole; ``cpu_percent`` is of one core.
+    """
+
+    levels: Mapping[str, str]
+    value: float
+    rounds: tuple[float, ...] = ()
+    cpu_percent: float | None = None
+
+
+@dataclass(frozen=True)
+class PublishedFigures:
+    """What was published. ``source`` is the file's own line on where the figures come from."""
+
+    source: str
+    machine: str
+    year: int
+    unit: str
+    figures: tuple[PublishedFigure, ...]
+    first_levels: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """How a table or a chart calls them."""
+        return f"published {self.year}: {self.machine}"
+
+    def of(self, levels: Mapping[str, Level]) -> PublishedFigure | None:
+        """Give the figure that belongs to a cell, or ``None``.
+
+        A factor that the publication did not vary must be at the first level of the file: at another the published
+        figure answers another question. The system is not compared.
+        """
+        for figure in self.figures:
+            wanted = {**self.first_levels, **figure.levels}
+            if all(level.name == wanted.get(name, level.name) for name, level in levels.items() if name != SYSTEM):
+                return figure
+        return None
+
+
+def load_published(experiment: Experiment) -> PublishedFigures | None:
+    """Read the figures published about an experiment; ``None`` where it names none.
+
+    The file is one beside the experiment's own or one that is shipped. Raises InputError where it, a column or a
+    number in it is not there.
+    """
+    published = experiment.head.published
+    if published is None:
+        return None
+    source, rows = _read(experiment, published)
+    return PublishedFigures(
+        source=source,
+        machine=published.machine,
+        year=published.year,
+        unit=published.unit,
+        figures=tuple(_figures(experiment, published, rows)),
+        first_levels={name: level.name for name, level in experiment.first_levels().items()},
+    )
+
+
+def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[str, str]]]:
+    place = f"{experiment.place}: published.file"
+    path = experiment.folder / published.file
+    if not path.is_file():
+        path = package_path("published", published.file)
+    if not path.is_file():
+        known = sorted(each.name for each in package_path("published").glob("*.csv"))
+        raise InputError(place, f"there is no file `{published.file}`", nearest(published.file, known))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    source = " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    columns = list(rows[0]) if rows else []
+    rounds = published.rounds.columns if published.rounds else []
+    wanted = [published.value, *published.match.values(), *published.where, *rounds]
+    for column in [*wanted, *([published.cpu_percent] if published.cpu_percent else [])]:
+        if column not in columns:
+            raise InputError(place, f"`{published.file}` has no column `{column}`", nearest(column, columns))
+    return source, rows
+
+
+def _figures(experiment: Experiment, published: Published, rows: list[dict[str, str]]) -> Iterator[PublishedFigure]:
+    place = f"{experiment.place}: published"
+    for row in rows:
+        if row[published.value] and all(row[column] == value for column, value in published.where.items()):
+            cpu = row[published.cpu_percent] if published.cpu_percent else ""
+            yield PublishedFigure(
+                levels={factor: row[column] for factor, column in published.match.items()},
+                value=_number(row[published.value], place),
+                rounds=_rounds(published, row, place),
+                cpu_percent=_number(cpu, place) if cpu else None,
+            )
+
+
+def _rounds(published: Published, row: Row, place: str) -> tuple[float, ...]:
+    """Turn the milliseconds of each round into a rate: the work of a round by its seconds."""
+    rounds = published.rounds
+    if rounds is None:
+        return ()
+    work = rounds.work * (_number(row[published.match[rounds.times]], place) if rounds.times else 1)
+    return tuple(work / _number(row[column], place) * 1000 for column in rounds.columns if row[column])
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(place, f"`{text}` is not a number", "correct the file") from None
