@@ -36,10 +36,14 @@ def load_tables(definition: Definition, folder: Path, place: str) -> list[dict[s
     columns = Columns(definition.tables)
     entries: list[dict[str, Any]] = []
     for name, table in definition.tables.items():
-        if table.rows or table.file:
-            file = None if table.file is None else str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
-            entries.append({"name": name, "columns": _columns(columns, name, table), "rows": table.rows, "file": file})
+        if table.file:
+            path = str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
+            most = table.rows + sum(part.rows for part in table.parts)
+            entries.append({"name": name, "columns": _columns(columns, name, table), "rows": most, "file": path})
+            continue
         rows = table.rows
+        if rows:
+            entries.append({"name": name, "columns": _columns(columns, name, table), "rows": rows, "file": None})
         for index, part in enumerate(table.parts):
             filled = {key: _in_part(each, part.columns.get(key), rows) for key, each in table.columns.items()}
             made = _columns(columns, name, table.model_copy(update={"columns": filled}), index + 1)

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.generators import Key, Next, Now, RowOf, Serial, Uuid, Variable
 from dbdyno.experiment.mistakes import Location, Mistake, nearest
 from dbdyno.experiment.tables import Column, Table
 from dbdyno.experiment.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
+from dbdyno.systems.sqlite_settings import read_settings
 
 
 def check(definition: Definition) -> Iterator[Mistake]:
@@ -33,6 +35,11 @@ def check(definition: Definition) -> Iterator[Mistake]:
             verbs: set[type] = {type(step) for step in _all_steps(transaction.steps)}
             if Begin in verbs and Commit not in verbs and Rollback not in verbs:
                 yield Mistake(steps, "a transaction is begun and never ended", "add `{ commit = true }`")
+    for name, value in definition.system.get("sqlite", {}).items():
+        try:
+            read_settings({name: value}, "")
+        except InputError as error:
+            yield Mistake(("system", "sqlite", name), error.problem, error.remedy)
     if not any(transaction.include and transaction.weight for transaction in definition.transactions):
         yield Mistake(("transactions",), "none is left to run", "include one, with a weight above 0")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.document import Document, builtin_names, read_document
@@ -13,6 +14,7 @@ from dbdyno.experiment.head import Head
 from dbdyno.experiment.mistakes import Location, Mistake, nearest, raise_all, show
 from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
+from dbdyno.systems.url import parse_url
 
 _FACTOR_KEYS = ("factors", "exclude")
 
@@ -96,6 +98,7 @@ def make_experiment(document: Document) -> Experiment:
     mistakes += more
     mistakes += _unknown_keys(data)
     mistakes += _wrong_factors(head, factors)
+    mistakes += _wrong_systems(factors)
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
         mistakes += _body_mistakes(body, factors)
@@ -114,7 +117,7 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
         return []
     named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
     if head.published:
-        named += [(("published", "match", factor), factor) for factor in head.published.match]
+        named += [(("published", "match", key), key.partition(".")[0]) for key in head.published.match]
     if head.published and head.published.rounds and head.published.rounds.times:
         times = head.published.rounds.times
         if times not in head.published.match:
@@ -125,6 +128,14 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
         for location, factor in named
         if factor is not None and factor not in factors and factor != SYSTEM
     ]
+
+
+def _wrong_systems(factors: Mapping[str, Factor]) -> Iterator[Mistake]:
+    for index, level in enumerate(factors[SYSTEM].levels if SYSTEM in factors else ()):
+        try:
+            parse_url(level.name)
+        except InputError as error:
+            yield Mistake(("factors", SYSTEM, index), f"`{level.name}`: {error.problem}", error.remedy)
 
 
 def _body_mistakes(body: Mapping[str, Any], factors: Mapping[str, Factor]) -> list[Mistake]:

@@ -10,13 +10,14 @@ from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Level
 from dbdyno.experiment.head import Published
 from dbdyno.experiment.mistakes import nearest
+from dbdyno.experiment.substitute import as_text
 
 Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """One published figure. ``levels``: the level's name of each factor that the publication varied.
+    """One published figure. ``levels``: by factor, or by ``factor.value``, what the publication varied, as text.
 
     ``value`` and ``rounds`` are in the unit of the whole; ``cpu_percent`` is of one core.
     """
@@ -50,10 +51,17 @@ class PublishedFigures:
         figure answers another question. The system is not compared.
         """
         for figure in self.figures:
-            wanted = {**self.first_levels, **figure.levels}
-            if all(level.name == wanted.get(name, level.name) for name, level in levels.items() if name != SYSTEM):
+            if _belongs(figure.levels, self.first_levels, levels):
                 return figure
         return None
+
+
+def _belongs(wanted: Mapping[str, str], first: Mapping[str, str], levels: Mapping[str, Level]) -> bool:
+    bound = {key: as_text(value) for name, level in levels.items() for key, value in level.bindings(name).items()}
+    varied = {key.partition(".")[0] for key in wanted} | {SYSTEM}
+    return all(bound.get(key) == value for key, value in wanted.items()) and all(
+        level.name == first.get(name, level.name) for name, level in levels.items() if name not in varied
+    )
 
 
 def load_published(experiment: Experiment) -> PublishedFigures | None:

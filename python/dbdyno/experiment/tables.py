@@ -47,7 +47,7 @@ class Part(Strict):
 
 
 class Table(Strict):
-    """A table and its rows: generated, or read from a tab-separated file (then ``rows`` is the most)."""
+    """A table and its rows: generated, or with ``file`` as many at most from a tab-separated file."""
 
     rows: Count
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
@@ -78,6 +78,4 @@ class Table(Strict):
                 remedy = "add `fill`, as in `fill = { text = 20 }` or `fill = { null = true }`"
                 problem = "the table has rows, but nothing says what goes into this column"
                 raise wrong(problem, remedy, key=f"columns.{name}")
-        if self.file is not None and self.parts:
-            raise wrong("a table read from a file has no parts", "keep one of the two", key="parts")
         return self
