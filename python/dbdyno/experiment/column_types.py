@@ -53,7 +53,9 @@ def read_column_type(value: Any) -> ColumnType:
     arguments = tuple(int(text) for text in found.groups()[1:] if text is not None)
     if len(arguments) not in NAMES[name]:
         wanted = " or ".join(map(str, NAMES[name]))
-        raise wrong(f"`{name}` takes {wanted} numbers in parentheses, not {len(arguments)}", 'as in `"varchar(1000)"`')
+        plural = "" if wanted == "1" else "s"
+        problem = f"`{name}` takes {wanted} number{plural} in parentheses, not {len(arguments)}"
+        raise wrong(problem, 'as in `"varchar(1000)"`')
     return ColumnType(name, arguments)
 
 

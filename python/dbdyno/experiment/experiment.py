@@ -11,7 +11,7 @@ from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.document import Document, builtin_names, read_document
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
 from dbdyno.experiment.head import Head
-from dbdyno.experiment.mistakes import Location, Mistake, nearest, raise_all, show
+from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
 from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 from dbdyno.systems.url import parse_url
@@ -102,14 +102,14 @@ def make_experiment(document: Document) -> Experiment:
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
         mistakes += _body_mistakes(body, factors)
-    raise_all(document.place, _in_order(mistakes, data))
+    raise_all(document.place, _in_order(without_echoes(mistakes), data))
     assert head is not None  # noqa: S101 - without mistakes there is one
     return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body)
 
 
 def _unknown_keys(data: Mapping[str, Any]) -> list[Mistake]:
     known = [*Head.model_fields, *_FACTOR_KEYS, *Definition.model_fields]
-    return [Mistake((key,), "unknown key", nearest(key, known)) for key in data if key not in known]
+    return [Mistake((key,), UNKNOWN, nearest(key, known)) for key in data if key not in known]
 
 
 def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mistake]:

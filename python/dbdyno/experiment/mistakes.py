@@ -11,6 +11,9 @@ from dbdyno.errors import InputError
 
 Location = tuple[str | int, ...]
 
+UNKNOWN = "unknown key"
+MISSING = "this key is missing"
+
 # Union members carry a tag that pydantic puts into an error's location; the mark tells it from a key of the file.
 TAG = "#"
 
@@ -30,6 +33,16 @@ class Mistakes(InputError):  # noqa: N818 - it is several
         super().__init__(mistakes[0].place, mistakes[0].problem, mistakes[0].remedy)
         self.mistakes = list(mistakes)
         self.args = ("\n".join(str(mistake) for mistake in mistakes),)
+
+
+def without_echoes(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """Leave out the missing keys that are there under a misspelt name: one mistake is told once."""
+    misspelt = {(each.location[:-1], each.remedy) for each in mistakes if each.problem == UNKNOWN}
+    return [
+        each
+        for each in mistakes
+        if each.problem != MISSING or (each.location[:-1], nearest_is(str(each.location[-1]))) not in misspelt
+    ]
 
 
 def raise_all(place: str, mistakes: Iterable[Mistake]) -> None:
@@ -66,8 +79,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     words = list(known)
     close = difflib.get_close_matches(word, words, 1, 0.6)
     if close:
-        return f"did you mean `{close[0]}`?"
+        return nearest_is(close[0])
     return "known: " + ", ".join(f"`{name}`" for name in words) if words else "there is none to name here"
+
+
+def nearest_is(word: str) -> str:
+    """Give the remedy that names one word."""
+    return f"did you mean `{word}`?"
 
 
 def wrong(problem: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
@@ -105,9 +123,9 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Mistake:
         return Mistake((*location, key) if key else location, context["problem"], context["remedy"])
     problem, remedy = error["msg"][:1].lower() + error["msg"][1:], ""
     if kind == "extra_forbidden":
-        problem, remedy = "unknown key", nearest(str(location[-1]), known_keys)
+        problem, remedy = UNKNOWN, nearest(str(location[-1]), known_keys)
     elif kind == "missing":
-        problem, remedy = "this key is missing", "add it"
+        problem, remedy = MISSING, "add it"
     elif kind == "literal_error":
         choices = [word.strip(" '") for word in context["expected"].replace(" or ", ", ").split(",")]
         problem, remedy = f"{show(value)} is not known here", nearest(str(value), choices)
@@ -116,7 +134,8 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Mistake:
         problem, remedy = f"{show(value)} is not {wanted}", f"give {wanted}, as in `{example}`"
     elif kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
-        problem, remedy = f"{show(value)} is out of range", f"give a number {words} {context[bound]}"
+        limit = int(context[bound]) if float(context[bound]).is_integer() else context[bound]
+        problem, remedy = f"{show(value)} is out of range", f"give a number {words} {limit}"
     elif kind in ("too_short", "string_too_short"):
         problem, remedy = "it is empty", "give at least one"
     return Mistake(location, problem, remedy)

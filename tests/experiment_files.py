@@ -1,0 +1,63 @@
+"""Experiments for tests: small ones from text, and all that the repository has."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jsonschema
+
+from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.design import make_cells
+from dbdyno.experiment import Experiment
+from dbdyno.experiment.document import builtin_names, package_path, parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.systems.url import parse_url
+
+ROOT = Path(__file__).parent.parent
+
+BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names()]
+FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
+TEMPLATE = str(package_path("experiment", "template.toml"))
+ALL = [*BUILTIN, *FIXTURES, TEMPLATE]
+
+HEAD = 'name = "small"\ntitle = "A small one"\n'
+TABLE = """
+[tables.user]
+rows = 10
+[tables.user.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+name = { type = "varchar(20)", fill = { text = 20 } }
+"""
+LOAD = "\n[load]\nstop = { seconds = 1 }\n"
+READ = """
+[[transactions]]
+name = "read"
+steps = [{ execute = "select * from user where id = ?", params = [{ key = "user.id" }] }]
+"""
+
+
+def experiment(*parts: str) -> Experiment:
+    """Make an experiment of the file that the parts are together."""
+    return make_experiment(parse("".join(parts), "small.toml", ROOT))
+
+
+def small(factors: str = "", *, table: str = TABLE, load: str = LOAD, transactions: str = READ) -> Experiment:
+    """Make a small experiment, of which any part can be another."""
+    return experiment(HEAD, factors, table, load, transactions)
+
+
+def steps(text: str, *, table: str = TABLE, factors: str = "") -> Experiment:
+    """Make a small experiment whose one transaction has these steps."""
+    return small(factors, table=table, transactions=f'\n[[transactions]]\nname = "t"\nsteps = [{text}]\n')
+
+
+def compiled(made: Experiment, url: str = "sqlite:") -> list[CompiledCell]:
+    """Compile all cells of an experiment for one system."""
+    cells = make_cells(made, systems=[parse_url(url)], refuse=lambda cell: refusal(made, cell))
+    return [compile_cell(made, cell) for cell in cells.cells]
+
+
+@cache
+def plan_schema() -> jsonschema.Draft202012Validator:
+    """Give the validator of plans."""
+    return jsonschema.Draft202012Validator(json.loads((ROOT / "docs/plan.schema.json").read_text()))

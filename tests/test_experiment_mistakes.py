@@ -1,0 +1,88 @@
+"""Each mistake in a file gives one message: file, key, what is wrong and what would be right."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dbdyno.errors import InputError
+from dbdyno.experiment import Mistakes, load_experiment
+from dbdyno.experiment.document import parse
+from experiment_files import HEAD, LOAD, READ, ROOT, TABLE, experiment, small, steps
+
+COLUMN = '[tables.t]\nrows = 1\n[tables.t.columns]\nc = {{ type = "integer", fill = {} }}\n'
+
+
+TRANSCRIPTS = tomllib.loads((ROOT / "tests/mistakes.toml").read_text())["mistake"]
+
+
+def make(mistake: dict[str, str]) -> None:
+    match mistake:
+        case {"old": old, "new": new}:
+            text = "".join([HEAD, TABLE, LOAD, READ])
+            assert old in text
+            experiment(text.replace(old, new, 1))
+        case {"factors": factors}:
+            small(factors)
+        case {"steps": text}:
+            steps(text)
+        case {"fill": fill}:
+            small(table=TABLE + COLUMN.format(fill))
+
+
+def message(*parts: str) -> str:
+    with pytest.raises(InputError) as caught:
+        experiment(*parts)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("mistake", TRANSCRIPTS, ids=lambda mistake: mistake["says"][:80])
+def test_transcript(mistake: dict[str, str]) -> None:
+    with pytest.raises(InputError) as caught:
+        make(mistake)
+    assert str(caught.value) == mistake["says"]
+    assert caught.value.exit_code == 2
+
+
+def test_a_wrong_level_is_told_with_the_factor_it_came_from() -> None:
+    load = '\n[load]\nclients = "${threads}"\nstop = { seconds = 1 }\n'
+    assert message(HEAD, "[factors]\nthreads = [1, 0]\n", TABLE, load, READ) == (
+        "small.toml: load.clients: 0 is out of range (with ${threads} = 0); give a number at least 1"
+    )
+
+
+def test_unknown_reference_names_the_nearest() -> None:
+    load = '\n[load]\nclients = "${thread}"\nstop = { seconds = 1 }\n'
+    assert message(HEAD, "[factors]\nthreads = [1, 2]\n", TABLE, load, READ) == (
+        "small.toml: load.clients: `${thread}` refers to no factor; did you mean `threads`?"
+    )
+
+
+def test_several_mistakes_come_in_the_order_of_the_file() -> None:
+    text = "".join([HEAD, TABLE, LOAD, READ]).replace("rows = 10", "rows = -1").replace("seconds = 1", "seconds = -1")
+    with pytest.raises(Mistakes) as caught:
+        experiment(text)
+    assert [each.place for each in caught.value.mistakes] == [
+        "small.toml: tables.user.rows",
+        "small.toml: load.stop.seconds",
+    ]
+
+
+def test_broken_toml_gives_the_line() -> None:
+    with pytest.raises(InputError) as caught:
+        parse('name = "x"\ntitle = = 2\n', "my.toml", ROOT)
+    assert str(caught.value) == "my.toml: line 2: this is not TOML: invalid value; see https://toml.io"
+
+
+def test_a_missing_file_and_an_unknown_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load_experiment(str(tmp_path / "none.toml"))
+    assert "there is no such file; `dbdyno init` writes one" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        load_experiment("pk-lokup")
+    assert str(caught.value).startswith("pk-lokup: there is no such experiment; did you mean `pk-lookup`?")
+    (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
+    with pytest.raises(InputError, match="byte 9 is not UTF-8"):
+        load_experiment(str(tmp_path / "latin.toml"))
+    with pytest.raises(InputError, match="cannot be read"):
+        load_experiment(str(tmp_path) + "/")

@@ -1,0 +1,135 @@
+"""The experiments of the repository say what they are to say."""
+
+import re
+import time
+
+import pytest
+
+from dbdyno.experiment import builtin_experiments, load_experiment, template_text
+from dbdyno.experiment.document import Document, parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.experiment.generators import Uniform
+from dbdyno.experiment.transactions import Execute
+from experiment_files import ALL, FIXTURES, LOAD, READ, ROOT, TEMPLATE, experiment, small
+
+
+def names_of_levels(path: str) -> dict[str, list[str]]:
+    return {name: [level.name for level in factor.levels] for name, factor in load_experiment(path).factors.items()}
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_reads(path: str) -> None:
+    assert load_experiment(path).title
+
+
+def test_builtin_experiments_are_the_three() -> None:
+    assert [each.name for each in builtin_experiments()] == ["bulk-insert", "pk-lookup", "pk-update"]
+
+
+def test_pk_lookup_is_e1() -> None:
+    made = load_experiment("pk-lookup")
+    levels = names_of_levels("pk-lookup")
+    assert levels["threads"] == ["1", "2", "4", "8", "16"]
+    assert levels["cache"] == ["private", "shared"]
+    assert {"library_threading", "config_threading", "open_mutex", "cache_size", "mmap_size", "page_size"} < set(levels)
+    definition = made.definition(made.first_levels())
+    assert {name: table.rows for name, table in definition.tables.items()} == {"user": 100_000, "orders": 100_000}
+    assert definition.load.stop.transactions == 100_000
+    assert made.rounds == 5
+
+
+def test_bulk_insert_is_e2() -> None:
+    made = load_experiment("bulk-insert")
+    definitions = [made.definition(made.first_levels() | {"mode": level}) for level in made.factors["mode"].levels]
+    assert [each.load.prepare for each in definitions] == ["once", "never", "once"]
+    assert [each.load.stop.seconds for each in definitions] == [60.0, None, None]
+    assert all(each.load.stop.statements == 100_000 for each in definitions)
+    assert all(each.tables["user"].rows == 0 for each in definitions)
+
+
+def test_pk_update_is_e3_on_the_data_of_e1() -> None:
+    made, e1 = load_experiment("pk-update"), load_experiment("pk-lookup")
+    assert names_of_levels("pk-update")["rows_per_transaction"] == ["1", "1000", "10000"]
+    definition = made.definition(made.first_levels())
+    assert definition.load.stop.statements == 10_000
+    assert definition.tables == e1.definition(e1.first_levels()).tables
+
+
+def test_promo_code_has_the_seven_steps() -> None:
+    assert len(names_of_levels(next(path for path in FIXTURES if "promo-code" in path))["step"]) == 7
+
+
+def test_template_is_what_init_writes() -> None:
+    assert template_text().startswith("# An experiment")
+    assert load_experiment(TEMPLATE).name == "my-experiment"
+
+
+def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_loads() -> None:
+    text = (ROOT / "docs/experiment-format.md").read_text()
+    examples = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    for example in examples:
+        parse(example, "docs/experiment-format.md", ROOT)
+    full = [example for example in examples if example.startswith("name = ")]
+    assert len(full) == 1
+    assert make_experiment(parse(full[0], "docs/experiment-format.md", ROOT)).factors
+
+
+def test_documentation_names_every_key() -> None:
+    from dbdyno.experiment import definition, head, load, tables, transactions  # noqa: PLC0415
+    from dbdyno.experiment.generators import KINDS  # noqa: PLC0415
+    from dbdyno.systems.sqlite_settings import NAMES  # noqa: PLC0415
+
+    text = (ROOT / "docs/experiment-format.md").read_text()
+    models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]
+    models += [load.Load, load.Warmup, load.Stop, load.Open, load.Retry, load.Measure]
+    models += [tables.Table, tables.Column, tables.Index, tables.Part, transactions.Transaction, transactions.Execute]
+    keys = {field.alias or name for model in models for name, field in model.model_fields.items()}
+    for word in [*keys, *KINDS, *transactions.VERBS, *NAMES]:
+        assert f"`{word}`" in text, f"docs/experiment-format.md does not name `{word}`"
+
+
+def test_reference_keeps_its_type_and_default_leaves_out() -> None:
+    made = small(
+        '[factors]\nn = [7]\nhigh = [2.5]\nwait = ["default"]\n',
+        load='\n[load]\nclients = "${n}"\nstop = { seconds = "${wait}", transactions = "${n}" }\n',
+        transactions='\n[[transactions]]\nname = "r${n}"\n'
+        'steps = [{ execute = "select ${n}, ?", params = [{ uniform = [0, "${high}"] }] }]\n',
+    )
+    definition = made.definition(made.first_levels())
+    assert definition.load.clients == 7
+    assert definition.load.stop.seconds is None
+    assert definition.transactions[0].name == "r7"
+    step = definition.transactions[0].steps[0]
+    assert isinstance(step, Execute)
+    assert isinstance(step.params[0], Uniform)
+    assert step.params[0].uniform == (0, 2.5)
+    assert step.execute.text_for("sqlite") == "select 7, ?"
+
+
+def test_factor_settings_name_the_factor() -> None:
+    made = small('[factors]\na = [1]\n[system.sqlite]\ncache_size = "${a}"\nmmap_size = 0\n')
+    assert made.factor_settings("sqlite", made.first_levels()) == {"cache_size": "a"}
+    assert made.factor_settings("mysql", made.first_levels()) == {}
+
+
+def test_reading_is_quick() -> None:
+    start = time.perf_counter()
+    for path in ALL:
+        load_experiment(path)
+    assert time.perf_counter() - start < 2
+
+
+def test_an_empty_document_names_what_is_missing() -> None:
+    with pytest.raises(Exception, match=r"x\.toml: name: this key is missing"):
+        make_experiment(Document("x.toml", ROOT, {}))
+
+
+def test_parts_are_enough() -> None:
+    assert (
+        experiment(
+            'name = "a"\ntitle = "b"\n',
+            LOAD,
+            READ.replace("where id = ?", "").replace(', params = [{ key = "user.id" }]', ""),
+        ).factors
+        == {}
+    )
