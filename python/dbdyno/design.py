@@ -29,7 +29,6 @@ class Cell:
     id: str
     levels: Mapping[str, Level] = field(hash=False)
     system: SystemSpec = field(hash=False)
-    chosen: frozenset[str] = frozenset()
 
     @property
     def factors(self) -> dict[str, bool | int | float | str]:
@@ -123,18 +122,17 @@ def make_cells(
     left.
     """
     chosen = dict(chosen or {})
-    if systems:
-        chosen[SYSTEM] = tuple(Level.of(system.name) for system in systems)
-    specs = {system.name: system for system in systems}
     factors = dict(experiment.factors)
-    factors.setdefault(SYSTEM, Factor(SYSTEM, (Level.of(DEFAULT_SYSTEM),), named=False))
+    of_file = _specs(factors[SYSTEM].levels if SYSTEM in factors else (Level.of(DEFAULT_SYSTEM),))
+    specs = {spec.name: spec for spec in systems} or (_specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file)
+    # A level is the system's name, which has no password, and not the URL as it was written.
+    factors[SYSTEM] = Factor(SYSTEM, tuple(map(Level.of, of_file)), named=False)
+    chosen[SYSTEM] = tuple(map(Level.of, specs))
     cells: list[Cell] = []
     excluded: list[Excluded] = []
     for combination in product(*(chosen.get(name, factor.levels) for name, factor in factors.items())):
         levels = dict(zip(factors, combination, strict=True))
-        url = levels[SYSTEM].name
-        spec = specs.get(url) or parse_url(url)
-        cell = Cell(cell_id(factors, levels), levels, spec, frozenset(chosen))
+        cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
         reason = _exclusion(experiment, levels) or (refuse(cell) if refuse else None)
         if reason is None:
             cells.append(cell)
@@ -144,6 +142,10 @@ def make_cells(
         first = excluded[0]
         raise InputError(experiment.place, f"no cell is left: `{first.cell.id}` is excluded: {first.reason}", "")
     return Cells(tuple(cells), tuple(excluded))
+
+
+def _specs(levels: Iterable[Level]) -> dict[str, SystemSpec]:
+    return {spec.name: spec for spec in (parse_url(level.name) for level in levels)}
 
 
 def _exclusion(experiment: Experiment, levels: Mapping[str, Level]) -> str | None:

@@ -113,5 +113,5 @@ def dialect_for(engine: str) -> Dialect:
     make = _DIALECTS.get(engine)
     if make is None:
         known = ", ".join(f"`{name}:`" for name in _DIALECTS)
-        raise InputError(f"{engine}:", "this engine cannot be measured yet", f"those that can: {known}")
+        raise InputError(engine, "this engine cannot be measured yet", f"those that can: {known}")
     return make()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.experiment import generators as written
+from dbdyno.experiment.draws import Draw
 from dbdyno.experiment.tables import Column, Table
 
 PlanGenerator = dict[str, Any]
@@ -50,7 +51,7 @@ class Columns:
                 return {"kind": "nullable", "share": nullable.share, "of": self.compile(nullable.of)}
         return compile_plain(generator)
 
-    def _row(self, table: str, draw: written.Draw) -> PlanGenerator:
+    def _row(self, table: str, draw: Draw) -> PlanGenerator:
         ends = {"low": 0, "high": self.tables[table].rows - 1}
         if draw.zipf:
             return {"kind": "zipf", **ends, "exponent": draw.zipf.exponent, "scattered": draw.zipf.scattered}

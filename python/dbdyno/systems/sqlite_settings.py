@@ -23,8 +23,8 @@ def _one_of(*words: str) -> Reader:
     return lambda text: text.lower() if text.lower() in words else None, "one of " + ", ".join(words)
 
 
-_WHOLE: Reader = (lambda text: text if re.fullmatch(r"-?\d{1,18}", text) else None, "a whole number")
-_COUNT: Reader = (lambda text: text if re.fullmatch(r"\d{1,9}", text) else None, "a whole number from 0")
+_WHOLE: Reader = (lambda text: text if re.fullmatch(r"-?[0-9]{1,18}", text) else None, "a whole number")
+_COUNT: Reader = (lambda text: text if re.fullmatch(r"[0-9]{1,9}", text) else None, "a whole number from 0")
 _SWITCH: Reader = (lambda text: _TRUTH.get(text.lower()), "on or off")
 _TEXT: Reader = (lambda text: text, "a text")
 

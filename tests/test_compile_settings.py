@@ -1,0 +1,148 @@
+"""Settings of the experiment, of the URL and of factors put together; and descriptions."""
+
+import pytest
+
+from dbdyno.compile import compile_cell, describe
+from dbdyno.design import make_cells, parse_set
+from dbdyno.errors import InputError
+from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.systems.url import parse_url
+from experiment_files import compiled, small, steps
+
+FILE = '[factors]\nsize = ["default", 100]\n[system.sqlite]\ncache_size = "${size}"\njournal_mode = "wal"\n'
+
+
+def pragmas(made: Experiment, url: str, *options: str) -> list[dict[str, str]]:
+    cells = make_cells(made, parse_set(options, made), [parse_url(url)]).cells
+    return [dict(compile_cell(made, cell).settings.trial_pragmas) for cell in cells]
+
+
+def test_the_url_takes_the_place_of_a_plain_value_and_adds_others() -> None:
+    assert pragmas(small(FILE), "sqlite:?journal_mode=off&synchronous=off", "size=100") == [
+        {"cache_size": "100", "journal_mode": "off", "synchronous": "off"}
+    ]
+
+
+def test_default_in_the_url_takes_a_plain_value_away() -> None:
+    assert pragmas(small(FILE), "sqlite:?journal_mode=default", "size=100") == [{"cache_size": "100"}]
+
+
+def test_the_url_holds_where_a_factor_is_at_default_or_says_the_same() -> None:
+    assert pragmas(small(FILE), "sqlite:?cache_size=100") == [
+        {"journal_mode": "wal", "cache_size": "100"},
+        {"cache_size": "100", "journal_mode": "wal"},
+    ]
+
+
+def test_a_url_and_a_factor_must_not_disagree() -> None:
+    with pytest.raises(InputError) as caught:
+        pragmas(small(FILE), "sqlite:?cache_size=5")
+    assert str(caught.value) == (
+        "sqlite:?cache_size=5: `cache_size` is set to `5`, but the factor `size` sets it to `100`; "
+        "leave it out of the URL and use `--set size=…`"
+    )
+
+
+def test_a_mistake_is_told_where_it_was_made() -> None:
+    with pytest.raises(InputError) as caught:
+        pragmas(small(FILE), "sqlite:?jurnal_mode=wal")
+    assert str(caught.value).startswith(
+        "sqlite:?jurnal_mode=wal: jurnal_mode: SQLite has no such setting; did you mean"
+    )
+    with pytest.raises(InputError) as caught:
+        pragmas(small(FILE), "sqlite:", "size=many")
+    assert str(caught.value) == (
+        'small.toml: system.sqlite.cache_size: `many` is not a whole number (with ${size} = "many"); '
+        "give a whole number"
+    )
+
+
+def test_an_unsafe_cell_is_refused() -> None:
+    made = load_experiment("pk-lookup")
+    cells = make_cells(made, parse_set(["threads=2", "cache=private", "config_threading=single"], made)).cells
+    with pytest.raises(InputError) as caught:
+        compile_cell(made, cells[0])
+    assert str(caught.value) == (
+        "pk-lookup.toml: threads=2,cache=private,config_threading=single: `config_threading=single` leaves SQLite "
+        "without any mutex: 2 clients in one process would corrupt its memory; "
+        "use one client, or a library with mutexes"
+    )
+    safe = make_cells(made, parse_set(["threads=2", "cache=private", "open_mutex=nomutex"], made)).cells
+    assert compile_cell(made, safe[0]).target("/x")["open_mutex"] == "nomutex"
+
+
+def test_every_further_factor_of_pk_lookup_reaches_the_plan() -> None:
+    made = load_experiment("pk-lookup")
+    options = ["threads=1", "cache=shared", "cache_size=-4000", "mmap_size=1000000", "page_size=8192"]
+    options += ["library_threading=2", "config_threading=multi", "open_mutex=fullmutex"]
+    cell = compile_cell(made, make_cells(made, parse_set(options, made)).cells[0])
+    assert cell.settings.library_threading == 2
+    assert cell.load_plan("/x")["task"]["target"]["pragmas"] == [["page_size", "8192"]]
+    assert cell.target("/x", "/lib.so") == {
+        "engine": "sqlite",
+        "path": "/x",
+        "library": "/lib.so",
+        "cache": "shared",
+        "open_mutex": "fullmutex",
+        "config_threading": "multi",
+        "busy_timeout_ms": 0,
+        "pragmas": [["cache_size", "-4000"], ["mmap_size", "1000000"]],
+        "os_cache": "warm",
+    }
+
+
+def test_description_of_pk_update() -> None:
+    made = load_experiment("pk-update")
+    cell = compiled(made)[1]
+    described = describe(cell)
+    assert described.cell == "rows_per_transaction=1000"
+    assert described.definitions[0].startswith('create table "user" (')
+    assert described.rows[0].startswith(
+        "user: 100,000 rows: id = serial(start 1, step 1), c1 = uniform(low 0, high 999999)"
+    )
+    assert described.load == ("1 client, connect once, prepare once", "until 10,000 statements of each client")
+    assert described.settings == (("cache_size", "2000"),)
+    assert described.transactions[0].lines == (
+        "begin",
+        "1,000 times",
+        "    update user set c1 = c1 + 1 where id = ?   -- serial(start 1, step 1) of row uniform(low 0, high 99999)",
+        "commit",
+    )
+
+
+def test_description_of_every_step() -> None:
+    made = steps(
+        '{ set = "n", value = { nullable = { share = 0.5, of = "x" } } }, { begin = "immediate" }, '
+        '{ execute = "select ?", into = ["m"], params = [{ format = { template = "{}", '
+        "parts = [{ null = true }] } }] }, "
+        '{ when = "n is null", then = [{ think = { pick = [1, 2] } }], else = [{ rollback = true }] }, '
+        '{ when = "n = m", then = [{ chance = 0.1, then = [{ set = "u", value = { uuid = "v4" } }] }] }, '
+        "{ commit = true }"
+    )
+    assert describe(compiled(made)[0]).transactions[0].lines == (
+        "n = null (0.5) or 'x'",
+        "begin immediate",
+        "select ?   -- '{}' of null   -> m",
+        "when n is null",
+        "    think pick(values 1, 2) ms",
+        "else",
+        "    rollback",
+        "when n = m",
+        "    with probability 0.1",
+        "        u = uuid(version v4, format dashed)",
+        "commit",
+    )
+
+
+def test_description_of_a_load() -> None:
+    load = (
+        "\n[load]\nclients = 2\narrival = { rate = 50.5, gaps = 'even' }\nwarmup = { seconds = 1.5 }\n"
+        "stop = { seconds = 2, statements = 1000 }\nretry = { attempts = 2, wait_ms = 5 }\n"
+    )
+    assert describe(compiled(small(load=load))[0]).load == (
+        "2 clients, connect once, prepare once",
+        "open loop: 50.5 transactions a second, even gaps",
+        "warm-up: 1.5 seconds of each client, whichever is longer",
+        "until 2 seconds or 1,000 statements of each client",
+        "2 attempts on locked, deadlock, serialization, 5 ms apart",
+    )

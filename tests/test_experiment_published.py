@@ -1,0 +1,84 @@
+"""Published figures: the right figure beside the right cell, and nothing where there is none."""
+
+from pathlib import Path
+
+import pytest
+
+from dbdyno.design import make_cells, parse_set
+from dbdyno.errors import InputError
+from dbdyno.experiment import load_experiment, load_published
+from experiment_files import FIXTURES
+
+
+def values(name: str, *options: str) -> dict[str, float | None]:
+    made = load_experiment(name)
+    published = load_published(made)
+    assert published is not None
+    figures = {cell.id: published.of(cell.levels) for cell in make_cells(made, parse_set(options, made)).cells}
+    return {cell: figure and figure.value for cell, figure in figures.items()}
+
+
+def test_pk_lookup() -> None:
+    made = values("pk-lookup")
+    assert made["threads=1,cache=private"] == 34000
+    assert made["threads=16,cache=private"] == 56000
+    assert made["threads=4,cache=shared"] == 14000
+    assert None not in made.values()
+
+
+def test_rounds_become_rates() -> None:
+    published = load_published(load_experiment("pk-lookup"))
+    assert published is not None
+    figure = next(each for each in published.figures if each.levels == {"cache": "private", "threads": "2"})
+    assert figure.rounds[0] == pytest.approx(2 * 100_000 / 3.641)
+    assert len(figure.rounds) == 5
+    assert figure.cpu_percent == 180
+    assert published.label == "published 2015: 8-core Xeon E5, 16 GB, SSD, Linux 2.6.32; SQLite 3.8.11"
+    assert published.source.startswith("SQLite 3.8.11, 8-core Xeon E5, 16 GB")
+
+
+@pytest.mark.parametrize("name", ["pk-lookup", "bulk-insert", "pk-update"])
+def test_a_rate_of_the_rounds_is_the_rate_published(name: str) -> None:
+    published = load_published(load_experiment(name))
+    assert published is not None
+    for figure in published.figures:
+        # The publication rounds E1's rates to thousands.
+        assert sum(figure.rounds) / len(figure.rounds) == pytest.approx(figure.value, rel=0.07)
+
+
+def test_bulk_insert_has_two_rounds_where_two_were_made() -> None:
+    published = load_published(load_experiment("bulk-insert"))
+    assert published is not None
+    assert [len(figure.rounds) for figure in published.figures] == [2, 5, 5]
+
+
+def test_no_figure_where_another_factor_differs_or_the_level_was_not_published() -> None:
+    assert list(values("pk-update", "rows_per_transaction=1", "journal_mode=wal").values()) == [None]
+    assert list(values("pk-update", "rows_per_transaction=5").values()) == [None]
+
+
+def test_a_level_can_be_matched_by_a_value_it_binds() -> None:
+    assert values(next(path for path in FIXTURES if "promo-code" in path))["step=7_begin_immediate"] == 700
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    text = Path(next(path for path in FIXTURES if "promo-code" in path)).read_text()
+    file = tmp_path / "x.toml"
+    for old, new, message in [
+        (
+            "e7_promo_code.csv",
+            "e7_promo_cod.csv",
+            "there is no file `e7_promo_cod.csv`; did you mean `e7_promo_code.csv`?",
+        ),
+        ('value = "ssd"', 'value = "sdd"', "`e7_promo_code.csv` has no column `sdd`; did you mean `ssd`?"),
+        ('value = "ssd"', 'value = "what"', "`1000 inserts one connection rollback journal` is not a number"),
+    ]:
+        assert old in text
+        file.write_text(text.replace(old, new))
+        with pytest.raises(InputError) as caught:
+            load_published(load_experiment(str(file)))
+        assert message in str(caught.value)
+
+
+def test_an_experiment_without_any_has_none() -> None:
+    assert load_published(load_experiment(next(path for path in FIXTURES if "web-login" in path))) is None

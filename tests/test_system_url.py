@@ -1,0 +1,155 @@
+"""URLs of systems, and the settings of SQLite."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.errors import InputError
+from dbdyno.systems.sqlite_settings import SqliteSettings, read_settings
+from dbdyno.systems.url import SystemSpec, parse_url
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:", SystemSpec("sqlite", name="sqlite:")),
+        ("SQLite3:", SystemSpec("sqlite", name="sqlite:")),
+        ("sqlite:/a/b.db", SystemSpec("sqlite", database="/a/b.db", name="sqlite:/a/b.db")),
+        ("sqlite:///a/b.db", SystemSpec("sqlite", database="/a/b.db", name="sqlite:/a/b.db")),
+        ("sqlite:b.db", SystemSpec("sqlite", database="b.db", name="sqlite:b.db")),
+        (
+            "sqlite:?source=/s&cflags=-Os -DSQLITE_THREADSAFE=2",
+            SystemSpec(
+                "sqlite",
+                settings={"source": "/s", "cflags": "-Os -DSQLITE_THREADSAFE=2"},
+                name="sqlite:?source=/s&cflags=-Os -DSQLITE_THREADSAFE=2",
+            ),
+        ),
+        (
+            "sqlite:?cflags=a%26b%25+c",
+            SystemSpec("sqlite", settings={"cflags": "a&b%+c"}, name="sqlite:?cflags=a%26b%25+c"),
+        ),
+        (
+            "postgres://me:secret@[::1]:5433/db?fsync=off",
+            SystemSpec(
+                "postgresql",
+                "[::1]",
+                5433,
+                "me",
+                "secret",
+                "db",
+                {"fsync": "off"},
+                "postgresql://me@[::1]:5433/db?fsync=off",
+            ),
+        ),
+        ("mysql:?engine=myisam", SystemSpec("mysql", settings={"engine": "myisam"}, name="mysql:?engine=myisam")),
+        ("postgresql://host/db", SystemSpec("postgresql", host="host", database="db", name="postgresql://host/db")),
+        ("null:", SystemSpec("null", name="null:")),
+    ],
+)
+def test_urls(url: str, expected: SystemSpec) -> None:
+    assert parse_url(url) == expected
+    assert "secret" not in repr(parse_url(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            "sqlite",
+            "sqlite: this is not the URL of a system; write one such as `sqlite:` or `sqlite:?journal_mode=wal`",
+        ),
+        ("sqlit:", "sqlit:: there is no engine `sqlit`; did you mean `sqlite:`?"),
+        ("sqlite://host/x", "sqlite://host/x: `sqlite` has no host; write `sqlite:/path/to/file.db`, or `sqlite:`"),
+        ("sqlite:?a", "sqlite:?a: `a` is not a setting; write `name=value`"),
+        ("sqlite:?a=1&a=2", "sqlite:?a=1&a=2: `a` is set twice; take one away"),
+        ("mysql:db", "mysql:db: a host begins with `//`; write `mysql://host/database`, or `mysql:`"),
+        (
+            "mysql://me:secret@h:x/d",
+            "mysql://me@h:x/d: the host cannot be read; write `mysql://user:password@host:port/database`",
+        ),
+    ],
+)
+def test_transcript_of_urls(url: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_url(url)
+    assert str(caught.value) == expected
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.text(min_size=1, max_size=9), max_size=4))
+def test_the_name_of_a_system_is_a_url_of_it(settings: dict[str, str]) -> None:
+    settings = {name: value.strip() for name, value in settings.items() if value.strip()}
+    query = "&".join(f"{name}={value.replace('%', '%25').replace('&', '%26')}" for name, value in settings.items())
+    spec = parse_url("sqlite:?" + query)
+    assert spec.settings == settings
+    assert parse_url(spec.name) == spec
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_url_or_a_mistake(text: str) -> None:
+    with suppress(InputError):
+        assert parse_url(text).name
+
+
+def test_settings_of_sqlite() -> None:
+    assert read_settings(
+        {
+            "journal_mode": "WAL",
+            "cache": "shared",
+            "page_size": 8192,
+            "encoding": "utf-16le",
+            "foreign_keys": True,
+            "synchronous": "default",
+            "busy_timeout": "5000",
+            "library_threading": 2,
+            "mmap_size": 0,
+            "auto_vacuum": "full",
+        },
+        "x",
+    ) == SqliteSettings(
+        cache="shared",
+        library_threading=2,
+        busy_timeout_ms=5000,
+        load_pragmas=(("page_size", "8192"), ("encoding", "'UTF-16le'"), ("auto_vacuum", "full")),
+        trial_pragmas=(("journal_mode", "wal"), ("foreign_keys", "1"), ("mmap_size", "0")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"jurnal_mode": "wal"}, "x: jurnal_mode: SQLite has no such setting; did you mean `journal_mode`?"),
+        ({"cache": "sharde"}, "x: cache: `sharde` is not one of private, shared; give one of private, shared"),
+        ({"cache_size": "1; drop"}, "x: cache_size: `1; drop` is not a whole number; give a whole number"),
+        ({"foreign_keys": "maybe"}, "x: foreign_keys: `maybe` is not on or off; give on or off"),
+        (
+            {"library": "/l.so", "cflags": "-O2"},
+            "x: library: a library is given, so that none is built; "
+            "leave out `source`, `cflags` and `library_threading`",
+        ),
+    ],
+)
+def test_transcript_of_settings(settings: dict[str, str], expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_settings(settings, "x")
+    assert str(caught.value) == expected
+
+
+@given(st.sampled_from(["journal_mode", "cache_size", "synchronous", "encoding", "mmap_size", "threads"]), st.text())
+def test_no_value_of_a_pragma_can_hold_sql(name: str, value: str) -> None:
+    try:
+        settings = read_settings({name: value}, "x")
+    except InputError:
+        return
+    for _, written in (*settings.load_pragmas, *settings.trial_pragmas):
+        assert written.strip("'-").replace("-", "").isalnum()
+
+
+def test_single_threaded() -> None:
+    assert (
+        read_settings({"cflags": "-O2 -DSQLITE_THREADSAFE=0"}, "x").is_single_threaded == "cflags=-DSQLITE_THREADSAFE=0"
+    )
+    assert read_settings({"cflags": "-DSQLITE_THREADSAFE=0", "library_threading": 1}, "x").is_single_threaded is None
+    assert read_settings({"config_threading": "multi"}, "x").is_single_threaded is None
