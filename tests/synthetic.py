@@ -127,7 +127,7 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
                 "file_lock_wait": 0.01 * client_s,
                 "prepare": 0.0,
                 "run_queue": 0.02 * client_s,
-                "engine": (0.7 - wait_share * 0.7) * client_s,
+                "engine": (0.7 - wait_share * 0.9) * client_s,
                 "unknown": 0.05 * client_s,
             },
         },
@@ -298,3 +298,74 @@ def lookup_document(rounds: int = 5, seed: int = 42) -> Document:
         started=last.started,
     )
     return build_document(run_record(design), trials, published=PUBLISHED)
+
+
+UPDATE_RATES = {1: 61.0, 1000: 640.0, 10_000: 560.0}
+
+
+def update_result(rows: int, rng: random.Random, *, system: str = "sqlite:", busy: int = 0) -> dict[str, Any]:
+    """The result event of a trial of random updates in transactions of some rows; ``busy`` of them failed."""
+    seconds = 5.0
+    rate = UPDATE_RATES[rows] * rng.gauss(1, 0.02) * (3 if "wal" in system else 1)
+    ok = max(1, int(rate * seconds / rows))
+    result = lookup_result(1, "private", rng, seconds)
+    sync = 0.9 if rows == 1 else 0.25
+    result["books"] = {"issued": ok + busy, "ok": ok, "failed": {"locked": busy} if busy else {}, "skipped": 0,
+                       "in_flight": 0, "retries": 0}  # fmt: skip
+    result["failures"] = {"locked": "database is locked"} if busy else {}
+    result["work"] = {"transactions": ok, "statements": ok * rows, "rows_returned": 0, "rows_changed": ok * rows}
+    us = seconds / ok * 1e6
+    result["histograms"] = {"service": histogram(round(us), ok), "commit": histogram(round(us * sync), ok)}
+    result["cpu"] |= {"process_percent": 6.0, "hottest_thread_percent": 6.0}
+    result["disk"] |= {"writes": ok * 6, "write_bytes": ok * 20480, "flushes": ok * 3, "flush_ms": 1.9}
+    result["io"] |= {"syncs": ok * 3, "writes": ok * 5}
+    result["engine"]["durability"] = (
+        {"class": "process-safe", "because": "synchronous=NORMAL with a write-ahead log"}
+        if "wal" in system
+        else {"class": "power-safe", "because": "synchronous=FULL with a rollback journal"}
+    )
+    result["time"]["segments"] = {"sync": sync * seconds, "read": 0.04 * seconds, "write": 0.02 * seconds,
+                                  "engine": 0.03 * seconds, "unknown": 0.01 * seconds}  # fmt: skip
+    return result
+
+
+def update_document(rounds: int = 5, systems: tuple[str, ...] = ("sqlite:",)) -> Document:
+    """A whole document of a synthetic update run; of two systems the second is less durable."""
+    rng = random.Random(7)
+    design = {
+        "question": "How does the size of the transaction change random updates?",
+        "factors": {"system": list(systems), "rows_per_transaction": list(UPDATE_RATES)},
+        "cells": [
+            {
+                "id": f"system={system},rows_per_transaction={rows}",
+                "system": {"name": system},
+                "factors": {"system": system, "rows_per_transaction": rows},
+            }
+            for system in systems
+            for rows in UPDATE_RATES
+        ],
+        "rounds": rounds,
+        "measure": {"unit": "row", "label": "updates"},
+        "report": {"x": "rows_per_transaction", "by": None},
+    }
+    trials = []
+    for block in range(rounds):
+        for position, cell in enumerate(design["cells"]):
+            rows = cell["factors"]["rows_per_transaction"]
+            result = update_result(rows, rng, system=cell["factors"]["system"], busy=3 if rows == 1000 else 0)
+            trials.append(
+                TrialRecord(
+                    cell=cell["id"],
+                    block=block,
+                    position=position,
+                    status="done",
+                    result=result,
+                    intervals=intervals(result, rng),
+                    diagnosis={
+                        "resource": "sync" if rows == 1 else "unclear",
+                        "evidence": "90 % of the time in device flushes" if rows == 1 else "",
+                        "advice": "commit more rows at a time" if rows == 1 else "",
+                    },
+                )
+            )
+    return build_document(run_record(design, experiment="pk-update"), trials)

@@ -30,7 +30,16 @@ def factor_names(document: Document) -> list[str]:
 
 def cell_name(cell: Cell, names: list[str]) -> str:
     """Return a cell by its levels, such as ``cache=shared threads=4``."""
-    return " ".join(f"{name}={level(cell['factors'][name])}" for name in names if name in cell["factors"]) or cell["id"]
+    return " ".join(_factor(cell, name) for name in names if name in cell["factors"]) or cell["id"]
+
+
+def factor_level(name: str, value: str) -> str:
+    """Return a factor with its level; a system's name says by itself what it is."""
+    return value if name == "system" else f"{name}={value}"
+
+
+def _factor(cell: Cell, name: str) -> str:
+    return factor_level(name, level(cell["factors"].get(name, "")))
 
 
 def cell_names(document: Document, ids: list[str]) -> str:
@@ -45,9 +54,10 @@ def cell_names(document: Document, ids: list[str]) -> str:
     # Cells that differ in the last factor only are written together: cache=shared threads=2,4.
     grouped: dict[str, list[str]] = {}
     for cell in chosen:
-        stem = " ".join(f"{name}={level(cell['factors'].get(name))}" for name in factors[:-1])
+        stem = " ".join(_factor(cell, name) for name in factors[:-1])
         grouped.setdefault(stem, []).append(level(cell["factors"].get(factors[-1])))
-    return "; ".join(f"{stem} {factors[-1]}={','.join(levels)}" for stem, levels in grouped.items())
+    last = "" if factors[-1] == "system" else f"{factors[-1]}="
+    return "; ".join(f"{stem} {last}{','.join(levels)}" for stem, levels in grouped.items())
 
 
 def interval(cell: Cell) -> str:
@@ -108,23 +118,39 @@ def published_value(published: Published | None) -> str:
 
 
 def published_sources(document: Document) -> list[str]:
-    """Return where the published figures come from, with machine and year, each once."""
-    found: dict[str, None] = {}
-    for cell in document["cells"]:
-        if cell["published"]:
-            found.setdefault(published_source(cell["published"]))
-    return list(found)
+    """Return machine and year of the published figures, each once; their source where those are not known."""
+    return list(dict.fromkeys(_published_source(each["published"]) for each in document["cells"] if each["published"]))
 
 
-def published_source(published: Published) -> str:
-    """Return source, machine and year of a figure in one line."""
-    parts = [published.get("source", ""), published.get("machine", ""), str(published.get("year", ""))]
-    return ", ".join(dict.fromkeys(part for part in parts if part))
+def published_references(document: Document) -> list[str]:
+    """Return the whole lines on where the published figures come from, each once."""
+    lines = (each["published"].get("source", "") for each in document["cells"] if each["published"])
+    return list(dict.fromkeys(line for line in lines if line))
+
+
+def _published_source(published: Published) -> str:
+    parts = [published.get("machine", ""), str(published.get("year", ""))]
+    return ", ".join(part for part in parts if part) or published.get("source", "")
 
 
 def durability(document: Document) -> list[Statement]:
     """Return each durability class with its cells."""
     return _grouped([(cell["system"]["durability"] or "unknown", "", cell["id"]) for cell in document["cells"]])
+
+
+def headline(document: Document) -> str:
+    """Return the fastest cell and how it stands against the baseline; empty where systems must not be ranked."""
+    measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
+    if len(measured) < 2 or any(each["unlike"] for each in document["comparisons"]):
+        return ""
+    factors = factor_names(document)
+    best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)
+    words = f"Fastest: {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
+    words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
+    against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
+    if against:
+        words += f", {comparison_ratio(against)} times {cell_names(document, [against['a']])}"
+    return words + "."
 
 
 def limits(document: Document) -> list[Statement]:

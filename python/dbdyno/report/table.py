@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from dbdyno.report.columns import Column, fitted, table, width_of
 from dbdyno.report.lines import (
     Statement,
     ceilings,
@@ -33,17 +32,6 @@ from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.results.document import Cell, Document
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
-_GAP = 2
-# Names of factors longer than this are broken at their underscores where the table is too wide.
-_LONG_NAME = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    head: str
-    values: list[Text]
-    right: bool = True
-    fold: bool = False
 
 
 def show(document: Document, console: Console) -> None:
@@ -73,25 +61,13 @@ def run_view(document: Document, width: int) -> RenderableType:
 
 def _tables(document: Document, width: int) -> list[RenderableType]:
     """Return one table where the rounds fit beside the means, else two."""
-    columns = _columns(document)
+    names, numbers = _factor_columns(document), _number_columns(document)
     if not any(cell["rounds"] for cell in document["cells"]):
-        return [_table(columns)]
-    rounds = _Column("rounds", [_rounds(cell) for cell in document["cells"]], right=False, fold=True)
-    if _width([*columns, rounds]) <= width:
-        return [_table([*columns, rounds])]
-    if _width(columns) > width:
-        columns = [replace(each, head=_broken(each.head)) for each in columns]
-    return [_table(columns), Text(""), _table([*_factor_columns(document), rounds])]
-
-
-def _width(columns: Sequence[_Column]) -> int:
-    """Return the columns a table takes when nothing is folded."""
-    widths = [max(map(len, [*column.head.split("\n"), *(each.plain for each in column.values)])) for column in columns]
-    return sum(widths) + _GAP * (len(widths) - 1)
-
-
-def _broken(name: str) -> str:
-    return name.replace("_", "_\n") if len(name) > _LONG_NAME else name
+        return [table(fitted(names, numbers, width))]
+    rounds = Column("rounds", [_rounds(cell) for cell in document["cells"]], right=False, fold=True)
+    if width_of([*names, *numbers, rounds]) <= width:
+        return [table([*names, *numbers, rounds])]
+    return [table(fitted(names, numbers, width)), Text(""), table(fitted(names, [rounds], width))]
 
 
 def _head(document: Document) -> Text:
@@ -103,39 +79,38 @@ def _head(document: Document) -> Text:
     return head
 
 
-def _columns(document: Document) -> list[_Column]:
+def _number_columns(document: Document) -> list[Column]:
     cells = document["cells"]
     unit = cells[0]["throughput"]["unit"] if cells else "1/s"
     columns = [
-        *_factor_columns(document),
-        _Column(unit, [Text(figure(cell["throughput"]["mean"]), style="bold") for cell in cells]),
-        _Column("95 %", [Text(interval(cell)) for cell in cells]),
-        _Column("CPU %", [Text(whole(cell["cpu_percent"]["client"])) for cell in cells]),
+        Column(unit, [Text(figure(cell["throughput"]["mean"]), style="bold") for cell in cells]),
+        Column("95 %", [Text(interval(cell)) for cell in cells]),
+        Column("CPU %", [Text(whole(cell["cpu_percent"]["client"])) for cell in cells]),
     ]
     if any(cell["cpu_percent"]["server"] is not None for cell in cells):
-        columns[-1] = _Column("client CPU %", columns[-1].values)
-        columns.append(_Column("server CPU %", [Text(whole(cell["cpu_percent"]["server"])) for cell in cells]))
-    columns += [_Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
-    columns += [
-        _Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()
-    ]
+        columns[-1] = Column("client CPU %", columns[-1].values)
+        columns.append(Column("server CPU %", [Text(whole(cell["cpu_percent"]["server"])) for cell in cells]))
+    columns += [Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
+    columns += [Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()]
     if len({cell["system"]["durability"] for cell in cells}) > 1:
-        columns.append(_Column("durable", [Text(cell["system"]["durability"] or NONE) for cell in cells], right=False))
+        columns.append(
+            Column("durable", [Text(cell["system"]["durability"] or NONE) for cell in cells], False, spare=True)
+        )
     if any(cell["published"] for cell in cells):
-        columns.append(_Column("published", [Text(published_value(cell["published"]), style="dim") for cell in cells]))
+        columns.append(Column("published", [Text(published_value(cell["published"]), style="dim") for cell in cells]))
     return columns
 
 
-def _factor_columns(document: Document) -> list[_Column]:
+def _factor_columns(document: Document) -> list[Column]:
     names = factor_names(document)
     if not names:
-        return [_Column("cell", [Text(cell["id"]) for cell in document["cells"]], right=False)]
+        return [Column("cell", [Text(cell["id"]) for cell in document["cells"]], right=False)]
     columns = []
     for name in names:
         levels = [cell["factors"].get(name) for cell in document["cells"]]
         numeric = all(isinstance(each, int | float) and not isinstance(each, bool) for each in levels)
         texts = [Text(NONE if each is None else level(each)) for each in levels]
-        columns.append(_Column(name, texts, right=numeric, fold=True))
+        columns.append(Column(name, texts, right=numeric))
     return columns
 
 
@@ -149,27 +124,10 @@ def _rounds(cell: Cell) -> Text:
     return text
 
 
-def _table(columns: Sequence[_Column]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold", show_edge=False
-    )
-    for column in columns:
-        table.add_column(
-            column.head,
-            justify="right" if column.right else "left",
-            overflow="fold",
-            no_wrap=not column.fold,
-        )
-    for row in zip(*(column.values for column in columns), strict=True):
-        table.add_row(*row)
-    return table
-
-
 def _notes(document: Document) -> list[RenderableType]:
-    notes = []
     classes = durability(document)
-    if len(classes) == 1:
-        notes.append(f"durability: {classes[0].text}")
+    several = len(classes) > 1
+    notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
     if client_note(document):
         notes.append(client_note(document))
     notes += [f"published: {source}" for source in published_sources(document)]
@@ -185,11 +143,11 @@ def _comparisons(document: Document) -> Table:
         Text(comparison_word(each), style=_VERDICT_STYLES.get(comparison_word(each), "bold yellow"))
         for each in document["comparisons"]
     ]
-    return _table(
+    return table(
         [
-            _Column(against, names, right=False, fold=True),
-            _Column("ratio [95 %]", ratios, right=False),
-            _Column("verdict", words, right=False),
+            Column(against, names, right=False, fold=True),
+            Column("ratio [95 %]", ratios, right=False),
+            Column("verdict", words, right=False),
         ]
     )
 

@@ -56,6 +56,7 @@ def build_document(
         "ceiling": run.ceiling or {},
         "factors": {name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
         "report": part(design, "report"),
+        "measure": {"unit": measure.unit, "label": measure.label},
         "rounds": count(design, "rounds"),
         "cells": cells,
         "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin),

@@ -278,6 +278,15 @@ class FailedTrial(TypedDict):
     error: str
 
 
+class Measured(TypedDict):
+    """What throughput counts."""
+
+    unit: Literal["transaction", "statement", "row"]
+    """row: rows returned and rows changed."""
+    label: str
+    """What it is called, in the plural."""
+
+
 class Document(TypedDict):
     """A run and its results."""
 
@@ -305,6 +314,7 @@ class Document(TypedDict):
     """Levels by factor, in order."""
     report: JsonObject
     """x and by: the factors on the axis and in colour."""
+    measure: Measured
     rounds: int | None
     """Rounds asked for."""
     cells: list[Cell]

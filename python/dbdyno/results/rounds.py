@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from dbdyno.results.document import CpuPercent, Disk, Latency, Limit, Round
 from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
@@ -16,8 +17,7 @@ _WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
 class Measure:
     """What throughput counts, and how it is called."""
 
-    unit: str
-    """transaction, statement or row."""
+    unit: Literal["transaction", "statement", "row"]
     label: str
     """What it is called, in the plural, such as "lookups"."""
 
@@ -25,7 +25,10 @@ class Measure:
     def of(cls, design: JsonObject) -> Measure:
         """Read ``design["measure"]``: ``unit``, by default transaction, and ``label``, by default the unit's plural."""
         measure = part(design, "measure")
-        unit = (text(measure, "unit") or "transaction").removesuffix("s")
+        said = text(measure, "unit")
+        unit: Literal["transaction", "statement", "row"] = (
+            "statement" if said == "statement" else "row" if said == "row" else "transaction"
+        )
         return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
 
 

@@ -1,0 +1,16 @@
+"""The charts of the HTML report, drawn to SVG without a network and readable without a script."""
+
+from dbdyno.report.charts.breakdown import breakdown_chart
+from dbdyno.report.charts.drawing import Figure
+from dbdyno.report.charts.latency import latency_charts
+from dbdyno.report.charts.throughput import published_chart, throughput_chart
+from dbdyno.report.charts.timeline import timeline_charts
+
+__all__ = [
+    "Figure",
+    "breakdown_chart",
+    "latency_charts",
+    "published_chart",
+    "throughput_chart",
+    "timeline_charts",
+]

@@ -1,0 +1,58 @@
+"""Which factor lies along the axis of a chart and which tells its lines apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbdyno.report.lines import factor_level, factor_names
+from dbdyno.report.numbers import level
+from dbdyno.results.document import Cell, Document
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The factor along the x axis, and the factors whose levels name a line."""
+
+    x: str | None
+    by: tuple[str, ...]
+    levels: list[str]
+    """Of x, in the order of the experiment."""
+    series: list[str]
+    numeric: bool
+    """Whether x is a number, so that its points make a line."""
+
+    def x_of(self, cell: Cell) -> str:
+        """Return the cell's place on the x axis."""
+        return level(cell["factors"].get(self.x, "")) if self.x else cell["id"]
+
+    def series_of(self, cell: Cell) -> str:
+        """Return the name of the line the cell belongs to."""
+        levels = [level(cell["factors"].get(name, "")) for name in self.by]
+        if len(self.by) == 1:
+            return levels[0]
+        return " ".join(factor_level(name, each) for name, each in zip(self.by, levels, strict=True))
+
+    @property
+    def by_title(self) -> str | None:
+        """Return the name of the one factor that tells lines apart."""
+        return self.by[0] if len(self.by) == 1 else None
+
+
+def axes(document: Document) -> Axes:
+    """Choose the axes: the experiment's ``report.x`` where it varies, else the last factor that does.
+
+    Every other factor that varies tells lines apart, ``report.by`` first, so that no two cells share a point.
+    """
+    cells = document["cells"]
+    varied = factor_names(document)
+    wanted_x, wanted_by = document["report"].get("x"), document["report"].get("by")
+    x = wanted_x if wanted_x in varied else next((name for name in reversed(varied) if name != wanted_by), None)
+    if x is None and varied:
+        x = varied[-1]
+    by = tuple(sorted((name for name in varied if name != x), key=lambda name: name != wanted_by))
+    found = [cell["factors"].get(x) for cell in cells] if x else []
+    numeric = bool(found) and all(isinstance(each, int | float) and not isinstance(each, bool) for each in found)
+    ordered = sorted(set(found), key=float) if numeric else list(dict.fromkeys(found))  # type: ignore[arg-type]
+    chosen = Axes(x, by, [level(each) for each in ordered] if x else [cell["id"] for cell in cells], [], numeric)
+    series = list(dict.fromkeys(chosen.series_of(cell) for cell in cells))
+    return Axes(chosen.x, chosen.by, chosen.levels, series, chosen.numeric)

@@ -1,0 +1,66 @@
+"""Where the clients' time went, a bar for each cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw, fitted
+from dbdyno.report.lines import cell_name, factor_names
+from dbdyno.results.document import Document
+
+_LEAST = 0.001
+_NAMES = {
+    "sync": "flush to device",
+    "read": "read from file",
+    "write": "write to file",
+    "mutex_wait": "wait for mutex",
+    "file_lock_wait": "wait for file lock",
+    "prepare": "parse",
+    "run_queue": "wait for a core",
+    "idle": "idle between transactions",
+    "engine": "engine",
+    "unknown": "unknown",
+}
+
+
+def breakdown_chart(document: Document) -> Figure | None:
+    """Draw the shares of the clients' time by segment; none where no cell has them."""
+    factors = factor_names(document)
+    rows: list[dict[str, Any]] = []
+    cells = []
+    for cell in document["cells"]:
+        if cell["time"] is None:
+            continue
+        name = cell_name(cell, factors)
+        cells.append(name)
+        rows += [
+            {"cell": name, "series": _NAMES.get(segment, segment), "share": share, "order": order}
+            for order, (segment, share) in enumerate(cell["time"]["shares"].items())
+            if share >= _LEAST
+        ]
+    if not rows:
+        return None
+    # Only segments that are seen, and in an order and colour that do not depend on which they are.
+    seen = {each["series"] for each in rows}
+    known = [*_NAMES.values(), *sorted(seen - set(_NAMES.values()))]
+    # Names are as long as the experiment makes them: they stand above their bars, not beside.
+    names = alt.Axis(
+        title=None, labelAlign="left", labelPadding=0, labelOffset=-17, labelLimit=WIDTH, ticks=False, domain=False
+    )
+    bars = (
+        alt.Chart(data(rows))
+        .mark_bar(size=14)
+        .encode(
+            y=alt.Y("cell:N", sort=cells, axis=names),
+            x=alt.X(
+                "share:Q", stack="zero", axis=alt.Axis(title="share of the clients' time", format="~%", tickCount=5)
+            ),
+            color=colour([name for name in known if name in seen]),
+            order=alt.Order("order:Q"),
+        )
+    )
+    height = 38 * len(cells) + 60 + 18 * ((len(seen) + 1) // 2)
+    svg = draw(fitted(bars, height), "Time of the clients by what it was spent on")
+    return Figure("Where the time went", svg, "All rounds together. Unknown is what no probe explains.")

@@ -1,0 +1,94 @@
+"""Latency distributions: which share of the transactions took longer than a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from dbdyno.report.charts.axes import axes
+from dbdyno.report.charts.drawing import Figure, colour, data, decades, draw, fitted
+from dbdyno.report.lines import factor_level
+from dbdyno.results.document import Document
+from dbdyno.results.histograms import NS_PER_MS, Histogram, HistogramError
+
+_HEIGHT = 230
+_POINTS = 120
+_MOST_CHARTS = 12
+# A share below one in a million says more about one event than about the system.
+_LEAST_SHARE = 1e-6
+
+
+def latency_charts(document: Document) -> list[Figure]:
+    """Draw a chart for each line of the throughput chart, with a curve for each level of its axis.
+
+    The curve is the complementary cumulative distribution of the response times of all rounds together (service times
+    where no others were recorded), both axes logarithmic: tails, which averages hide, take half of the picture.
+    """
+    chosen = axes(document)
+    curves: dict[str, list[dict[str, Any]]] = {}
+    for cell in document["cells"]:
+        encoded = cell["histograms"].get("response") or cell["histograms"].get("service")
+        if encoded is None:
+            continue
+        try:
+            points = _exceeding(Histogram(encoded))
+        except HistogramError:
+            continue
+        series = curves.setdefault(chosen.series_of(cell), [])
+        series += [{"series": chosen.x_of(cell), "ms": ms, "share": share} for ms, share in points]
+    made = []
+    for series_name, rows in list(curves.items())[:_MOST_CHARTS]:
+        shown = {each["series"] for each in rows}
+        least = max(_LEAST_SHARE, min(each["share"] for each in rows))
+        times = [each["ms"] for each in rows]
+        levels = [each for each in chosen.levels if each in shown]
+        chart = (
+            alt.Chart(data(rows))
+            .mark_line(strokeWidth=1.5, interpolate="step-after", clip=True)
+            .encode(
+                x=alt.X(
+                    "ms:Q",
+                    scale=alt.Scale(type="log"),
+                    axis=alt.Axis(
+                        title="milliseconds",
+                        format=",~r",
+                        values=decades(min(times), max(times)),
+                        labelOverlap="greedy",
+                        labelSeparation=8,
+                    ),
+                ),
+                y=alt.Y(
+                    "share:Q",
+                    scale=alt.Scale(type="log", domain=[least, 1]),
+                    axis=alt.Axis(
+                        title="share slower", format="~%", values=[1, 0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6]
+                    ),
+                ),
+                color=colour(levels, title=chosen.x),
+            )
+        )
+        title = factor_level(chosen.by_title, series_name) if chosen.by_title else series_name
+        made.append(Figure(title, draw(fitted(chart, _HEIGHT), f"Latency distribution {title}")))
+    return made
+
+
+def _exceeding(histogram: Histogram) -> list[tuple[float, float]]:
+    """Return (milliseconds, share of events above) at up to 120 points, evenly spread over the picture."""
+    values, counts = histogram.points()
+    total = counts.sum()
+    if not total:
+        return []
+    above = (total - np.cumsum(counts)) / total
+    ms = values / NS_PER_MS
+    # The last value has nothing above it, which a logarithm cannot show: the curve ends at the share of one event.
+    above[-1] = 1 / total
+    if len(ms) > _POINTS:
+        # Half of the points spread over times and half over shares: the body is wide and the tail is long.
+        by_time = np.searchsorted(ms, np.geomspace(ms[0], ms[-1], _POINTS // 2)).clip(0, len(ms) - 1)
+        by_share = np.searchsorted(-above, -np.geomspace(1, above[-1], _POINTS // 2)).clip(0, len(ms) - 1)
+        kept = np.unique(np.concatenate([by_time, by_share, [0, len(ms) - 1]]))
+        ms, above = ms[kept], above[kept]
+    start = [(float(ms[0]) * 0.999, 1.0)]
+    return start + [(float(time), float(share)) for time, share in zip(ms, above, strict=True)]

@@ -1,0 +1,106 @@
+"""Throughput by factor: means with their intervals and every round; published figures apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from dbdyno.report.charts.axes import Axes, axes
+from dbdyno.report.charts.drawing import SHAPES, Figure, colour, data, decades, draw, fitted
+from dbdyno.report.lines import published_references, published_sources
+from dbdyno.results.document import Document
+
+_HEIGHT = 290
+# Levels further apart than this are shown on a logarithmic axis: on a linear one the smaller would lie on the floor.
+_LOG_RATIO = 30
+
+
+def throughput_chart(document: Document) -> Figure | None:
+    """Draw mean, 95 % interval and every round of each cell; none where nothing was measured."""
+    chosen = axes(document)
+    means: list[dict[str, Any]] = []
+    dots: list[dict[str, Any]] = []
+    for cell in document["cells"]:
+        place = {"x": chosen.x_of(cell), "series": chosen.series_of(cell)}
+        mean, ci95 = cell["throughput"]["mean"], cell["throughput"]["ci95"]
+        if mean is None:
+            continue
+        means.append({**place, "value": mean, "low": ci95[0] if ci95 else mean, "high": ci95[1] if ci95 else mean})
+        dots += [{**place, "value": each["throughput"]} for each in cell["rounds"] if each["throughput"] is not None]
+    if not means:
+        return None
+    unit = document["cells"][0]["throughput"]["unit"]
+    logarithmic = _is_logarithmic(means)
+    if logarithmic:
+        # A logarithm has no place for an interval that reaches below zero.
+        for each in means:
+            each["low"] = max(each["low"], each["value"] / 10)
+    base = alt.Chart(data(means)).encode(x=_x(chosen), color=colour(chosen.series, title=chosen.by_title))
+    y = _y(unit, means, logarithmic=logarithmic)
+    layers = [
+        alt.Chart(data(dots)).mark_circle(size=16, opacity=0.6, xOffset=8).encode(
+            x=_x(chosen), y=y, color=colour(chosen.series, title=chosen.by_title)
+        ),
+        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        base.mark_point(size=36, filled=True, opacity=1).encode(y=y, shape=_shape(chosen)),
+    ]  # fmt: skip
+    if chosen.numeric:
+        layers.insert(0, base.mark_line(strokeWidth=1.5, opacity=0.8).encode(y=y))
+    svg = draw(fitted(alt.layer(*layers), _HEIGHT), f"Throughput by {chosen.x or 'cell'}")
+    note = "Large: mean of the rounds; bar: its 95 % interval; small, beside it: every round."
+    return Figure("Throughput, measured here", svg, note + (" Logarithmic axis." if logarithmic else ""))
+
+
+def published_chart(document: Document) -> Figure | None:
+    """Draw the figures others published for the same cells, with an axis of their own; none where there are none."""
+    chosen = axes(document)
+    rows = [
+        {"x": chosen.x_of(cell), "series": chosen.series_of(cell), "value": cell["published"]["value"]}
+        for cell in document["cells"]
+        if cell["published"] and cell["published"].get("value")
+    ]
+    if not rows:
+        return None
+    logarithmic = _is_logarithmic(rows)
+    unit = next((each["published"].get("unit", "") for each in document["cells"] if each["published"]), "")
+    base = alt.Chart(data(rows)).encode(
+        x=_x(chosen),
+        y=_y(f"published, {unit}", rows, logarithmic=logarithmic),
+        color=colour(chosen.series, title=chosen.by_title),
+    )
+    layers = [base.mark_point(size=50, filled=False, strokeWidth=2).encode(shape=_shape(chosen))]
+    if chosen.numeric:
+        layers.insert(0, base.mark_line(strokeWidth=1.5, strokeDash=[5, 4]))
+    svg = draw(fitted(alt.layer(*layers), _HEIGHT), f"Published figures by {chosen.x or 'cell'}")
+    title = "Published elsewhere: " + "; ".join(published_sources(document))
+    note = "Not measured by this run; another machine, an axis of its own. " + "; ".join(published_references(document))
+    return Figure(title, svg, note + (" Logarithmic axis." if logarithmic else ""))
+
+
+def _x(chosen: Axes) -> alt.X:
+    turned = max((len(each) for each in chosen.levels), default=0) * len(chosen.levels) > 34
+    return alt.X(
+        "x:N",
+        sort=chosen.levels,
+        scale=alt.Scale(type="point", domain=chosen.levels, padding=0.5),
+        axis=alt.Axis(title=chosen.x or "", labelAngle=-35 if turned else 0, grid=False),
+    )
+
+
+def _y(title: str, rows: list[dict[str, Any]], *, logarithmic: bool) -> alt.Y:
+    if not logarithmic:
+        return alt.Y("value:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=title, format="~s", tickCount=6))
+    values = decades(min(each["value"] for each in rows), max(each["value"] for each in rows))
+    return alt.Y("value:Q", scale=alt.Scale(type="log"), axis=alt.Axis(title=title, format="~s", values=values))
+
+
+def _shape(chosen: Axes) -> alt.Shape:
+    shapes = [SHAPES[index % len(SHAPES)] for index in range(len(chosen.series))]
+    scale = alt.Scale(domain=chosen.series, range=shapes)
+    return alt.Shape("series:N", scale=scale, legend=None)
+
+
+def _is_logarithmic(rows: list[dict[str, Any]]) -> bool:
+    values: list[float] = [each["value"] for each in rows]
+    return min(values) > 0 and max(values) / min(values) > _LOG_RATIO

@@ -1,0 +1,115 @@
+"""Throughput, CPU and disk second by second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import altair as alt
+
+from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
+from dbdyno.report.lines import cell_name, factor_names
+from dbdyno.results.document import Cell, Document, Round
+from dbdyno.results.reading import number, part
+
+_AXIS_WIDTH = 62
+_MOST_CELLS = 24
+_MEGABYTE = 1e6
+
+
+# What an interval counts, by the unit of the experiment.
+_COUNTED = {"transaction": "ok", "statement": "statements", "row": "rows"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """One of the panels over one another: its lines by the key of their values, with name and colour."""
+
+    title: str
+    height: int
+    lines: dict[str, tuple[str, str]]
+
+
+def timeline_charts(document: Document) -> list[Figure]:
+    """Draw the round with the median throughput of each cell, of the first 24; without intervals there is none."""
+    factors = factor_names(document)
+    counted = _COUNTED[document["measure"]["unit"]]
+    made = []
+    for cell in document["cells"][:_MOST_CELLS]:
+        chosen = _typical(cell)
+        if chosen is None:
+            continue
+        name = cell_name(cell, factors)
+        made.append(
+            Figure(
+                name,
+                draw(_chart(chosen, counted, cell["throughput"]["unit"]), f"Timeline of {name}"),
+                f"round {chosen['block'] + 1}",
+                cells=[cell["id"]],
+            )
+        )
+    return made
+
+
+def _typical(cell: Cell) -> Round | None:
+    """Return the round nearest to the median, so that the picture is of the cell and not of an accident."""
+    rounds = [each for each in cell["rounds"] if len(each["intervals"]) > 1 and each["throughput"] is not None]
+    if not rounds:
+        return None
+    middle = median(each["throughput"] or 0.0 for each in rounds)
+    return min(rounds, key=lambda each: abs((each["throughput"] or 0.0) - middle))
+
+
+def _chart(chosen: Round, counted: str, title: str) -> Any:
+    rows = [_row(each, counted) for each in chosen["intervals"]]
+    wanted = [_Panel(title, 90, {"value": (title, COLOURS[0])})]
+    if any(each["cpu"] is not None for each in rows):
+        wanted.append(_Panel("CPU %", 60, {"cpu": ("process", COLOURS[1]), "hottest": ("hottest thread", COLOURS[3])}))
+    if any(each["written"] or each["read"] for each in rows):
+        wanted.append(_Panel("MB/s", 60, {"written": ("written", COLOURS[2]), "read": ("read", COLOURS[5])}))
+    end = max(number(each, "end_s") or 0.0 for each in chosen["intervals"])
+    drawn = [_draw_panel(rows, panel, end, last=panel is wanted[-1]) for panel in wanted]
+    return alt.vconcat(*drawn, spacing=6).resolve_scale(color="independent")
+
+
+def _row(interval: dict[str, Any], counted: str) -> dict[str, Any]:
+    """Return an interval at its middle, with rates per second."""
+    start, end = number(interval, "start_s") or 0.0, number(interval, "end_s") or 0.0
+    seconds = end - start
+    disk = part(interval, "disk")
+
+    def rate(value: float | None, scale: float = 1.0) -> float | None:
+        return None if value is None or seconds <= 0 else value / seconds / scale
+
+    return {
+        "second": (start + end) / 2,
+        "value": rate(number(interval, counted)),
+        "cpu": number(interval, "cpu_percent"),
+        "hottest": number(interval, "hottest_thread_percent"),
+        "written": rate(number(disk, "write_bytes"), _MEGABYTE),
+        "read": rate(number(disk, "read_bytes"), _MEGABYTE),
+    }
+
+
+def _draw_panel(rows: list[dict[str, Any]], panel: _Panel, end: float, *, last: bool) -> Any:
+    names = [name for name, _ in panel.lines.values()]
+    points = [
+        {"second": row["second"], "series": name, "value": row[key]}
+        for key, (name, _) in panel.lines.items()
+        for row in rows
+        if row[key] is not None
+    ]
+    legend = alt.Legend(title=None, orient="top", padding=0, offset=2, symbolStrokeWidth=2) if len(names) > 1 else None
+    seconds = alt.Axis(title="seconds" if last else None, labels=last, tickMinStep=1, tickCount=6)
+    scale = alt.Scale(domain=names, range=[each for _, each in panel.lines.values()])
+    return (
+        alt.Chart(data(points))
+        .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=12) if len(rows) < 40 else False)
+        .encode(
+            x=alt.X("second:Q", scale=alt.Scale(domain=[0, end]), axis=seconds),
+            y=alt.Y("value:Q", axis=alt.Axis(title=panel.title, format="~s", tickCount=3, minExtent=40)),
+            color=alt.Color("series:N", scale=scale, legend=legend),
+        )
+        .properties(width=WIDTH - _AXIS_WIDTH, height=panel.height)
+    )

@@ -1,0 +1,90 @@
+"""The HTML report: one file that needs no network and no script."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dbdyno.export import write_text
+from dbdyno.report import lines, sections
+from dbdyno.report.charts import breakdown_chart, latency_charts, published_chart, throughput_chart, timeline_charts
+from dbdyno.report.numbers import percent
+from dbdyno.results.document import Document
+
+
+def write_html(document: Document, path: Path | str) -> None:
+    """Write the report at once or not at all. ``InputError`` where the file cannot be written."""
+    write_text(path, html_report(document))
+
+
+def html_report(document: Document) -> str:
+    """Return the report as one HTML page."""
+    environment = Environment(
+        loader=PackageLoader("dbdyno.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
+    environment.filters["svg"] = Markup
+    environment.filters["names"] = lambda cells: lines.cell_names(document, cells)
+    return environment.get_template("report.html.j2").render(_context(document)) + "\n"
+
+
+def _context(document: Document) -> dict[str, Any]:
+    cells = document["cells"]
+    found = lines.findings(document)
+    warned = [each for each in found if "unlike work" in each.text]
+    timeline = timeline_charts(document)
+    drawable = sum(any(len(each["intervals"]) > 1 for each in cell["rounds"]) for cell in cells)
+    count = sum(len(cell["rounds"]) for cell in cells)
+    comparisons = document["comparisons"]
+    return {
+        "run": document,
+        "started": document["started"][:19].replace("T", " "),
+        "took": _took(document),
+        "trials": f"{count} trial" + ("" if count == 1 else "s"),
+        "headline": lines.headline(document),
+        "warnings": warned,
+        "limits": lines.limits(document),
+        "findings": [each for each in found if each not in warned],
+        "failed_trials": lines.failed_trials(document),
+        "throughput": throughput_chart(document),
+        "published": published_chart(document),
+        "table": sections.cell_table(document),
+        "notes": sections.notes(document),
+        "rounds": sections.round_rows(document),
+        "blocks": max((each["block"] + 1 for cell in cells for each in cell["rounds"]), default=0),
+        "unit": cells[0]["throughput"]["unit"] if cells else "",
+        "comparisons": sections.comparison_rows(document),
+        "baseline": lines.cell_names(document, [comparisons[0]["a"]]) if comparisons else "",
+        "margin": percent(comparisons[0]["margin"]) if comparisons else "",
+        "breakdown": breakdown_chart(document),
+        "latency": latency_charts(document),
+        "mutexes": sections.mutex_sections(document),
+        "timeline": timeline,
+        "timeline_left_out": drawable - len(timeline),
+        "systems": sections.systems(document),
+        "host": sections.flat(document["host"]),
+        "device": sections.device_facts(document),
+        "command": shlex.join(document["command"]),
+        "again": [
+            ("seed", str(document["seed"])),
+            ("dbdyno", document["dbdyno"]),
+            *(sections.flat(document["options"])),
+        ],
+    }
+
+
+def _took(document: Document) -> str:
+    if not document["ended"]:
+        return ""
+    try:
+        span = datetime.fromisoformat(document["ended"]) - datetime.fromisoformat(document["started"])
+    except ValueError:
+        return ""
+    minutes, seconds = divmod(round(span.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

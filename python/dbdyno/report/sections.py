@@ -1,0 +1,206 @@
+"""The rows of the HTML report's tables and lists."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.report import lines
+from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
+from dbdyno.results.document import Cell, Document, Round
+from dbdyno.results.reading import JsonObject, number, objects
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column and the class of its values."""
+
+    head: str
+    right: bool = True
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CellTable:
+    """Columns and rows of text."""
+
+    columns: list[Column]
+    rows: list[list[str]]
+
+
+def cell_table(document: Document) -> CellTable:
+    """Return the table of cells; columns nothing is known of are left out."""
+    cells = document["cells"]
+    factors = lines.factor_names(document)
+    # One column for all factors: beside it a phone has room for the throughput.
+    names = [lines.cell_name(cell, factors) for cell in cells]
+    columns: list[tuple[Column, list[str]]] = [(Column("cell", right=False), names)]
+
+    def add(head: str, values: list[str], style: str = "number") -> None:
+        if any(value not in {"", "-"} for value in values):
+            columns.append((Column(head, right=style.startswith("number"), style=style), values))
+
+    add(cells[0]["throughput"]["unit"] if cells else "", [figure(cell["throughput"]["mean"]) for cell in cells])
+    add("95 %", [lines.interval(cell) for cell in cells])
+    add("published", [lines.published_value(cell["published"]) for cell in cells], "number dim")
+    for name in ("p50", "p99", "p99_9"):
+        add(f"{name.replace('_', '.')} ms", [lines.latency(cell, name) for cell in cells])
+    add("max ms", [lines.latency(cell, "max") for cell in cells])
+    add("client CPU %", [whole(cell["cpu_percent"]["client"]) for cell in cells])
+    add("hottest thread %", [whole(cell["cpu_percent"]["hottest_thread"]) for cell in cells])
+    add("server CPU %", [whole(cell["cpu_percent"]["server"]) for cell in cells])
+    for name, shares in lines.ceilings(document).items():
+        add(name, [percent(share) for share in shares])
+    if any((cell["disk"]["flushes_per_s"] or 0) >= 1 for cell in cells):
+        add("flushes/s", [figure(cell["disk"]["flushes_per_s"]) for cell in cells])
+        add("flush ms", [milliseconds(cell["disk"]["flush_ms"] or None) for cell in cells])
+    add("failed", [_failures(cell) for cell in cells], "lost")
+    add("durability", [cell["system"]["durability"] or "" for cell in cells], "dim")
+    add("limit", [cell["limit"]["resource"] if cell["limit"] else "" for cell in cells], "text")
+    return CellTable(
+        [column for column, _ in columns], [list(row) for row in zip(*(v for _, v in columns), strict=True)]
+    )
+
+
+def notes(document: Document) -> list[str]:
+    """Return the lines under the table of cells."""
+    found = [note for note in [lines.client_note(document)] if note]
+    found = [note[0].upper() + note[1:] + "." for note in found]
+    if any(cell["published"] for cell in document["cells"]):
+        sources = "; ".join(lines.published_sources(document))
+        found.append(f"Published: {sources}. Not measured by this run.")
+    return found
+
+
+def round_rows(document: Document) -> list[dict[str, Any]]:
+    """Return every round of each cell at the place of its block."""
+    factors = lines.factor_names(document)
+    blocks = max((each["block"] + 1 for cell in document["cells"] for each in cell["rounds"]), default=0)
+    rows = []
+    for cell in document["cells"]:
+        by_block = {each["block"]: each for each in cell["rounds"]}
+        values = [_round(by_block.get(block)) for block in range(blocks)]
+        rows.append({"name": lines.cell_name(cell, factors), "rounds": values})
+    return rows
+
+
+def _round(each: Round | None) -> dict[str, str]:
+    if each is None:
+        return {"text": "", "style": "", "title": ""}
+    lost = each["status"] != "done"
+    style = " lost" if lost else " outlier" if each["outlier"] else ""
+    text = "✗" if lost else figure(each["throughput"]) + ("*" if each["outlier"] else "")
+    return {"text": text, "style": style, "title": each["error"] or ""}
+
+
+def comparison_rows(document: Document) -> list[dict[str, str]]:
+    """Return the comparisons with the first cell. Why some are not ranked stands above all numbers of the report."""
+    rows = []
+    for each in document["comparisons"]:
+        word = lines.comparison_word(each)
+        rows.append(
+            {
+                "name": lines.cell_names(document, [each["b"]]),
+                "ratio": lines.comparison_ratio(each),
+                "verdict": word,
+                "style": each["verdict"] or "unranked",
+            }
+        )
+    return rows
+
+
+def mutex_sections(document: Document) -> list[dict[str, Any]]:
+    """Return the contended mutexes of each cell that waited for any."""
+    factors = lines.factor_names(document)
+    made = []
+    for cell in document["cells"]:
+        mutex = cell["mutex"]
+        if mutex is None or not mutex["sites"]:
+            continue
+        share = "" if mutex["wait_share"] is None else f", {percent(mutex['wait_share'])} of the clients' time"
+        summary = f"{mutex['contended']:,} waits, {figure(mutex['wait_s'])} s{share}, over all rounds."
+        sites = [
+            {
+                "function": site["function"] or "unknown",
+                "mutex": site["mutex"] or "unknown",
+                "waits": f"{site['waits']:,}",
+                "wait_s": figure(site["wait_s"]),
+                "stack": site["stack"],
+            }
+            for site in mutex["sites"]
+        ]
+        made.append({"name": lines.cell_name(cell, factors), "summary": summary, "sites": sites})
+    return made
+
+
+def systems(document: Document) -> list[dict[str, Any]]:
+    """Return each distinct system with the cells that measured it."""
+    grouped: dict[str, tuple[Cell, list[str]]] = {}
+    for cell in document["cells"]:
+        key = json.dumps(cell["system"], sort_keys=True)
+        grouped.setdefault(key, (cell, []))[1].append(cell["id"])
+    made = []
+    for cell, ids in grouped.values():
+        system = cell["system"]
+        durability = system["durability"] or "unknown"
+        because = f": {system['durability_because']}" if system["durability_because"] else ""
+        facts = [
+            ("engine", " ".join(each for each in (system["engine"], system["version"]) if each) or "unknown"),
+            ("durability", durability + because),
+        ]
+        if system["source_id"]:
+            facts.append(("source", system["source_id"]))
+        made.append(
+            {
+                "name": system["name"] or "system",
+                "cells": ids,
+                "facts": facts,
+                "settings": flat(system["settings"]),
+                "options": system["compile_options"],
+            }
+        )
+    return made
+
+
+def device_facts(document: Document) -> Pairs:
+    """Return what the device can do, measured once for the run."""
+    device = document["device"]
+    facts: Pairs = []
+    sync_us, per_s = number(device, "sync_us"), number(device, "sync_per_s")
+    if sync_us is not None and per_s is not None:
+        facts.append(("sync", f"{figure(sync_us)} µs, {figure(per_s)} a second one after another"))
+    for each in objects(device.get("random_read")):
+        depth = level(each.get("depth"))
+        latency = number(each, "mean_us")
+        tail = "" if latency is None else f", {figure(latency)} µs each"
+        facts.append((f"random read, depth {depth}", f"{figure(number(each, 'per_s'))} a second{tail}"))
+    rest = {name: value for name, value in device.items() if name not in {"sync_us", "sync_per_s", "random_read"}}
+    return facts + flat(rest)
+
+
+def flat(source: JsonObject, prefix: str = "") -> Pairs:
+    """Return an object as pairs of text, nested names joined by dots."""
+    found: Pairs = []
+    for name, value in source.items():
+        if isinstance(value, dict):
+            found += flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            found.append((prefix + name, ", ".join(_plain(each) for each in value)))
+        else:
+            found.append((prefix + name, _plain(value)))
+    return found
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value >= 10_000 else level(value)
+
+
+def _failures(cell: Cell) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in cell["failed"].items())
