@@ -10,7 +10,7 @@ from dbdyno.experiment.document import Document, parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.generators import Uniform
 from dbdyno.experiment.transactions import Execute
-from experiment_files import ALL, FIXTURES, LOAD, READ, ROOT, TEMPLATE, experiment, small
+from experiment_files import ALL, FIXTURES, LOAD, READ, ROOT, TEMPLATE, compiled, experiment, plan_schema, small
 
 
 def names_of_levels(path: str) -> dict[str, list[str]]:
@@ -64,14 +64,16 @@ def test_template_is_what_init_writes() -> None:
     assert load_experiment(TEMPLATE).name == "my-experiment"
 
 
-def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_loads() -> None:
+def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compiles() -> None:
     text = (ROOT / "docs/experiment-format.md").read_text()
     examples = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     for example in examples:
         parse(example, "docs/experiment-format.md", ROOT)
     full = [example for example in examples if example.startswith("name = ")]
     assert len(full) == 1
-    assert make_experiment(parse(full[0], "docs/experiment-format.md", ROOT)).factors
+    cells = compiled(make_experiment(parse(full[0], "docs/experiment-format.md", ROOT)))
+    assert all(plan_schema().is_valid(cell.trial_plan("/x.db", 1)) for cell in cells)
+    assert len({cell.template_key("library") for cell in cells}) == 1
 
 
 def test_documentation_names_every_key() -> None:
