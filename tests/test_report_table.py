@@ -1,0 +1,108 @@
+"""The table of the terminal. All results are synthetic."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from dbdyno.report.numbers import figure, milliseconds, percent, short
+from dbdyno.report.table import show
+from dbdyno.results import Document, build_document
+from synthetic import lookup_design, lookup_document, run_record, update_document
+
+TWO_SYSTEMS = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
+
+
+def shown(document: Document, width: int, *, terminal: bool = False) -> str:
+    out = io.StringIO()
+    show(
+        document,
+        Console(file=out, width=width, force_terminal=terminal, color_system="truecolor" if terminal else None),
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("document", [lookup_document(), lookup_document(30), TWO_SYSTEMS])
+@pytest.mark.parametrize("width", [80, 120])
+def test_nothing_is_cut_off(document: Document, width: int) -> None:
+    text = shown(document, width)
+    assert all(len(line) <= width for line in text.splitlines())
+    assert "…" not in text
+    for cell in document["cells"]:
+        assert figure(cell["throughput"]["mean"]) in text
+        assert all(short(each["throughput"]) in text for each in cell["rounds"] if each["throughput"])
+
+
+def test_a_wide_terminal_has_one_table_and_a_narrow_one_two() -> None:
+    assert shown(lookup_document(), 120).count("─\n") == 2
+    assert shown(lookup_document(), 80).count("─\n") == 3
+
+
+def test_each_limit_is_said_once_with_its_cells() -> None:
+    text = shown(lookup_document(), 120)
+    assert text.count("keeps every core it has clients for busy") == 1
+    assert "cache=private threads=1,2,4,8; cache=shared" in text
+    assert "→ open each connection with a private cache" in text
+
+
+def test_a_failed_trial_is_marked_and_explained() -> None:
+    text = shown(lookup_document(), 80)
+    assert "✗" in text
+    assert "the worker was killed by signal 9  (cache=private threads=4 round 5)" in text
+
+
+def test_what_systems_did_differently_stands_above_the_numbers() -> None:
+    text = shown(TWO_SYSTEMS, 80)
+    assert text.index("unlike work") < text.index("updates/s")
+    assert "not ranked" in text
+
+
+def test_failures_are_said() -> None:
+    assert "transactions failed (locked)" in shown(TWO_SYSTEMS, 120)
+
+
+def test_published_figures_are_labelled() -> None:
+    text = shown(lookup_document(), 120)
+    assert "published: a machine of the past, 2015" in text
+
+
+def test_plain_where_it_is_no_terminal_and_coloured_where_it_is() -> None:
+    assert "\x1b[" not in shown(lookup_document(), 80)
+    assert "\x1b[" in shown(lookup_document(), 80, terminal=True)
+
+
+def test_words_of_others_are_no_markup() -> None:
+    document = lookup_document()
+    document["question"] = "[bold]is [/nothing] special?"
+    assert "[bold]is [/nothing] special?" in shown(document, 80)
+
+
+def test_a_run_without_results_is_shown() -> None:
+    text = shown(build_document(run_record(lookup_design(), status="interrupted"), []), 80)
+    assert "interrupted" in text
+    assert "private" in text
+    shown(build_document(run_record({}), []), 80)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "-"),
+        (0, "0"),
+        (59.321, "59.32"),
+        (8568.4, "8,568"),
+        (0.01219, "0.0122"),
+        (1.5, "1.500"),
+        (640.06, "640.1"),
+    ],
+)
+def test_figures(value: float | None, expected: str) -> None:
+    assert figure(value) == expected
+
+
+def test_other_numbers() -> None:
+    assert [short(value) for value in (59.32, 8568, 123816, 1.234e6)] == ["59.3", "8.57k", "124k", "1.23M"]
+    assert [percent(value) for value in (0.5, 0.031, 0.0004, 0.00001)] == ["50 %", "3.1 %", "0.04 %", "<0.01 %"]
+    assert [milliseconds(value) for value in (0.0291, 1.42, 843.2, 13665)] == ["0.029", "1.42", "843", "13,665"]

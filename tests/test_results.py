@@ -1,0 +1,290 @@
+"""The result document. All results are synthetic."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from dbdyno.results import Cell, Document, build_document
+from dbdyno.results.schema import json_schema, schema_text
+from dbdyno.store import RunRecord, TrialRecord, open_store
+from synthetic import (
+    lookup_design,
+    lookup_document,
+    lookup_result,
+    lookup_trials,
+    run_record,
+    update_document,
+)
+
+DOCS = Path(__file__).parent.parent / "docs"
+DOCUMENTS = [
+    lookup_document(),
+    lookup_document(rounds=1),
+    update_document(systems=("sqlite:", "sqlite:?journal_mode=wal")),
+    build_document(RunRecord(experiment="empty", seed=1, design={}), []),
+    build_document(run_record(lookup_design()), []),
+]
+
+
+def one_cell(trials: list[TrialRecord], **changes: Any) -> Document:
+    design = {"cells": [{"id": "a", "system": "sqlite:", "factors": {"threads": 1}}]}
+    return build_document(run_record(design, **changes), trials)
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {**lookup_result(1, "private", random.Random(1)), **changes}
+
+
+def trial(block: int = 0, **changes: Any) -> TrialRecord:
+    values = {"cell": "a", "block": block, "position": 0, "status": "done", "result": result(), **changes}
+    return TrialRecord(**values)
+
+
+def books(ok: int, **more: Any) -> dict[str, Any]:
+    return {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0, **more}
+
+
+def cell_of(document: Document, cell_id: str) -> Cell:
+    return next(cell for cell in document["cells"] if cell["id"] == cell_id)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documents_hold_to_the_schema_and_name_no_field_it_does_not(document: Document) -> None:
+    jsonschema.validate(json.loads(json.dumps(document, allow_nan=False)), json_schema(closed=True))
+
+
+def test_the_published_schema_is_the_one_of_the_types() -> None:
+    assert (DOCS / "result.schema.json").read_text(encoding="utf-8") == schema_text(), (
+        "python -m dbdyno.results.schema docs/result.schema.json"
+    )
+
+
+def test_the_published_schema_allows_fields_of_later_versions() -> None:
+    schema = json.loads((DOCS / "result.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate({**lookup_document(), "later": 1}, schema)
+
+
+def test_the_page_about_results_names_every_field() -> None:
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    for name, kind in {**json_schema()["$defs"], "Document": json_schema()}.items():
+        for field in kind.get("properties", {}):
+            assert re.search(rf"`(\w+\.)*{field}`", page), f"docs/results.md does not name {name}.{field}"
+
+
+def test_throughput_is_what_the_experiment_counts() -> None:
+    work = {"transactions": 10, "statements": 30, "rows_returned": 5, "rows_changed": 70}
+    rates = {}
+    for unit in ("transaction", "statement", "row"):
+        design = {"cells": [{"id": "a"}], "measure": {"unit": unit}}
+        made = build_document(run_record(design), [trial(result=result(books=books(10), work=work, elapsed_s=5.0))])
+        rates[unit] = (made["cells"][0]["throughput"]["mean"], made["cells"][0]["throughput"]["unit"])
+    assert rates == {
+        "transaction": (2.0, "transactions/s"),
+        "statement": (6.0, "statements/s"),
+        "row": (15.0, "rows/s"),
+    }
+
+
+def test_mean_and_interval_over_the_rounds() -> None:
+    trials = [trial(block, result=result(books=books(ok), elapsed_s=1.0)) for block, ok in enumerate((1, 2, 3, 4, 5))]
+    throughput = one_cell(trials)["cells"][0]["throughput"]
+    assert throughput["mean"] == 3
+    assert throughput["ci95"] == pytest.approx([1.0368, 4.9632], abs=1e-4)
+
+
+def test_one_round_has_no_interval() -> None:
+    assert one_cell([trial()])["cells"][0]["throughput"]["ci95"] is None
+
+
+def test_failures_are_no_throughput_and_are_named() -> None:
+    failing = result(
+        books=books(90, issued=100, failed={"locked": 10}), failures={"locked": "database is locked"}, elapsed_s=1.0
+    )
+    document = one_cell([trial(result=failing)])
+    cell = document["cells"][0]
+    assert cell["throughput"]["mean"] == 90
+    assert cell["failed"] == {"locked": 10}
+    assert document["findings"][0]["text"] == (
+        '10 of 100 transactions failed (locked): "database is locked"; they are not in the throughput.'
+    )
+
+
+def test_books_that_do_not_balance_are_no_result() -> None:
+    document = one_cell([trial(result=result(books=books(90, issued=100)))])
+    assert document["cells"][0]["throughput"]["mean"] is None
+    assert document["failed_trials"] == [
+        {
+            "cell": "a",
+            "block": 0,
+            "status": "failed",
+            "kind": "books",
+            "error": "the books do not balance: 100 issued, 90 accounted for",
+        }
+    ]
+
+
+def test_a_failed_trial_is_kept_with_its_cause_and_does_not_count() -> None:
+    failed = trial(1, status="failed", result=None, error="killed by signal 9", error_kind="killed")
+    document = one_cell([trial(), failed])
+    cell = document["cells"][0]
+    assert [each["status"] for each in cell["rounds"]] == ["done", "failed"]
+    assert cell["rounds"][1]["throughput"] is None
+    assert document["failed_trials"][0]["error"] == "killed by signal 9"
+    assert cell["throughput"]["mean"] == cell["rounds"][0]["throughput"]
+
+
+def test_of_a_trial_done_again_the_latest_counts() -> None:
+    document = one_cell([trial(status="failed", result=None, error="killed"), trial()])
+    assert [each["status"] for each in document["cells"][0]["rounds"]] == ["done"]
+    assert document["failed_trials"] == []
+
+
+def test_an_older_or_thinner_result_is_read() -> None:
+    thin = {"books": {"issued": 4, "ok": 4}, "elapsed_s": 2.0, "cpu": None, "mutex": None, "histograms": None}
+    cell = one_cell([trial(result=thin)])["cells"][0]
+    assert cell["throughput"]["mean"] == 2.0
+    assert cell["cpu_percent"]["client"] is None
+    assert cell["latency_ms"] == {}
+
+
+def test_latencies_are_merged_over_the_rounds() -> None:
+    cell = cell_of(lookup_document(), "cache=private,threads=1")
+    counts = [each["histograms"]["service"] for each in cell["rounds"]]
+    assert len(counts) == 5
+    assert cell["latency_ms"]["service"]["count"] is not None
+    assert 0.02 < (cell["latency_ms"]["service"]["p50"] or 0) < 0.05
+    assert set(cell["histograms"]) == {"service", "execute"}
+
+
+def test_a_histogram_that_cannot_be_read_is_said_and_costs_nothing_else() -> None:
+    document = one_cell([trial(result=result(histograms={"service": "nonsense"}))])
+    assert document["cells"][0]["throughput"]["mean"] is not None
+    assert "service latencies could not be merged" in document["findings"][-1]["text"]
+
+
+def test_the_limit_is_the_one_most_rounds_agree_on() -> None:
+    limits = ["cpu", "mutex", "mutex", "unclear", "mutex"]
+    trials = [
+        trial(block, diagnosis={"limit": {"resource": name, "evidence": f"round {block}", "advice": "change it"}})
+        for block, name in enumerate(limits)
+    ]
+    limit = one_cell(trials)["cells"][0]["limit"]
+    assert limit is not None
+    assert (limit["resource"], limit["rounds"], limit["of"]) == ("mutex", 3, 5)
+    assert limit["evidence"] in {"round 1", "round 2", "round 4"}
+
+
+def test_mutex_sites_are_added_up_over_the_rounds() -> None:
+    cell = cell_of(lookup_document(), "cache=shared,threads=4")
+    assert cell["mutex"] is not None
+    assert [site["function"] for site in cell["mutex"]["sites"]] == ["sqlite3BtreeEnter", "pcache1Fetch"]
+    assert cell["mutex"]["wait_share"] == pytest.approx(0.75)
+    assert cell["mutex"]["sites"][0]["stack"][0] == "sqlite3BtreeEnter"
+    assert cell_of(lookup_document(), "cache=private,threads=1")["mutex"] is None
+
+
+def test_shares_of_ceilings() -> None:
+    durable = result(books=books(500), elapsed_s=1.0, io={"syncs": 1500}, work={"statements": 8000})
+    durable["disk"] = {"reads": 600}
+    durable["time"] = {"client_s": 2.0}
+    durable["cpu"] = {"cores": 4}
+    shares = one_cell(
+        [trial(result=durable)],
+        device={"sync_per_s": 1000.0, "random_read": [{"per_s": 3000.0}, {"per_s": 6000.0}]},
+        ceiling={"operations_per_s": 1_000_000.0},
+    )["cells"][0]["share_of_ceiling"]
+    assert shares == {"harness": pytest.approx(0.004), "device_sync": pytest.approx(0.5), "device_read": 0.1}
+
+
+def test_without_syncs_there_is_no_share_of_syncs() -> None:
+    shares = one_cell([trial()], device={"sync_per_s": 1000.0})["cells"][0]["share_of_ceiling"]
+    assert shares["device_sync"] is None
+
+
+def test_published_figures_stand_beside_and_never_within() -> None:
+    design = lookup_design()
+    trials = lookup_trials(design, 3, 1)
+    plain = build_document(run_record(design), trials)
+    beside = build_document(
+        run_record(design), trials, published={"cache=private,threads=1": {"value": 34000.0, "unit": "1/s"}}
+    )
+    assert cell_of(beside, "cache=private,threads=1")["published"] == {"value": 34000.0, "unit": "1/s"}
+    for one, other in zip(plain["cells"], beside["cells"], strict=True):
+        assert {**one, "published": None} == {**other, "published": None}
+    assert plain["comparisons"] == beside["comparisons"]
+
+
+def test_every_cell_is_compared_with_the_first() -> None:
+    document = lookup_document()
+    verdicts = {each["b"]: each["verdict"] for each in document["comparisons"]}
+    assert len(verdicts) == len(document["cells"]) - 1
+    assert verdicts["cache=private,threads=4"] == "faster"
+    assert verdicts["cache=shared,threads=4"] == "slower"
+    four = next(each for each in document["comparisons"] if each["b"] == "cache=private,threads=4")
+    # Its last trial failed: the pair of that block is missing.
+    assert four["blocks"] == 4
+
+
+def test_systems_that_did_unlike_work_are_not_ranked() -> None:
+    document = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
+    unlike = [each for each in document["comparisons"] if each["unlike"]]
+    assert len(unlike) == 3
+    assert {each["verdict"] for each in unlike} == {None}
+    assert document["findings"][0]["text"] == (
+        "sqlite: and sqlite:?journal_mode=wal did unlike work (durability: power-safe against process-safe); "
+        "they are not ranked."
+    )
+    assert len(document["findings"][0]["cells"]) == 6
+
+
+def test_different_rows_are_unlike_work() -> None:
+    design = {
+        "cells": [{"id": name, "system": name, "factors": {"system": name, "pattern": "x"}} for name in ("one", "two")]
+    }
+    trials = [
+        dataclasses.replace(trial(block, result=result(books=books(10), work={"rows_returned": rows})), cell=name)
+        for block in range(5)
+        for name, rows in (("one", 1950), ("two", 1980))
+    ]
+    document = build_document(run_record(design), trials)
+    assert document["comparisons"][0]["unlike"] == ["rows returned by a transaction: 195 against 198"]
+    assert document["comparisons"][0]["verdict"] is None
+
+
+def test_outliers_are_marked_and_counted() -> None:
+    rates = (1000, 1010, 990, 1005, 600)
+    trials = [trial(block, result=result(books=books(ok), elapsed_s=1.0)) for block, ok in enumerate(rates)]
+    document = one_cell(trials)
+    assert [each["outlier"] for each in document["cells"][0]["rounds"]] == [False, False, False, False, True]
+    assert document["cells"][0]["throughput"]["mean"] == 921
+    assert "1 round lies far" in document["findings"][-1]["text"]
+
+
+def test_a_cell_without_a_trial_and_a_trial_without_a_planned_cell_are_shown() -> None:
+    document = one_cell([dataclasses.replace(trial(), cell="b")])
+    assert [cell["id"] for cell in document["cells"]] == ["a", "b"]
+    assert document["cells"][0]["throughput"]["mean"] is None
+
+
+def test_findings_of_the_run_are_kept() -> None:
+    finding = {"text": "The host was disturbed.", "cells": ["a"], "evidence": {"steal": 0.2}}
+    assert finding in one_cell([trial()], findings=[finding])["findings"]
+
+
+def test_a_document_is_the_same_before_and_after_the_store(tmp_path: Path) -> None:
+    design = lookup_design((1, 2), (1,))
+    trials = lookup_trials(design, 2, 5)
+    store = open_store(str(tmp_path / "runs.db"))
+    run_id = store.begin_run(run_record(design))
+    for each in trials:
+        store.add_trial(run_id, each)
+    run = store.run(run_id)
+    assert build_document(run, store.trials(run_id)) == build_document(run, trials)

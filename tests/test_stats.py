@@ -1,0 +1,163 @@
+"""Intervals, ratios, verdicts and outliers, against known series, scipy and the properties they must have."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from dbdyno.stats import Interval, mean_interval, outliers, paired_ratio, t_quantile, verdict
+
+VALUES = st.lists(st.floats(min_value=1e-3, max_value=1e9), min_size=2, max_size=30)
+PAIRS = st.lists(
+    st.tuples(st.floats(min_value=1e-2, max_value=1e6), st.floats(min_value=1e-2, max_value=1e6)),
+    min_size=2,
+    max_size=20,
+)
+
+
+def test_quantiles_are_those_of_the_printed_tables() -> None:
+    assert t_quantile(0.975, 1) == pytest.approx(12.706, abs=5e-4)
+    assert t_quantile(0.975, 4) == pytest.approx(2.776, abs=5e-4)
+    assert t_quantile(0.95, 29) == pytest.approx(1.699, abs=5e-4)
+
+
+def test_the_interval_of_a_known_series() -> None:
+    # Mean 3, standard deviation sqrt(2.5), t(4) = 2.776: 3 ± 1.963.
+    interval = mean_interval([1, 2, 3, 4, 5])
+    assert interval.mean == 3
+    assert interval.low == pytest.approx(1.0368, abs=1e-4)
+    assert interval.high == pytest.approx(4.9632, abs=1e-4)
+    assert interval.half_share == pytest.approx(1.9632 / 3, abs=1e-4)
+
+
+@given(VALUES)
+def test_the_interval_is_scipys(values: list[float]) -> None:
+    interval = mean_interval(values)
+    spread = scipy_stats.sem(values)
+    assert interval.low is not None
+    assert interval.high is not None
+    if spread > 1e-9 * interval.mean:
+        low, high = scipy_stats.t.interval(0.95, len(values) - 1, loc=interval.mean, scale=spread)
+        assert interval.low == pytest.approx(low, rel=1e-6, abs=1e-6 * (high - low))
+        assert interval.high == pytest.approx(high, rel=1e-6, abs=1e-6 * (high - low))
+
+
+@given(VALUES)
+def test_the_mean_lies_within_its_interval(values: list[float]) -> None:
+    interval = mean_interval(values)
+    assert interval.low is not None
+    assert interval.high is not None
+    assert interval.low <= interval.mean <= interval.high
+
+
+@given(VALUES, st.floats(min_value=0.01, max_value=100))
+def test_the_unit_does_not_matter(values: list[float], scale: float) -> None:
+    one, other = mean_interval(values), mean_interval([value * scale for value in values])
+    assert other.mean == pytest.approx(one.mean * scale)
+    assert one.high is not None
+    assert other.high == pytest.approx(one.high * scale)
+
+
+def test_one_value_has_no_interval_and_none_no_mean() -> None:
+    assert mean_interval([7.0]) == Interval(7.0, None, None, 1)
+    with pytest.raises(ValueError, match="at least one value"):
+        mean_interval([])
+
+
+@given(PAIRS)
+def test_a_ratio_turned_round_is_its_reciprocal(pairs: list[tuple[float, float]]) -> None:
+    a = {block: pair[0] for block, pair in enumerate(pairs)}
+    b = {block: pair[1] for block, pair in enumerate(pairs)}
+    one, other = paired_ratio(a, b), paired_ratio(b, a)
+    assert one is not None
+    assert other is not None
+    assert one.low is not None
+    assert one.high is not None
+    assert other.high is not None
+    assert one.mean * other.mean == pytest.approx(1)
+    assert one.low * other.high == pytest.approx(1, rel=1e-6)
+
+
+@given(PAIRS)
+def test_the_ratio_is_scipys_paired_test_on_logarithms(pairs: list[tuple[float, float]]) -> None:
+    logs = [math.log(b / a) for a, b in pairs]
+    if max(logs) - min(logs) < 1e-6:
+        return
+    ratio = paired_ratio(dict(enumerate(a for a, _ in pairs)), dict(enumerate(b for _, b in pairs)))
+    test = scipy_stats.ttest_rel([math.log(b) for _, b in pairs], [math.log(a) for a, _ in pairs])
+    expected = test.confidence_interval(0.95)
+    assert ratio is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    # Wild pairs ask for more than a float holds.
+    if abs(expected.low) < 600 and abs(expected.high) < 600:
+        assert math.log(ratio.low) == pytest.approx(expected.low, rel=1e-6, abs=1e-6)
+        assert math.log(ratio.high) == pytest.approx(expected.high, rel=1e-6, abs=1e-6)
+
+
+@given(VALUES.filter(lambda values: len(values) >= 3), st.floats(min_value=0.5, max_value=2))
+def test_drift_that_hits_both_alike_does_not_blur_a_ratio(drift: list[float], factor: float) -> None:
+    a = dict(enumerate(drift))
+    ratio = paired_ratio(a, {block: value * factor for block, value in a.items()})
+    assert ratio is not None
+    assert ratio.low == pytest.approx(factor)
+    assert ratio.high == pytest.approx(factor)
+
+
+def test_only_blocks_that_both_have_count() -> None:
+    ratio = paired_ratio({0: 10.0, 1: 10.0, 2: 0.0}, {1: 20.0, 2: 20.0, 3: 20.0})
+    assert ratio is not None
+    assert ratio.mean == pytest.approx(2.0)
+    assert (ratio.low, ratio.high, ratio.count) == (None, None, 1)
+    assert paired_ratio({0: 1.0}, {1: 1.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (1.03, 1.08, "faster"),
+        (1.001, 1.05, "faster"),
+        (0.90, 0.97, "slower"),
+        (0.99, 1.01, "equivalent"),
+        (1.005, 1.015, "equivalent"),
+        (0.97, 1.05, "inconclusive"),
+        (0.999, 1.05, "inconclusive"),
+        (None, None, "inconclusive"),
+    ],
+)
+def test_verdicts(low: float | None, high: float | None, expected: str) -> None:
+    assert verdict(Interval(1.0, low, high, 5), margin=0.02) == expected
+
+
+@given(PAIRS, st.floats(min_value=0.001, max_value=0.5))
+def test_verdicts_turn_round_with_the_ratio(pairs: list[tuple[float, float]], margin: float) -> None:
+    a = {block: pair[0] for block, pair in enumerate(pairs)}
+    b = {block: pair[1] for block, pair in enumerate(pairs)}
+    one, other = paired_ratio(a, b), paired_ratio(b, a)
+    assert one is not None
+    assert other is not None
+    bounds = [bound for bound in (one.low, one.high) if bound is not None]
+    # Where a bound lies on a limit to the last digit, rounding may decide.
+    if any(abs(math.log(bound)) < 1e-9 or abs(abs(math.log(bound)) - math.log1p(margin)) < 1e-9 for bound in bounds):
+        return
+    turned = {"faster": "slower", "slower": "faster"}
+    assert verdict(other, margin) == turned.get(verdict(one, margin), verdict(one, margin))
+
+
+def test_outliers_are_pointed_out() -> None:
+    assert outliers([100.0, 101.0, 99.0, 100.5, 60.0]) == [4]
+    assert outliers([100.0, 101.0, 99.0, 100.5, 98.0]) == []
+
+
+def test_few_or_nearly_equal_values_have_no_outliers() -> None:
+    assert outliers([1.0, 1.0, 1.0, 9.0]) == []
+    assert outliers([100.0, 100.0, 100.0, 100.0, 103.0]) == []
+
+
+@given(VALUES)
+def test_at_most_half_are_outliers(values: list[float]) -> None:
+    assert len(outliers(values)) <= len(values) / 2
