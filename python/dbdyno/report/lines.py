@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short
+from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short, times
 from dbdyno.results.document import Cell, Comparison, Document, Limit, Published, Round
 
 # Below this the client is plainly not the limit and one line for all cells says so.
@@ -196,10 +196,9 @@ def comparison_ratio(comparison: Comparison) -> str:
     """Return the ratio with its interval, such as ``1.92 [1.88, 1.96]``."""
     if comparison["ratio"] is None:
         return NONE
-    ratio = f"{comparison['ratio']:.3g}"
-    return (
-        ratio if comparison["ci95"] is None else f"{ratio} [{comparison['ci95'][0]:.3g}, {comparison['ci95'][1]:.3g}]"
-    )
+    ratio = times(comparison["ratio"])
+    ci95 = comparison["ci95"]
+    return ratio if ci95 is None else f"{ratio} [{times(ci95[0])}, {times(ci95[1])}]"
 
 
 def _grouped(statements: list[tuple[str, str, str]]) -> list[Statement]:

@@ -43,6 +43,11 @@ def percent(share: float | None) -> str:
     return f"{value:,.{digits}f} %"
 
 
+def times(value: float) -> str:
+    """Return a ratio with three significant digits: ``0.958``, ``1.90``, ``417``, ``1,783``."""
+    return f"{value:.3f}" if abs(value) < 0.9995 else _three(value) if abs(value) < 1e3 else whole(value)
+
+
 def whole(value: float | None) -> str:
     """Return a number without its fraction."""
     return NONE if value is None else f"{value:,.0f}"

@@ -19,6 +19,7 @@ _NAMES = {
     "file_lock_wait": "wait for file lock",
     "prepare": "parse",
     "run_queue": "wait for a core",
+    "lock_calls": "file-lock calls",
     "idle": "idle between transactions",
     "engine": "engine",
     "unknown": "unknown",

@@ -70,7 +70,8 @@ def latency_charts(document: Document) -> list[Figure]:
             )
         )
         title = factor_level(chosen.by_title, series_name) if chosen.by_title else series_name
-        made.append(Figure(title, draw(fitted(chart, _HEIGHT), f"Latency distribution {title}")))
+        title = title or "Latency distribution"
+        made.append(Figure(title, draw(fitted(chart, _HEIGHT), f"Latency distribution: {title}")))
     return made
 
 

@@ -62,7 +62,7 @@ def _typical(cell: Cell) -> Round | None:
 
 
 def _chart(chosen: Round, counted: str, title: str) -> Any:
-    rows = [_row(each, counted) for each in chosen["intervals"]]
+    rows = [_row(each, counted) for each in _whole(chosen["intervals"])]
     wanted = [_Panel(title, 90, {"value": (title, COLOURS[0])})]
     if any(each["cpu"] is not None for each in rows):
         wanted.append(_Panel("CPU %", 60, {"cpu": ("process", COLOURS[1]), "hottest": ("hottest thread", COLOURS[3])}))
@@ -71,6 +71,15 @@ def _chart(chosen: Round, counted: str, title: str) -> Any:
     end = max(number(each, "end_s") or 0.0 for each in chosen["intervals"])
     drawn = [_draw_panel(rows, panel, end, last=panel is wanted[-1]) for panel in wanted]
     return alt.vconcat(*drawn, spacing=6).resolve_scale(color="independent")
+
+
+def _whole(intervals: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out a last interval that the window's end cut so short that its rates are chance."""
+
+    def seconds(interval: dict[str, Any]) -> float:
+        return (number(interval, "end_s") or 0.0) - (number(interval, "start_s") or 0.0)
+
+    return intervals[:-1] if len(intervals) > 2 and seconds(intervals[-1]) < seconds(intervals[0]) / 5 else intervals
 
 
 def _row(interval: dict[str, Any], counted: str) -> dict[str, Any]:
