@@ -29,6 +29,7 @@ from dbdyno.report.lines import (
     published_sources,
     published_value,
     round_value,
+    warnings,
 )
 from dbdyno.report.numbers import figure, level, percent, whole
 from dbdyno.results.document import Document
@@ -129,6 +130,8 @@ def markdown_text(document: Document) -> str:
     parts = [f"## {_plain(document['title'])}", f"run `{document['id']}`, started {document['started'][:19]} UTC"]
     if document["question"]:
         parts.append(_plain(document["question"]))
+    # Above the numbers: who reads no further than the table must have seen it.
+    parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
     parts.append(_markdown_table(document))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
     notes += [note for note in [client_note(document)] if note]

@@ -35,8 +35,6 @@ def html_report(document: Document) -> str:
 
 def _context(document: Document) -> dict[str, Any]:
     cells = document["cells"]
-    found = lines.findings(document)
-    warned = [each for each in found if "unlike work" in each.text]
     timeline = timeline_charts(document)
     drawable = sum(any(len(each["intervals"]) > 1 for each in cell["rounds"]) for cell in cells)
     count = sum(len(cell["rounds"]) for cell in cells)
@@ -47,9 +45,9 @@ def _context(document: Document) -> dict[str, Any]:
         "took": _took(document),
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
         "headline": lines.headline(document),
-        "warnings": warned,
+        "warnings": lines.warnings(document),
         "limits": lines.limits(document),
-        "findings": [each for each in found if each not in warned],
+        "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
         "throughput": throughput_chart(document),
         "published": published_chart(document),

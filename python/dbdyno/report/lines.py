@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short, times
-from dbdyno.results.document import Cell, Comparison, Document, Limit, Published, Round
+from dbdyno.results.document import Cell, Comparison, Document, Finding, Limit, Published, Round
 
 # Below this the client is plainly not the limit and one line for all cells says so.
 _CLIENT_NEAR = 0.5
@@ -171,9 +171,18 @@ def limit_sentence(limit: Limit) -> str:
     return f"{limit['resource']}: {evidence}{agreed}" if evidence else f"{limit['resource']}{agreed}"
 
 
+def warnings(document: Document) -> list[Statement]:
+    """Return the findings that belong above the numbers: systems that did not do the same work."""
+    return [Statement(each["text"], each["cells"]) for each in document["findings"] if _is_warning(each)]
+
+
 def findings(document: Document) -> list[Statement]:
-    """Return the findings with their cells."""
-    return [Statement(each["text"], each["cells"]) for each in document["findings"]]
+    """Return the other findings with their cells."""
+    return [Statement(each["text"], each["cells"]) for each in document["findings"] if not _is_warning(each)]
+
+
+def _is_warning(finding: Finding) -> bool:
+    return isinstance(finding["evidence"], dict) and "unlike" in finding["evidence"]
 
 
 def failed_trials(document: Document) -> list[Statement]:

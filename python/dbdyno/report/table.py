@@ -27,6 +27,7 @@ from dbdyno.report.lines import (
     published_sources,
     published_value,
     round_value,
+    warnings,
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.results.document import Cell, Document
@@ -43,17 +44,15 @@ def run_view(document: Document, width: int) -> RenderableType:
     """Return head, table, verdicts, limits and failures of a run, for a terminal of ``width`` columns."""
     parts: list[RenderableType] = [_head(document)]
     # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
-    warned = [each for each in findings(document) if "unlike work" in each.text]
-    parts += _statements(document, warned, "!", "bold yellow")
+    parts += _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
     parts += _notes(document)
     if document["comparisons"]:
         parts += [Text(""), _comparisons(document)]
     if limits(document):
         parts += [Text(""), Text("What limits it", style="bold"), *_limits(document)]
-    others = [each for each in findings(document) if each not in warned]
-    if others:
-        parts += [Text(""), Text("Findings", style="bold"), *_statements(document, others, "•", "yellow")]
+    if findings(document):
+        parts += [Text(""), Text("Findings", style="bold"), *_statements(document, findings(document), "•", "yellow")]
     if document["failed_trials"]:
         parts += [Text(""), Text("Failed trials", style="bold red"), *_failures(document)]
     return Group(*parts)

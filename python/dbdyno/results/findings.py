@@ -11,17 +11,21 @@ from dbdyno.results.document import Cell, Finding
 
 def unlike_work(cells: Sequence[Cell]) -> list[Finding]:
     """Say where two systems with otherwise equal factors did not do the same work, once for each difference."""
-    covered: dict[str, list[str]] = {}
+    covered: dict[tuple[str, str, str], list[str]] = {}
     for index, b in enumerate(cells):
         for a in cells[:index]:
             if a["system"]["name"] == b["system"]["name"] or other_factors(a) != other_factors(b):
                 continue
             for difference in differences(a, b):
-                names = f"{a['system']['name']} and {b['system']['name']} did unlike work ({difference})"
-                covered.setdefault(names, []).extend([a["id"], b["id"]])
+                key = (a["system"]["name"], b["system"]["name"], difference)
+                covered.setdefault(key, []).extend([a["id"], b["id"]])
     return [
-        {"text": f"{names}; they are not ranked.", "cells": list(dict.fromkeys(ids)), "evidence": None}
-        for names, ids in covered.items()
+        {
+            "text": f"{a} and {b} did unlike work ({difference}); they are not ranked.",
+            "cells": list(dict.fromkeys(ids)),
+            "evidence": {"unlike": difference},
+        }
+        for (a, b, difference), ids in covered.items()
     ]
 
 
