@@ -77,9 +77,9 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
 
 
 def test_documentation_names_every_key() -> None:
-    from dbdyno.experiment import definition, head, load, tables, transactions  # noqa: PLC0415
-    from dbdyno.experiment.generators import KINDS  # noqa: PLC0415
-    from dbdyno.systems.sqlite_settings import NAMES  # noqa: PLC0415
+    from dbdyno.experiment import definition, head, load, tables, transactions
+    from dbdyno.experiment.generators import KINDS
+    from dbdyno.systems.sqlite_settings import NAMES
 
     text = (ROOT / "docs/experiment-format.md").read_text()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]

@@ -42,7 +42,7 @@ class Interval:
 def t_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution with ``freedom`` degrees of freedom (Student 1908)."""
     # scipy.stats takes a second to import; this is the function it calls in the end.
-    from scipy.special import stdtrit  # noqa: PLC0415
+    from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))
 

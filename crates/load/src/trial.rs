@@ -50,7 +50,7 @@ pub enum Event {
     /// A phase begins: `connect`, `warmup`, `window`.
     Phase(&'static str),
     /// An interval of the window is over.
-    Interval(Interval),
+    Interval(Box<Interval>),
 }
 
 /// One interval of the timeline.
@@ -427,7 +427,7 @@ fn coordinate<E: Engine>(
         let seconds = now.saturating_sub(then) as f64 / 1e9;
         let counts_now = LiveCounts::read(live);
         if !all_done || counts_now != counts {
-            say(Event::Interval(Interval {
+            say(Event::Interval(Box::new(Interval {
                 index,
                 span_s: (
                     (then - window_start) as f64 / 1e9,
@@ -439,7 +439,7 @@ fn coordinate<E: Engine>(
                 disk: disk
                     .zip(disk_then.zip(disk_now))
                     .map(|(disk, (a, b))| disk.between(&a, &b, seconds)),
-            }));
+            })));
         }
         (usage, counts, disk_then, then) = (usage_now.clone(), counts_now, disk_now, now);
         index += 1;

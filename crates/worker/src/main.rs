@@ -41,7 +41,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let events = Events::default();
+    let events = Events;
     let result = match Arguments::parse().command {
         Some(Command::Schema) => events.line(&dbdyno_plan::json_schema()).map_err(work::WorkError::from),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),

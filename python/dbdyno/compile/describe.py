@@ -96,7 +96,7 @@ def _steps(steps: list[dict[str, Any]], statements: list[str], depth: int) -> It
             yield from _steps(step["otherwise"], statements, depth + 1)
 
 
-def _step(step: dict[str, Any], statements: list[str]) -> str:  # noqa: PLR0911 - one for each kind
+def _step(step: dict[str, Any], statements: list[str]) -> str:
     match step["do"]:
         case "execute":
             text: str = statements[step["statement"]]

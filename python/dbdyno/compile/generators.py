@@ -67,7 +67,7 @@ def column_fill(column: Column) -> written.Generator:
     return written.Serial(serial=written.SerialOf()) if column.autoincrement else written.Null(null=True)
 
 
-def compile_plain(generator: written.Generator) -> PlanGenerator:  # noqa: PLR0911 - one for each kind
+def compile_plain(generator: written.Generator) -> PlanGenerator:
     """Say a generator that knows no tables and holds no other generators in the plan's words."""
     match generator:
         case written.Constant(constant=value):

@@ -45,7 +45,7 @@ class TransactionCompiler:
     def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[PlanStep]:
         return [made for step in steps if step.include for made in self._step(step, owner)]
 
-    def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:  # noqa: PLR0911 - one for each kind
+    def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:
         match step:
             case Execute():
                 return [self._execute(step, owner)]

@@ -26,5 +26,6 @@ __all__ = [
     "builtin_experiments",
     "load_experiment",
     "load_published",
+    "package_path",
     "template_text",
 ]

@@ -26,7 +26,7 @@ class Mistake(NamedTuple):
     remedy: str = ""
 
 
-class Mistakes(InputError):  # noqa: N818 - it is several
+class Mistakes(InputError):
     """Several mistakes in one file, one line each. ``mistakes``: each as an error of its own, in the file's order."""
 
     def __init__(self, mistakes: Sequence[InputError]) -> None:

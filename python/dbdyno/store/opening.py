@@ -21,7 +21,7 @@ SQLITE_HEADER = b"SQLite format 3\x00"
 
 def default_path() -> Path:
     """Return the path of the store used when none is named: ``runs.db`` in the user's data directory."""
-    from platformdirs import user_data_path  # noqa: PLC0415
+    from platformdirs import user_data_path
 
     return user_data_path("dbdyno", appauthor=False) / "runs.db"
 

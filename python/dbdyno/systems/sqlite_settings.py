@@ -145,7 +145,7 @@ def read_settings(settings: Mapping[str, Scalar], place: str) -> SqliteSettings:
 
 
 def _nearest(name: str) -> str:
-    import difflib  # noqa: PLC0415 - used on a mistake only
+    import difflib
 
     close = difflib.get_close_matches(name, NAMES, 1, 0.6)
     return f"did you mean `{close[0]}`?" if close else "`dbdyno` knows " + ", ".join(f"`{word}`" for word in NAMES)

@@ -77,10 +77,8 @@ impl SqliteEngine {
             watch,
         };
         // SAFETY: it only reads a constant of the library.
-        if watch.mutexes
-            && unsafe { (engine.api.threadsafe)() } != 0
-            && target.config_threading != Some(SqliteThreading::Single)
-        {
+        let has_mutexes = unsafe { (engine.api.threadsafe)() } != 0;
+        if watch.mutexes && has_mutexes && target.config_threading != Some(SqliteThreading::Single) {
             mutex::install(&engine.api)?;
         }
         if watch.io {

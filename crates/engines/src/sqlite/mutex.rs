@@ -19,6 +19,7 @@ const SAMPLE: u64 = 16;
 const FIRST: u64 = 64;
 
 type Stack = [usize; DEPTH];
+type Samples = HashMap<(Stack, c_int), (u64, u64)>;
 
 struct Layer {
     below: ffi::sqlite3_mutex_methods,
@@ -29,7 +30,7 @@ static LAYER: OnceLock<Layer> = OnceLock::new();
 /// What `xMutexAlloc` was asked for, by the mutex's address.
 static KINDS: Mutex<Option<HashMap<usize, c_int>>> = Mutex::new(None);
 /// Sampled waits: the stack and the kind of mutex, with how often and how many nanoseconds.
-static SAMPLES: Mutex<Option<HashMap<(Stack, c_int), (u64, u64)>>> = Mutex::new(None);
+static SAMPLES: Mutex<Option<Samples>> = Mutex::new(None);
 /// All waits of threads, added by each as it leaves the window.
 static TOTAL: Mutex<(u64, u64)> = Mutex::new((0, 0));
 
@@ -82,8 +83,8 @@ pub fn install(api: &Api) -> Result<(), Failure> {
 }
 
 unsafe extern "C" fn alloc(kind: c_int) -> *mut ffi::sqlite3_mutex {
-    // SAFETY: the method below, with the argument it was meant for.
     let mutex = match LAYER.get().and_then(|layer| layer.below.xMutexAlloc) {
+        // SAFETY: the method below, with the argument it was meant for.
         Some(method) => unsafe { method(kind) },
         None => std::ptr::null_mut(),
     };
@@ -123,7 +124,7 @@ fn note(mutex: *mut ffi::sqlite3_mutex, waited: u64) {
         c.mutex_ns += waited;
     });
     let waits = counters().mutex_waits;
-    if waits > FIRST && waits % SAMPLE != 0 {
+    if waits > FIRST && !waits.is_multiple_of(SAMPLE) {
         return;
     }
     let mut stack: Stack = [0; DEPTH];

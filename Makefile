@@ -1,0 +1,51 @@
+# make run: build, install and run the main job. make test: everything, on a fresh machine too.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
+
+.PHONY: run test install dev lint test-rust test-python bench schema clean
+
+run: install
+	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
+
+install: $(VENV)/.installed
+
+$(VENV)/.python: requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.python requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	touch $@
+
+dev: $(VENV)/.dev $(VENV)/.installed
+
+test: lint test-rust test-python
+
+lint: dev
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: dev
+	$(BIN)/pytest
+
+# The plan's and the result's JSON Schemas, from the types they describe.
+schema: dev
+	$(BIN)/dbdyno-worker schema | $(BIN)/python -m json.tool > docs/plan.schema.json
+	$(BIN)/python -m dbdyno.results.schema docs/result.schema.json
+
+clean:
+	rm -rf target $(VENV)

@@ -1,0 +1,5 @@
+"""The command line. Commands import what they need when they run, so that ``--help`` answers at once."""
+
+from dbdyno.cli.app import main
+
+__all__ = ["main"]

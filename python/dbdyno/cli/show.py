@@ -1,0 +1,143 @@
+"""The commands that show things."""
+
+import shutil
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from dbdyno.cli.running import Exports
+from dbdyno.errors import InputError
+
+
+def print_experiments() -> None:
+    """List the built-in experiments with their factors."""
+    from dbdyno.experiment import builtin_experiments
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("experiment", "title", "factors"):
+        table.add_column(column)
+    for each in builtin_experiments():
+        factors = [name for name, factor in each.factors.items() if len(factor.levels) > 1]
+        table.add_row(each.name, each.title, ", ".join(factors))
+    Console().print(table)
+
+
+def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
+    """Show an experiment, and what the first of its cells runs. Raises InputError."""
+    from dbdyno.compile import compile_cell, describe, refusal
+    from dbdyno.design import make_cells, parse_set
+    from dbdyno.experiment import load_experiment
+    from dbdyno.systems.url import parse_url
+
+    experiment = load_experiment(name)
+    cells = make_cells(
+        experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], lambda c: refusal(experiment, c)
+    )
+    console = Console(highlight=False)
+
+    def line(text: str = "") -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    line(f"{experiment.name}: {experiment.title}")
+    for text in (experiment.question, experiment.head.source and f"source: {experiment.head.source}"):
+        if text:
+            line(text)
+    line(f"{experiment.rounds} rounds of {len(cells.cells)} cells")
+    line("\nfactors")
+    for factor in experiment.factors.values():
+        line(f"    {factor.name} = {', '.join(level.name for level in factor.levels)}")
+    if cells.excluded:
+        line("\nnot measured")
+        for reason in dict.fromkeys(each.reason for each in cells.excluded):
+            ids = [each.cell.id for each in cells.excluded if each.reason == reason]
+            line(f"    {', '.join(ids)}: {reason}")
+    text_of = describe(compile_cell(experiment, cells.cells[0]))
+    line(f"\ncell {text_of.cell}, on {cells.cells[0].system.name}")
+    for title, lines in (
+        ("settings", [f"{key} = {value}" for key, value in text_of.settings]),
+        ("definitions", text_of.definitions),
+        ("rows", text_of.rows),
+        ("setup", text_of.setup),
+        ("load", text_of.load),
+    ):
+        if lines:
+            line(f"  {title}")
+            for each in lines:
+                line("    " + each.replace("\n", "\n    "))
+    for transaction in text_of.transactions:
+        line(f"  transaction {transaction.name}, weight {transaction.weight:g}")
+        for each in transaction.lines:
+            line(f"    {each}")
+
+
+def write_template(file: Path) -> None:
+    """Write the commented experiment. Raises InputError where the file exists or cannot be written."""
+    from dbdyno.experiment import template_text
+
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(template_text())
+    except FileExistsError:
+        raise InputError(str(file), "it exists already", "give another name") from None
+    except OSError as error:
+        raise InputError(str(file), f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
+    path = file if file.is_absolute() else f"./{file}"
+    Console(highlight=False).print(f"wrote {file}; run it with: dbdyno run {path}", soft_wrap=True)
+
+
+def print_runs(experiment: str | None, limit: int, store_place: str | None) -> None:
+    """List the stored runs."""
+    from dbdyno.store import open_store
+
+    store = open_store(store_place)
+    table = Table(box=None, pad_edge=False)
+    for column in ("run", "experiment", "started (UTC)", "status", "trials", "failed"):
+        table.add_column(column, justify="right" if column in ("trials", "failed") else "left", no_wrap=True)
+    found = store.runs(experiment, limit)
+    for each in found:
+        started = each.started[:19].replace("T", " ")
+        table.add_row(each.id, each.experiment, started, each.status, str(each.done), str(each.failed or ""))
+    console = Console(highlight=False)
+    console.print(table if found else f"no runs in {store.place}; start one with: dbdyno run pk-lookup")
+
+
+def show_run(name: str, store_place: str | None, exports: Exports) -> None:
+    """Show a stored run, and write the files asked for."""
+    from dbdyno.report.table import show
+    from dbdyno.run.execute import read_document
+    from dbdyno.store import open_store
+
+    exports.check()
+    document = read_document(open_store(store_place), name)
+    exports.write(document)
+    show(document, Console())
+
+
+def report_run(name: str, output: Path | None, store_place: str | None) -> None:
+    """Write the report of a stored run."""
+    from dbdyno.export import check_writable
+    from dbdyno.report.html import write_html
+    from dbdyno.run.execute import read_document
+    from dbdyno.store import open_store
+
+    document = read_document(open_store(store_place), name)
+    path = output or Path(f"dbdyno-{document['id']}.html")
+    check_writable(path, "--output")
+    write_html(document, path)
+    Console(highlight=False).print(f"report: {path.resolve()}", soft_wrap=True)
+
+
+def cache_command(clear: bool) -> None:
+    """Show the cache's place and size, or clear it."""
+    from dbdyno.paths import cache_directory
+
+    root = cache_directory()
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    console = Console(highlight=False)
+    if clear:
+        for part in ("templates", "libraries"):
+            shutil.rmtree(root / part, ignore_errors=True)
+        console.print(f"cleared {root}: {size / 1e6:,.0f} MB", soft_wrap=True)
+    else:
+        console.print(f"{root}: {size / 1e6:,.0f} MB", soft_wrap=True)

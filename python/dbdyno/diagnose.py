@@ -1,0 +1,179 @@
+"""The limit of a trial: the resource that stopped it from going faster, the evidence, and what to try.
+
+The evidence is where the clients' time went (``docs/results.md``, ``time``), the CPU, and the engine's own counts. The
+rules, first match wins; docs/architecture.md gives the reasons for the bounds:
+
+1. Idle half of the time (open loop, thinking): the load, not the system, is the limit.
+2. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
+3. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
+4. Other programs kept the processors busy: the machine was disturbed.
+5. A wait of a quarter or more that is the largest wait; else reads or writes of a quarter or more: it.
+6. Anything else is unclear, and says so with the shares.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+Limit = dict[str, str]
+
+_LARGE = 0.25
+_FULL = 0.85
+_DISTURBED = 0.3
+
+# What each kind of work is called, and what would make it less.
+_WORK = {
+    "engine": (
+        "computing in SQLite",
+        "look for cheaper statements or an index; more cores help only with more clients",
+    ),
+    "read": ("reading pages that were not in the page cache", "raise cache_size, or map the file with mmap_size"),
+    "lock_calls": (
+        "system calls that lock and unlock the file",
+        "keep one read transaction open over several statements, or use locking_mode=exclusive or journal_mode=wal",
+    ),
+    "write": ("writing pages", "more rows per transaction, a larger cache_size, or journal_mode=wal"),
+    "prepare": ("parsing statements", "prepare each statement once and bind its values"),
+}
+
+_MUTEXES = {
+    "shared B-tree": "give each connection a page cache of its own (cache=private)",
+    "connection": "give each thread a connection of its own",
+    "memory allocator": "build SQLite with -DSQLITE_DEFAULT_MEMSTATUS=0, or use a page cache of fixed memory",
+    "file locks of the process": "keep one read transaction open over several statements, or use journal_mode=wal",
+}
+
+
+def diagnose(result: Json, clients: int) -> Limit | None:
+    """Name the limit of a trial: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
+
+    ``result``: the worker's result event; ``clients``: how many there were.
+    """
+    time = result.get("time") or {}
+    total = float(time.get("client_s") or 0)
+    if total <= 0:
+        return None
+    shares = {name: float(seconds) / total for name, seconds in (time.get("segments") or {}).items()}
+    cpu = result.get("cpu") or {}
+    cores = int(cpu.get("cores") or 1)
+    used = float(time.get("cpu_s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
+    possible = min(clients, cores)
+    waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
+    wait = max(waits, key=lambda name: waits[name])
+    largest = max(shares, key=lambda name: shares[name], default="")
+    if shares.get("idle", 0.0) >= 0.5:
+        return _limit(
+            "offered load",
+            f"the clients had nothing to do for {_percent(shares['idle'])} of the time",
+            "raise the rate, or use more clients",
+        )
+    if waits[wait] >= _LARGE and largest == wait:
+        return _wait(wait, waits[wait], result)
+    if used >= _FULL * possible:
+        return _cpu(shares, used, possible, cores)
+    other = float(cpu.get("machine_percent") or 0) / 100 - float(cpu.get("process_percent") or 0) / 100
+    stolen = float(cpu.get("steal_percent") or 0) / 100
+    if other + stolen >= _DISTURBED * cores:
+        text = f"other programs used {_percent(other)} of a processor" + (
+            f", the host took {_percent(stolen)}" if stolen > 0.05 else ""
+        )
+        return _limit("disturbed machine", text, "measure again when the machine is quiet")
+    if waits[wait] >= _LARGE:
+        return _wait(wait, waits[wait], result)
+    for name in ("read", "write"):
+        if shares.get(name, 0.0) >= _LARGE:
+            return _storage(name, shares[name], result)
+    return _limit(
+        "unclear",
+        f"no cause stands out: {_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %",
+        "repeat with --rounds 10, or watch one cell for longer",
+    )
+
+
+def _wait(name: str, share: float, result: Json) -> Limit:
+    if name == "mutex_wait":
+        return _mutex(share, result)
+    if name == "file_lock_wait":
+        waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
+        text = f"clients waited {_percent(share)} of their time for a lock on the database file ({waits:,} times)"
+        return _limit(
+            "file lock",
+            text,
+            "journal_mode=wal lets readers and one writer work together; shorter write transactions help",
+        )
+    syncs = int((result.get("io") or {}).get("syncs") or 0)
+    transactions = max(int((result.get("books") or {}).get("ok") or 0), 1)
+    seconds = float(result["time"]["segments"]["sync"])
+    each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
+    text = f"{_percent(share)} of the time went into waiting for the device to sync: {each}"
+    settings = (result.get("engine") or {}).get("settings") or {}
+    advice = "put more rows into a transaction"
+    if settings.get("journal_mode") != "wal":
+        advice += (
+            ", or use journal_mode=wal, which syncs once per commit (not at all with synchronous=normal, where a power "
+            "failure may lose the last commits)"
+        )
+    return _limit("device sync", text, advice)
+
+
+def _mutex(share: float, result: Json) -> Limit:
+    sites = ((result.get("mutex") or {}).get("sites")) or []
+    text = f"clients waited {_percent(share)} of their time for a mutex"
+    if not sites:
+        return _limit("mutex", text, "use fewer clients, or connections that share less")
+    by_holder: dict[tuple[str, str], float] = {}
+    for site in sites:
+        key = (str(site.get("mutex")), str(site.get("function")))
+        by_holder[key] = by_holder.get(key, 0.0) + float(site.get("wait_s") or 0)
+    (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
+    part = seconds / max(sum(by_holder.values()), 1e-12)
+    text += f", {_percent(part)} of that for the one of the {mutex}, which {function} takes"
+    return _limit("mutex", text, _MUTEXES.get(mutex, "use fewer clients, or connections that share less"))
+
+
+def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
+    work = {name: float(shares.get(name, 0.0)) for name in _WORK}
+    total = max(sum(work.values()), 1e-12)
+    top = max(work, key=lambda name: work[name])
+    # Waste is named before honest work: parsing that takes a fifth of the time is worth a sentence of its own.
+    if work["prepare"] / total >= 0.2:
+        top = "prepare"
+    advice = _WORK[top][1]
+    parts = ", ".join(
+        f"{_percent(part / total)} {_WORK[name][0]}"
+        for name, part in sorted(work.items(), key=lambda item: -item[1])
+        if part / total >= 0.05
+    )
+    if possible < cores:
+        whose = f"{possible} client{'s' if possible > 1 else ''} kept {used * 100:.0f} % of {possible * 100} % CPU busy"
+        advice = (
+            f"{advice}; {cores - possible} more processor{'s' if cores - possible > 1 else ''} would serve more clients"
+        )
+    else:
+        whose = f"the clients kept {used * 100:.0f} % of the machine's {cores * 100} % CPU busy"
+    return _limit(
+        "CPU", f"{whose}: {parts}", advice if top != "engine" or possible < cores else f"{advice.partition(';')[0]}"
+    )
+
+
+def _storage(name: str, share: float, result: Json) -> Limit:
+    disk = result.get("disk") or {}
+    requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
+    text = f"{_percent(share)} of the time went into {_WORK[name][0]}; the device did {requests:,.0f} {name}s/s"
+    text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
+    return _limit(f"device {name}s" if requests >= 1 else "page cache", text, _WORK[name][1])
+
+
+def _largest(shares: Json) -> str:
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_percent(share)}"
+        for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]
+    )
+
+
+def _limit(resource: str, evidence: str, advice: str) -> Limit:
+    return {"resource": resource, "evidence": evidence, "advice": advice}
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

@@ -1,0 +1,1 @@
+"""Runs: trials in order, on this machine, each stored as it ends."""

@@ -1,0 +1,258 @@
+"""One run from the request to the stored result."""
+
+import importlib.metadata
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.design import Cells, make_cells, parse_set
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.experiment import Experiment, Level, load_published
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.results import Document, Published, build_document
+from dbdyno.run.findings import cross_cell_findings
+from dbdyno.run.machine import ceiling, device_facts, host_facts
+from dbdyno.run.progress import Display
+from dbdyno.run.runner import Interrupted, Plan, carry_out
+from dbdyno.run.templates import Workspace
+from dbdyno.store import RunRecord, Store
+from dbdyno.systems.sqlite_library import find_library
+from dbdyno.systems.url import parse_url
+from dbdyno.worker import WorkerFailed
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one."""
+
+    experiment: Experiment
+    text: str
+    chosen: list[str]
+    systems: list[str]
+    rounds: int | None
+    seed: int | None
+    directory: str | None
+    command: list[str]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request checked as far as can be before anything is touched."""
+
+    cells: Cells
+    compiled: list[CompiledCell]
+    rounds: int
+
+
+def prepare(request: Request) -> Prepared:
+    """Check a request and compile its cells. Raises InputError."""
+    experiment = request.experiment
+    systems = [parse_url(url) for url in request.systems]
+    chosen = parse_set(request.chosen, experiment)
+    cells = make_cells(experiment, chosen, systems, lambda cell: refusal(experiment, cell))
+    compiled = [compile_cell(experiment, cell) for cell in cells.cells]
+    for each in compiled:
+        _check_system(each)
+    rounds = request.rounds if request.rounds is not None else experiment.rounds
+    if rounds == "auto":
+        raise InputError("rounds", "`auto` cannot be carried out yet", "give a number of rounds")
+    return Prepared(cells, compiled, rounds)
+
+
+def _check_system(compiled: CompiledCell) -> None:
+    system = compiled.cell.system
+    if system.engine not in ("sqlite", "null"):
+        raise InputError(system.name, f"`{system.engine}` cannot be measured yet", "known: `sqlite:`, `null:`")
+    if system.database is None:
+        return
+    if not Path(system.database).is_file():
+        raise InputError(system.name, "there is no such file", "give an existing database, or `sqlite:` for a new one")
+    if compiled.tables or compiled.before:
+        problem = "the experiment makes its own tables, and a named file is not written to"
+        raise InputError(system.name, problem, "use `sqlite:`, or an experiment without tables")
+
+
+def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
+    """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
+    prepared = prepare(request)
+    seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
+    workspace = Workspace(request.directory)
+    try:
+        for each in prepared.compiled:
+            if each.has_data:
+                find_library(each.settings)
+        run = RunRecord(
+            experiment=request.experiment.name,
+            seed=seed,
+            design=_design(request.experiment, prepared),
+            definition=request.text,
+            command=request.command,
+            options={
+                "place": request.experiment.place,
+                "folder": str(request.experiment.folder),
+                "set": request.chosen,
+                "systems": [cell.system.name for cell in prepared.cells.cells] if request.systems else [],
+                "directory": request.directory,
+            },
+            host=host_facts(workspace.path),
+            version=importlib.metadata.version("dbdyno"),
+        )
+        run_id = store.begin_run(run)
+        plan = Plan(run_id, prepared.compiled, prepared.rounds, seed)
+        return _carry_out(plan, prepared, request.experiment, store, workspace, console, measure_machine=True)
+    finally:
+        workspace.close()
+
+
+def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
+    """Go on with a run from its last finished trial. Raises DbdynoError."""
+    run = store.run(name)
+    options = run.options
+    experiment = make_experiment(parse(run.definition, options["place"], Path(options["folder"])))
+    request = Request(
+        experiment,
+        run.definition,
+        options["set"],
+        list(dict.fromkeys(options["systems"])),
+        run.design["rounds"],
+        run.seed,
+        options["directory"],
+        run.command,
+    )
+    prepared = prepare(request)
+    done = {(trial.cell, trial.block) for trial in store.trials(run.id) if trial.status == "done"}
+    workspace = Workspace(request.directory)
+    try:
+        store.update_run(run.id, status="running")
+        plan = Plan(run.id, prepared.compiled, prepared.rounds, run.seed, done)
+        return _carry_out(plan, prepared, experiment, store, workspace, console, measure_machine=run.device is None)
+    finally:
+        workspace.close()
+
+
+def _carry_out(
+    plan: Plan,
+    prepared: Prepared,
+    experiment: Experiment,
+    store: Store,
+    workspace: Workspace,
+    console: Console,
+    measure_machine: bool,
+) -> tuple[Document, bool]:
+    definition = prepared.compiled[0].definition
+    label = definition.measure.label or f"{definition.measure.unit}s"
+    trials = len(plan.cells) * plan.rounds - len(plan.done)
+    interrupted = Interrupted()
+    ended = False
+    troubles: list[dict[str, Any]] = []
+    try:
+        with interrupted.listening(), Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
+            if measure_machine:
+                display.note("measuring the storage device and the worker's own ceiling")
+                troubles += _measure_machine(plan, prepared, store, workspace)
+            carry_out(plan, store, workspace, display, interrupted)
+        ended = True
+    finally:
+        if not ended:
+            store.finish_run(plan.run_id, "failed")
+    document = read_document(store, plan.run_id, experiment)
+    findings = [*troubles, *_left_out(prepared.cells), *cross_cell_findings(document)]
+    failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
+    store.finish_run(plan.run_id, "interrupted" if interrupted else "failed" if failed else "done", findings)
+    return read_document(store, plan.run_id, experiment), bool(interrupted)
+
+
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, workspace: Workspace) -> list[dict[str, Any]]:
+    """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
+    troubles: list[dict[str, Any]] = []
+    try:
+        store.update_run(plan.run_id, device=device_facts(workspace.path))
+    except SystemFailed as error:
+        text = f"The storage device could not be measured: {error}."
+        troubles.append({"text": text, "cells": [], "evidence": None})
+    try:
+        store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
+    except WorkerFailed as error:
+        text = f"The worker's own ceiling could not be measured: {error}."
+        troubles.append({"text": text, "cells": [], "evidence": None})
+    return troubles
+
+
+def read_document(store: Store, name: str, experiment: Experiment | None = None) -> Document:
+    """Build the document of a stored run, with the published figures its experiment names."""
+    run = store.run(name)
+    if experiment is None:
+        options = run.options
+        experiment = make_experiment(parse(run.definition, options["place"], Path(options["folder"])))
+    return build_document(run, store.trials(run.id), published=published_figures(experiment, run))
+
+
+def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Published]:
+    """Give the published figure of each cell of a run that has one, by the cell's id."""
+    published = load_published(experiment)
+    if published is None:
+        return {}
+    figures: dict[str, Published] = {}
+    for cell in run.design["cells"]:
+        figure = published.of({name: _level(experiment, name, value) for name, value in cell["factors"].items()})
+        if figure is not None:
+            figures[cell["id"]] = {
+                "value": figure.value,
+                "unit": published.unit,
+                "source": published.source,
+                "machine": published.machine,
+                "year": published.year,
+                "rounds": list(figure.rounds),
+            }
+            if figure.cpu_percent is not None:
+                figures[cell["id"]]["cpu_percent"] = figure.cpu_percent
+    return figures
+
+
+def _level(experiment: Experiment, factor: str, value: Any) -> Level:
+    """Give the level of a factor that a stored run names by its value."""
+    level = Level.of(value)
+    known = experiment.factors[factor].level(level.name) if factor in experiment.factors else None
+    return known or level
+
+
+def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
+    cells = prepared.cells.cells
+    factors: dict[str, list[Any]] = {}
+    for cell in cells:
+        for name, value in cell.factors.items():
+            levels = factors.setdefault(name, [])
+            if value not in levels:
+                levels.append(value)
+    return {
+        "title": experiment.title,
+        "question": experiment.question,
+        "factors": factors,
+        "rounds": prepared.rounds,
+        "cells": [
+            {
+                "id": cell.id,
+                "system": {"name": cell.system.name, "engine": cell.system.engine},
+                "factors": cell.factors,
+            }
+            for cell in cells
+        ],
+        "measure": prepared.compiled[0].definition.measure.model_dump(),
+        "report": experiment.head.report.model_dump(),
+    }
+
+
+def _left_out(cells: Cells) -> list[dict[str, Any]]:
+    """Say which combinations were not measured, once for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in cells.excluded:
+        reasons.setdefault(each.reason, []).append(each.cell.id)
+    return [
+        {"text": f"Not measured: {', '.join(ids)}: {reason}.", "cells": [], "evidence": {"excluded": ids}}
+        for reason, ids in reasons.items()
+    ]

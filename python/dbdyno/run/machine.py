@@ -1,0 +1,94 @@
+"""The machine: what it is, what its storage can do, and how fast the worker is on it with no database."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile import CompiledCell
+from dbdyno.worker import Worker, ask
+
+_DEVICE_SECONDS = 0.4
+_DEVICE_BYTES = 64 << 20
+_DEVICE_DEPTHS = (1, 4, 16)
+_CEILING_SECONDS = 0.5
+
+
+def host_facts(directory: Path) -> dict[str, Any]:
+    """Say what machine this is, and what lies under ``directory``."""
+    import psutil
+
+    mount = _mount(directory)
+    return {
+        "cpu": _cpu_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "file_system": mount[1],
+        "device": mount[0],
+        "clock_source": _line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "python": platform.python_version(),
+    }
+
+
+def device_facts(directory: Path) -> dict[str, Any]:
+    """Measure the device under a directory: syncs and random reads a second. Raises SystemFailed."""
+    task = {
+        "kind": "device",
+        "directory": str(directory),
+        "seconds": _DEVICE_SECONDS,
+        "bytes": _DEVICE_BYTES,
+        "depths": _DEVICE_DEPTHS,
+    }
+    facts: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "device", 120.0)["device"]
+    return facts
+
+
+def ceiling(compiled: CompiledCell) -> dict[str, Any]:
+    """Measure what one client does of the cell's own transactions with the null engine, in statements a second.
+
+    A transaction that repeats a statement many thousand times is one long stretch here too, so the window has no end
+    but its time. Raises TrialFailed.
+    """
+    trial = compiled.trial | {
+        "target": {"engine": "null"},
+        "clients": 1,
+        "arrival": {"loop": "closed"},
+        "connect": "once",
+        "warmup": {"seconds": 0.1, "transactions": 0},
+        "window": {"seconds": _CEILING_SECONDS, "transactions": None, "statements": None},
+    }
+    plan = {"schema": "dbdyno.plan/1", "seed": 1, "task": trial}
+    for event in Worker(plan, 60.0):
+        if event["event"] == "result" and event["elapsed_s"] > 0:
+            return {"operations_per_s": event["work"]["statements"] / event["elapsed_s"], "clock": event["clock"]}
+    return {}
+
+
+def _cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.processor()
+
+
+def _mount(directory: Path) -> tuple[str, str]:
+    """Give device and type of the file system that holds a directory."""
+    best = ("", "", "")
+    for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
+        device, point, kind = line.split()[:3]
+        inside = directory.is_relative_to(point)
+        if inside and len(point) >= len(best[0]):
+            best = (point, device, kind)
+    return best[1], best[2]
+
+
+def _line(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

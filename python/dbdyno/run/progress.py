@@ -1,0 +1,99 @@
+"""What a person sees while a run goes on: a line that moves on a terminal, a line a trial elsewhere."""
+
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from dbdyno.design import Cell
+from dbdyno.store import TrialRecord
+from dbdyno.worker import Event
+
+
+class Display:
+    """Shows block, cell, live throughput and time left. Use it as a context."""
+
+    def __init__(self, console: Console, trials: int, rounds: int, unit: str, label: str) -> None:
+        """``trials``: how many are to be done; ``unit``, ``label``: what throughput counts, and its name."""
+        self._console = console
+        self._rounds = rounds
+        self._unit = unit
+        self._label = label
+        self._trials = trials
+        self._done = 0
+        self._began = time.monotonic()
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._what = ""
+        if console.is_terminal:
+            columns = (BarColumn(24), TextColumn("{task.description}"))
+            self._progress = Progress(*columns, console=console, transient=True)
+            self._task = self._progress.add_task("", total=trials)
+
+    def __enter__(self) -> "Display":
+        """Begin to show."""
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave no trace."""
+        if self._progress is not None:
+            self._progress.stop()
+
+    def note(self, text: str) -> None:
+        """Say something that is not a trial."""
+        if self._progress is not None:
+            self._update(text)
+
+    def loading(self, _cell: Cell) -> None:
+        """The tables of a cell are about to be made or copied."""
+        self._update(f"{self._what} · preparing its tables")
+
+    def trial(self, block: int, position: int, cell: Cell) -> None:
+        """A trial begins."""
+        del position
+        self._what = f"block {block + 1}/{self._rounds} · {cell.id}"
+        self._update(self._what)
+
+    def interval(self, event: Event) -> None:
+        """A second of a trial is over."""
+        seconds = float(event["end_s"]) - float(event["start_s"])
+        count = float(event["ok"] if self._unit == "transaction" else event["statements"])
+        if seconds > 0:
+            failed = f", {event['failed']:,} failed" if event["failed"] else ""
+            self._update(f"{self._what} · {count / seconds:,.0f} {self._label}/s{failed}")
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """A trial has ended and is stored."""
+        self._done += 1
+        if self._progress is not None and self._task is not None:
+            self._progress.advance(self._task)
+            return
+        text = f"block {record.block + 1}/{self._rounds} {record.cell}: "
+        if record.status == "done" and record.result is not None:
+            text += f"{_work(record.result, self._unit) / record.result['elapsed_s']:,.0f} {self._label}/s"
+        else:
+            text += f"{record.status}: {record.error}"
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _update(self, text: str) -> None:
+        if self._progress is None or self._task is None:
+            return
+        left = ""
+        if self._done:
+            seconds = (time.monotonic() - self._began) / self._done * (self._trials - self._done)
+            left = f" · {_duration(seconds)} left"
+        self._progress.update(self._task, description=text + left)
+
+
+def _work(result: Event, unit: str) -> float:
+    work = result["work"]
+    if unit == "row":
+        return float(work["rows_returned"]) + float(work["rows_changed"])
+    return float(work["statements"] if unit == "statement" else work["transactions"])
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"

@@ -1,0 +1,208 @@
+"""Carrying out a run: its blocks of trials in order, each stored as it ends."""
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Protocol
+
+from dbdyno.compile import CompiledCell
+from dbdyno.design import Cell, block_order, block_seed
+from dbdyno.diagnose import diagnose
+from dbdyno.errors import DbdynoError
+from dbdyno.run.templates import Workspace, template
+from dbdyno.store import Store, TrialRecord, utc_now
+from dbdyno.systems.sqlite_library import Library, find_library
+from dbdyno.worker import Event, Worker, WorkerFailed
+
+# A trial that has no time limit of its own is stopped after this long.
+LONGEST_TRIAL_S = 3600.0
+
+# Added to a trial's own time limit: opening, warming up, and one transaction that began just before the end.
+_SLACK_S = 120.0
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on."""
+
+    def loading(self, _cell: Cell) -> None:
+        """The tables of a cell are about to be made or copied."""
+
+    def trial(self, block: int, position: int, cell: Cell) -> None:
+        """A trial begins."""
+
+    def interval(self, event: Event) -> None:
+        """A second of a trial is over."""
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """A trial has ended and is stored."""
+
+
+@dataclass
+class Plan:
+    """What a run is to do. ``done``: cells and blocks that have been measured already."""
+
+    run_id: str
+    cells: list[CompiledCell]
+    rounds: int
+    seed: int
+    done: set[tuple[str, int]] = field(default_factory=set)
+
+
+class Interrupted:
+    """Hears Ctrl-C and SIGTERM while a run goes on: the first asks the trial to end, the second kills it."""
+
+    def __init__(self) -> None:
+        """Nothing heard yet."""
+        self.heard = 0
+        self.worker: Worker | None = None
+
+    def __bool__(self) -> bool:
+        """Whether one has been heard."""
+        return self.heard > 0
+
+    def hear(self, _signal: int, _frame: FrameType | None) -> None:
+        """Pass it on to the worker."""
+        self.heard += 1
+        if self.worker is not None:
+            if self.heard == 1:
+                self.worker.stop()
+            else:
+                self.worker.kill()
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator["Interrupted"]:
+        """Hear signals for as long as the context lasts; elsewhere than in the main thread, do nothing."""
+        if threading.current_thread() is not threading.main_thread():
+            yield self
+            return
+        before = {number: signal.signal(number, self.hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, interrupted: Interrupted) -> None:
+    """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
+
+    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted.
+    """
+    compiled = {each.cell.id: each for each in plan.cells}
+    cells = [each.cell for each in plan.cells]
+    for block in range(plan.rounds):
+        for position, cell in enumerate(block_order(cells, block, plan.seed)):
+            if (cell.id, block) in plan.done:
+                continue
+            if interrupted:
+                return
+            watcher.trial(block, position, cell)
+            record = measure(compiled[cell.id], block, position, plan, workspace, watcher, interrupted)
+            store.add_trial(plan.run_id, record)
+            watcher.trial_ended(record)
+
+
+def measure(
+    compiled: CompiledCell,
+    block: int,
+    position: int,
+    plan: Plan,
+    workspace: Workspace,
+    watcher: Watcher,
+    interrupted: Interrupted,
+) -> TrialRecord:
+    """Carry out one trial and give its record, whatever comes of it."""
+    started, begun = utc_now(), time.monotonic()
+    durations: dict[str, Any] = {}
+    request: Event = {}
+    outcome = _Outcome()
+    try:
+        library = find_library(compiled.settings) if compiled.has_data else Library(None, "")
+        if compiled.has_data:
+            watcher.loading(compiled.cell)
+            source = compiled_template(compiled, library)
+            durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0])}
+        request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
+        outcome = _run(request, watcher.interval, interrupted)
+    except DbdynoError as error:
+        outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
+    result = outcome.result
+    if result is not None and not outcome.error:
+        outcome.error, outcome.kind = nothing_done(result)
+    status: Any = "failed" if outcome.error else "done"
+    if interrupted and (result is None or result.get("ended_by") == "interrupted"):
+        status = "interrupted"
+        outcome.error = outcome.error or "the run was interrupted in this trial"
+    durations["total_s"] = time.monotonic() - begun
+    return TrialRecord(
+        cell=compiled.cell.id,
+        block=block,
+        position=position,
+        status=status,
+        plan=request,
+        result=result,
+        intervals=outcome.intervals,
+        error=outcome.error,
+        error_kind=outcome.kind,
+        diagnosis=diagnose(result, compiled.definition.load.clients) if result and status == "done" else None,
+        started=started,
+        durations=durations,
+    )
+
+
+def compiled_template(compiled: CompiledCell, library: Library) -> tuple[Any, float]:
+    """Give the path of the file a trial starts from, and the seconds it took to make; a named file is its own."""
+    named = compiled.cell.system.database
+    if named is not None:
+        from pathlib import Path
+
+        return Path(named), 0.0
+    made = template(compiled, library)
+    return made.path, made.load_s
+
+
+@dataclass
+class _Outcome:
+    result: Event | None = None
+    intervals: list[Event] = field(default_factory=list)
+    error: str | None = None
+    kind: str | None = None
+
+
+def _run(request: Event, each_interval: Callable[[Event], None], interrupted: Interrupted) -> _Outcome:
+    outcome = _Outcome()
+    window = request["task"]["window"].get("seconds")
+    warmup = request["task"]["warmup"].get("seconds") or 0
+    worker = Worker(request, LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S)
+    interrupted.worker = worker
+    try:
+        for event in worker:
+            if event["event"] == "interval":
+                outcome.intervals.append(event)
+                each_interval(event)
+            elif event["event"] == "result":
+                outcome.result = event
+    except WorkerFailed as error:
+        outcome.error, outcome.kind = str(error), error.kind
+    finally:
+        interrupted.worker = None
+    if worker.timed_out and outcome.error is None:
+        outcome.error, outcome.kind = "the trial did not end in time and was stopped", "timeout"
+    return outcome
+
+
+def nothing_done(result: Event) -> tuple[str | None, str | None]:
+    """Say why a trial in which no transaction succeeded is no measurement; nothing where one did."""
+    books = result["books"]
+    if books["ok"] > 0:
+        return None, None
+    failures = result.get("failures") or {}
+    for kind, message in failures.items():
+        return f"no transaction succeeded: {message}", kind
+    if result.get("ended_by") == "interrupted":
+        return None, None
+    return "no transaction ended within the window: give it more time", "too_short"

@@ -1,0 +1,165 @@
+"""The worker process: one plan in on standard input, one JSON event a line out."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dbdyno.errors import SystemFailed, TrialFailed
+
+Event = dict[str, Any]
+
+# Seconds a worker has, after it was asked to stop, to write what it measured.
+GRACE_S = 10.0
+
+
+class WorkerFailed(TrialFailed):
+    """A worker ended without the event that was asked for. ``kind`` is its own word for why."""
+
+    def __init__(self, message: str, kind: str = "worker") -> None:
+        """``message``: what it said, or how it ended."""
+        super().__init__(message)
+        self.kind = kind
+
+
+def worker_path() -> Path:
+    """Find the worker: ``DBDYNO_WORKER``, beside this Python's scripts, or on the PATH. Raises SystemFailed."""
+    named = os.environ.get("DBDYNO_WORKER")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise SystemFailed(f"DBDYNO_WORKER={named}: there is no program of that name")
+        return Path(named)
+    for directory in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
+        path = Path(directory) / "dbdyno-worker"
+        if os.access(path, os.X_OK):
+            return path
+    found = shutil.which("dbdyno-worker")
+    if found is None:
+        raise SystemFailed("dbdyno-worker is not installed beside dbdyno: install the package anew")
+    return Path(found)
+
+
+class Worker:
+    """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
+
+    def __init__(self, plan: Event, timeout_s: float | None = None) -> None:
+        """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later."""
+        self._process = subprocess.Popen(
+            [worker_path()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
+            start_new_session=True,
+        )
+        self._plan = json.dumps(plan)
+        self._timers: list[threading.Timer] = []
+        self.timed_out = False
+        if timeout_s is not None:
+            self._after(timeout_s, self._time_out)
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id."""
+        return self._process.pid
+
+    def __iter__(self) -> Iterator[Event]:
+        """Give the events as they come. Raises WorkerFailed where the last one is no success."""
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: S101
+        errors: list[str] = []
+        # Standard error is read beside standard output, so that neither can fill up and block the worker.
+        reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)  # type: ignore[union-attr]
+        reader.start()
+        last: Event = {}
+        try:
+            try:
+                process.stdin.write(self._plan)
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # It has ended already, and says below why.
+            for line in process.stdout:
+                try:
+                    last = json.loads(line)
+                except ValueError:
+                    raise WorkerFailed(f"the worker wrote a line that is no event: {line.strip()[:200]}") from None
+                if last.get("event") != "error":
+                    yield last
+            code = process.wait()
+            reader.join(timeout=5)
+            if last.get("event") == "error":
+                raise WorkerFailed(str(last.get("message")), str(last.get("kind")))
+            if code != 0:
+                raise WorkerFailed(_ending(code, "".join(errors), self.timed_out), "killed" if code < 0 else "worker")
+        finally:
+            self._end()
+
+    def stop(self) -> None:
+        """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._after(GRACE_S, self.kill)
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process.poll() is None:
+            self._process.kill()
+
+    def _time_out(self) -> None:
+        self.timed_out = True
+        self.stop()
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, action)
+        timer.daemon = True
+        timer.start()
+        self._timers.append(timer)
+
+    def _end(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def _ending(code: int, errors: str, timed_out: bool) -> str:
+    if code < 0:
+        why = "it did not end in time" if timed_out else "from outside, or for want of memory"
+        return f"the worker was killed by signal {-code} ({why})"
+    tail = errors.strip().splitlines()
+    return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
+
+
+def ask(plan: Event, event: str, timeout_s: float = 3600.0) -> Event:
+    """Carry out a plan that gives one event, and return it. Raises SystemFailed."""
+    try:
+        found = [each for each in Worker(plan, timeout_s) if each.get("event") == event]
+    except WorkerFailed as error:
+        raise SystemFailed(str(error)) from error
+    if not found:
+        raise SystemFailed(f"the worker gave no `{event}`")
+    return found[-1]
+
+
+def write_amalgamation(directory: Path) -> None:
+    """Write the source of the bundled SQLite into a directory. Raises SystemFailed."""
+    done = subprocess.run([worker_path(), "amalgamation", directory], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemFailed(
+            f"the source of the bundled SQLite could not be written to {directory}: {done.stdout.strip()}"
+        )
+
+
+__all__ = ["Event", "Worker", "WorkerFailed", "ask", "worker_path", "write_amalgamation"]

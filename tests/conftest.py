@@ -1,0 +1,103 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Small enough that a whole run takes a second or two, with every kind of step of the load in it.
+SMALL = """
+name = "small"
+title = "A small table"
+rounds = 2
+
+[factors]
+clients = [1, 2]
+
+[tables.t]
+rows = 2000
+
+[tables.t.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+v = { type = "integer", fill = { uniform = [0, 9] } }
+s = { type = "varchar(200)", fill = { text = 200 } }
+
+[load]
+clients = "${clients}"
+stop = { transactions = 500 }
+
+[[transactions]]
+name = "read"
+weight = 3
+steps = [{ execute = "select * from t where id = ?", params = [{ key = "t.id" }] }]
+
+[[transactions]]
+name = "count"
+steps = [
+    { set = "i", value = { uniform = [0, 9] } },
+    { execute = "select count(*) from t where v = ?", params = [{ variable = "i" }], into = ["n"] },
+]
+
+[report]
+x = "clients"
+"""
+
+
+class Cli:
+    """The installed command line, with a store and a cache of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environment = {**os.environ, "DBDYNO_CACHE": str(directory / "cache"), "COLUMNS": "100", "NO_COLOR": "1"}
+        self.environment.pop("DBDYNO_WORKER", None)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [Path(sys.executable).parent / "dbdyno", *arguments],
+            cwd=self.directory,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        process = self.start(*arguments)
+        out, errors = process.communicate(timeout=300)
+        assert process.returncode == code, f"code {process.returncode}\n{out}\n{errors}"
+        return out if code in (0, 1) else errors
+
+    def run(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        self("run", *arguments, "--store", "runs.db", "--json", "out.json", code=code)
+        document: dict[str, Any] = json.loads((self.directory / "out.json").read_text())
+        return document
+
+    def write(self, name: str, text: str) -> str:
+        (self.directory / name).write_text(text)
+        return f"./{name}"
+
+    def left_behind(self) -> list[str]:
+        """Files of trials that are still there."""
+        return [str(path) for path in (self.directory / "cache" / "work").glob("*")]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+@pytest.fixture
+def small() -> Callable[..., str]:
+    """The small experiment, with parts of its text replaced."""
+
+    def make(*replacements: tuple[str, str]) -> str:
+        text = SMALL
+        for old, new in replacements:
+            assert old in text, old
+            text = text.replace(old, new)
+        return text
+
+    return make

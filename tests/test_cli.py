@@ -1,0 +1,87 @@
+"""Transcripts of the real command line: what it says, and its exit codes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SMALL, Cli
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "run: no experiment is named; `dbdyno list` shows the built-in ones"),
+        (["run", "pk-lokup"], "pk-lokup: there is no such experiment; did you mean `pk-lookup`?"),
+        (
+            ["run", "pk-lookup", "--set", "thread=1"],
+            "`pk-lookup` has no factor `thread`; did you mean `threads`?",
+        ),
+        (["run", "pk-lookup", "--system", "sqlte:"], "sqlte:: there is no engine `sqlte`; did you mean `sqlite:`?"),
+        (
+            ["run", "pk-lookup", "--system", "sqlite:?cache_sise=1"],
+            "SQLite has no such setting; did you mean `cache_size`?",
+        ),
+        (["run", "pk-lookup", "--system", "postgresql:"], "postgresql"),
+        (["run", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["run", "pk-lookup", "--json", "no/such/dir.json"], "--json"),
+        (["run", "pk-lookup", "--dir", "/proc", "--store", "s.db"], "/proc"),
+        (["show", "--store", "runs.db"], "holds no runs yet"),
+        (["run", "--resume", "last", "--rounds", "3"], "--resume: a run that is resumed keeps its experiment"),
+        (["run", "pk-lookup", "--set", "threads=4", "--set", "library_threading=0"], "would corrupt its memory"),
+    ],
+)
+def test_bad_input_is_one_message(cli: Cli, arguments: list[str], message: str) -> None:
+    code = 1 if "/proc" in arguments else 2
+    process = cli.start(*arguments)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == code, (out, errors)
+    assert errors.startswith("dbdyno: ")
+    assert message in errors
+    assert "Traceback" not in errors
+    assert errors.count("\n") <= 2
+
+
+def test_the_experiments_are_listed(cli: Cli) -> None:
+    text = cli("list")
+    assert [line.split()[0] for line in text.splitlines()[1:] if not line.startswith(" ")] == [
+        "bulk-insert",
+        "pk-lookup",
+        "pk-update",
+    ]
+
+
+def test_a_description_has_the_statements(cli: Cli) -> None:
+    text = cli("describe", "pk-lookup", "--set", "threads=2")
+    assert "select * from user where id = ?" in text
+    assert "100,000 rows" in text
+    assert "cache_size = 2000" in text
+
+
+def test_a_template_is_written_runs_and_is_not_overwritten(cli: Cli) -> None:
+    assert cli("init", "my.toml") == "wrote my.toml; run it with: dbdyno run ./my.toml\n"
+    text = (cli.directory / "my.toml").read_text()
+    assert "it exists already" in cli("init", "my.toml", code=2)
+    assert (cli.directory / "my.toml").read_text() == text
+    assert "definitions" in cli("describe", "./my.toml")
+
+
+def test_the_store_says_what_is_wrong_with_it(cli: Cli) -> None:
+    (cli.directory / "bad.db").write_text("this is no database, and has not been one\n" * 100)
+    process = cli.start("runs", "--store", "bad.db")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.startswith("dbdyno: store")
+
+
+def test_no_experiment_file_is_half_read(cli: Cli) -> None:
+    broken = cli.write("broken.toml", SMALL.replace("stop = {", "stopp = {"))
+    errors = cli("run", broken, "--store", "runs.db", code=2)
+    assert "broken.toml: load.stopp: unknown key; did you mean `stop`?" in errors
+    assert not Path(cli.directory / "runs.db").exists()
+
+
+def test_the_cache_is_shown_and_cleared(cli: Cli) -> None:
+    cli.run(cli.write("small.toml", SMALL), "--rounds", "1")
+    assert "MB" in cli("cache")
+    cli("cache", "--clear")
+    assert list((cli.directory / "cache").rglob("*.db")) == []

@@ -1,0 +1,235 @@
+"""Whole runs through the installed command line and the real worker."""
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dbdyno.results.schema import json_schema
+from tests.conftest import Cli
+
+Small = Callable[..., str]
+
+
+def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
+    import jsonschema
+
+    path = cli.write("small.toml", small())
+    document = cli.run(path, "--seed", "7", "--report", "r.html", "--csv", "r.csv", "--markdown", "r.md")
+    jsonschema.validate(document, json_schema(closed=True))
+    assert document["status"] == "done"
+    assert [cell["id"] for cell in document["cells"]] == ["clients=1", "clients=2"]
+    for cell in document["cells"]:
+        clients = cell["factors"]["clients"]
+        assert cell["system"]["version"]
+        assert cell["system"]["durability"] == "power-safe"
+        assert len(cell["rounds"]) == 2
+        for each in cell["rounds"]:
+            assert each["issued"] == each["ok"] == 500 * clients
+            assert each["failed"] == {}
+            # Every read finds its row, and every count gives one.
+            assert each["rows"] == 500 * clients
+            assert each["transactions"]["read"]["ok"] + each["transactions"]["count"]["ok"] == 500 * clients
+            assert each["ended_by"] == "transactions"
+        assert cell["latency_ms"]["service"]["count"] == 2 * 500 * clients
+        assert cell["limit"]["resource"]
+    assert document["device"]["sync_per_s"] > 0
+    assert document["ceiling"]["operations_per_s"] > document["cells"][0]["throughput"]["mean"]
+    html = (cli.directory / "r.html").read_text()
+    assert "A small table" in html
+    assert (cli.directory / "r.csv").read_text().count("\n") == 5
+    assert "clients" in (cli.directory / "r.md").read_text()
+    shown = cli("show", document["id"], "--store", "runs.db")
+    assert "What limits it" in shown
+    assert document["id"] in cli("runs", "--store", "runs.db")
+    assert cli.left_behind() == []
+
+
+def test_the_same_seed_does_the_same_work(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small())
+    work = []
+    for _ in range(2):
+        document = cli.run(path, "--seed", "7", "--rounds", "1")
+        work.append([cell["rounds"][0]["transactions"] for cell in document["cells"]])
+    assert work[0] == work[1]
+    other = cli.run(path, "--seed", "8", "--rounds", "1")
+    assert [cell["rounds"][0]["transactions"] for cell in other["cells"]] != work[0]
+
+
+def test_each_trial_starts_from_the_same_rows(cli: Cli, small: Small) -> None:
+    grow = (
+        'steps = [{ execute = "select * from t where id = ?", params = [{ key = "t.id" }] }]',
+        'steps = [{ execute = "insert into t (id, v) values (?, 1)", params = [{ next = "t.id" }] }]',
+    )
+    text = small(grow, ("transactions = 500", "transactions = 50"), ("clients = [1, 2]", "clients = [1]"))
+    # Were a table kept from one trial to the next, its keys would be taken.
+    document = cli.run(cli.write("grow.toml", text))
+    assert all(each["failed"] == {} for cell in document["cells"] for each in cell["rounds"])
+
+
+def test_settings_are_read_back_not_believed(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small())
+    url = "sqlite:?journal_mode=wal&synchronous=normal&cache_size=123&page_size=8192"
+    document = cli.run(path, "--system", url, "--rounds", "1")
+    system = document["cells"][0]["system"]
+    settings = system["settings"]
+    assert (settings["journal_mode"], settings["synchronous"]) == ("wal", "normal")
+    assert (settings["cache_size"], settings["page_size"]) == ("123", "8192")
+    assert system["durability"] == "process-safe"
+    assert "ENABLE_API_ARMOR" not in system["compile_options"]
+
+
+def test_another_build_of_the_library_is_measured(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small())
+    document = cli.run(
+        path, "--system", "sqlite:?library_threading=2&cflags=-O1 -DSQLITE_OMIT_LOAD_EXTENSION", "--rounds", "1"
+    )
+    system = document["cells"][0]["system"]
+    assert system["settings"]["threadsafe"] == "2"
+    assert "OMIT_LOAD_EXTENSION" in system["compile_options"]
+    assert len(list((cli.directory / "cache" / "libraries").glob("*.so"))) == 1
+
+
+def test_an_unsafe_combination_is_left_out_and_said(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small())
+    document = cli.run(path, "--system", "sqlite:?config_threading=single", "--rounds", "1")
+    assert [cell["factors"]["clients"] for cell in document["cells"]] == [1]
+    assert any("would corrupt its memory" in finding["text"] for finding in document["findings"])
+
+
+def test_a_failing_statement_fails_its_trial_and_not_the_run(cli: Cli, small: Small) -> None:
+    text = small(
+        ("[factors]", '[factors]\nwhich = ["t", "nowhere"]'), ("select * from t where", "select * from ${which} where")
+    )
+    document = cli.run(cli.write("broken.toml", text), "--rounds", "1", code=1)
+    assert document["status"] == "failed"
+    status = {cell["factors"]["which"]: cell["rounds"][0]["status"] for cell in document["cells"]}
+    assert status == {"t": "done", "nowhere": "failed"}
+    assert all("no such table: nowhere" in each["error"] for each in document["failed_trials"])
+    assert cli.left_behind() == []
+
+
+def test_failures_are_counted_apart(cli: Cli, small: Small) -> None:
+    clash = (
+        'steps = [{ execute = "select * from t where id = ?", params = [{ key = "t.id" }] }]',
+        'steps = [{ execute = "insert into t (id, v) values (?, 1)", params = [{ uniform = [1, 4000] }] }]',
+    )
+    document = cli.run(cli.write("clash.toml", small(clash, ("clients = [1, 2]", "clients = [1]"))), "--rounds", "1")
+    each = document["cells"][0]["rounds"][0]
+    assert each["failed"]["constraint"] > 0
+    assert each["ok"] + each["failed"]["constraint"] == each["issued"] == 500
+    assert "UNIQUE constraint failed: t.id" in each["failures"]["constraint"]
+    assert any("they are not in the throughput" in finding["text"] for finding in document["findings"])
+
+
+def _worker_of(process_id: int) -> psutil.Process:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for child in psutil.Process(process_id).children():
+            # Others load tables, look at the library or measure the device, and are over at once.
+            try:
+                if any(file.path.endswith("/trial.db") for file in child.open_files()):
+                    return child
+            except psutil.Error:
+                continue
+        time.sleep(0.02)
+    raise AssertionError("no worker was seen")
+
+
+LONG = ("stop = { transactions = 500 }", "stop = { seconds = 30 }")
+
+
+def test_a_killed_worker_fails_its_trial_and_not_the_run(cli: Cli, small: Small) -> None:
+    path = cli.write("long.toml", small(LONG, ("clients = [1, 2]", "clients = [2]")))
+    process = cli.start("run", path, "--rounds", "1", "--store", "runs.db", "--json", "out.json")
+    _worker_of(process.pid).kill()
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert "killed by signal 9" in out
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["failed_trials"][0]["kind"] == "killed"
+    assert cli.left_behind() == []
+
+
+def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Small) -> None:
+    path = cli.write("long.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 2 }")))
+    process = cli.start("run", path, "--store", "runs.db", "--json", "out.json")
+    worker = _worker_of(process.pid)
+    worker.wait(timeout=60)
+    second = _worker_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert not second.is_running()
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["status"] == "interrupted"
+    states = [each["status"] for cell in document["cells"] for each in cell["rounds"]]
+    assert sorted(states) == ["done", "interrupted"]
+    assert cli.left_behind() == []
+    found = re.search(r"dbdyno run --resume (\S+)", out)
+    assert found
+    cli("run", "--resume", found[1], "--store", "runs.db", "--json", "out.json")
+    resumed = json.loads((cli.directory / "out.json").read_text())
+    assert resumed["status"] == "done"
+    assert [len(cell["rounds"]) for cell in resumed["cells"]] == [2, 2]
+    assert all(each["status"] == "done" for cell in resumed["cells"] for each in cell["rounds"])
+
+
+def test_no_load_goes_on_without_the_laboratory(cli: Cli, small: Small) -> None:
+    path = cli.write("long.toml", small(LONG))
+    process = cli.start("run", path, "--store", "runs.db")
+    worker = _worker_of(process.pid)
+    process.kill()
+    process.communicate()
+    worker.wait(timeout=30)
+    # What it left is removed by the next run.
+    assert cli.left_behind() != []
+    cli.run(cli.write("small.toml", small()), "--rounds", "1")
+    assert cli.left_behind() == []
+
+
+def test_a_null_system_measures_the_harness(cli: Cli, small: Small) -> None:
+    document = cli.run(cli.write("small.toml", small()), "--system", "null:", "--rounds", "1")
+    assert [cell["rounds"][0]["ok"] for cell in document["cells"]] == [500, 1000]
+
+
+@pytest.mark.parametrize("name", ["bulk-insert", "pk-update"])
+def test_builtin_experiments_run(cli: Cli, name: str) -> None:
+    document = cli.run(name, "--rounds", "1", "--set", *_narrow(name))
+    assert document["status"] == "done"
+    for cell in document["cells"]:
+        (each,) = cell["rounds"]
+        assert each["statements"] == {"bulk-insert": 100_000, "pk-update": 10_000}[name]
+        assert each["rows_changed"] == each["statements"]
+
+
+def _narrow(name: str) -> list[str]:
+    if name == "bulk-insert":
+        return ["mode=one_transaction_text,one_transaction_prepared"]
+    return ["rows_per_transaction=1000,10000"]
+
+
+def test_a_full_disk_is_told(cli: Cli, small: Small, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    import subprocess
+
+    full = tmp_path / "full"
+    full.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", full], check=False, capture_output=True
+    ).returncode:
+        pytest.skip("this machine does not let us mount a small file system")
+    try:
+        cli.environment["DBDYNO_CACHE"] = str(full)
+        text = cli("run", cli.write("small.toml", small(("rows = 2000", "rows = 20000"))), "--store", "runs.db", code=1)
+        assert "full" in text or "no space" in text, text
+        assert list((full / "templates").glob("*")) == []
+    finally:
+        subprocess.run(["umount", full], check=True)
