@@ -42,6 +42,10 @@ test-rust:
 test-python: dev
 	$(BIN)/pytest
 
+# What measuring costs, each figure against its target. Takes some minutes.
+bench: dev
+	$(BIN)/python benches/bench.py
+
 # The plan's and the result's JSON Schemas, from the types they describe.
 schema: dev
 	$(BIN)/dbdyno-worker schema | $(BIN)/python -m json.tool > docs/plan.schema.json

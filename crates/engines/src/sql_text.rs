@@ -29,7 +29,7 @@ impl Template {
                 b'[' => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
                 b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-                _ => 1,
+                _ => rest.chars().next().map_or(1, char::len_utf8),
             };
         }
         pieces.push(sql[start..].to_owned());

@@ -1,0 +1,265 @@
+"""What measuring costs: the worker against a bare C loop over the same library and statement.
+
+Prints a line for each figure (name, figure, spread, target) and ends with 1 when one misses its target. `--only NAME`
+picks those whose name contains it.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile import compile_cell
+from dbdyno.design import make_cells, parse_set
+from dbdyno.experiment import load_experiment
+from dbdyno.run.templates import copy_file, template
+from dbdyno.systems.sqlite_library import find_library
+from dbdyno.systems.sqlite_settings import SqliteSettings
+from dbdyno.worker import Worker, worker_path
+
+HERE = Path(__file__).parent
+KEYS = 100_000
+LOOKUP = "select * from user where id = ?"
+CHEAP = "select c1 from user where id = ?"
+BLOCKS = 10
+
+
+@dataclass
+class Figure:
+    """A figure with its spread over blocks and its target; ``at_most`` tells the target's side."""
+
+    name: str
+    value: float
+    spread: str
+    target: float
+    at_most: bool
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.target if self.at_most else self.value >= self.target
+
+    def line(self) -> str:
+        side = "at most" if self.at_most else "at least"
+        verdict = "ok" if self.met else "MISSED"
+        return f"{self.name:42} {self.value:10.4g}  {self.spread:24} {side} {self.target:<8g} {verdict}"
+
+
+class Bench:
+    """The database, the library both sides use, and the bare loop, built once."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        settings = SqliteSettings(cflags="-O2")
+        library = find_library(settings)
+        assert library.path is not None
+        self.library = library.path
+        experiment = load_experiment("pk-lookup")
+        cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
+        self.compiled = compile_cell(experiment, cells.cells[0])
+        self.database = directory / "bench.db"
+        self.template = template(self.compiled, library).path
+        copy_file(self.template, self.database)
+        source = directory / "source"
+        source.mkdir()
+        subprocess.run([worker_path(), "amalgamation", source], check=True)
+        self.bare = directory / "bare"
+        subprocess.run(
+            ["cc", "-O2", f"-I{source}", "-o", self.bare, HERE / "bare.c", self.library, "-lpthread"], check=True
+        )
+
+    def plan(self, sql: str, clients: int, operations: int, cache_size: int, **trial: Any) -> dict[str, Any]:
+        target = {"engine": "sqlite", "path": str(self.database), "library": self.library}
+        step = {"do": "execute", "statement": 0, "params": [{"kind": "uniform", "low": 1, "high": KEYS}]}
+        task = {
+            "kind": "trial",
+            "target": target | {"pragmas": [["cache_size", str(cache_size)]]},
+            "clients": clients,
+            "window": {"transactions": operations},
+            "statements": [{"name": "s", "sql": sql}],
+            "transactions": [{"name": "t", "steps": [step]}],
+        }
+        return {"schema": "dbdyno.plan/1", "seed": 1, "task": task | trial}
+
+    def ours(self, *arguments: Any, **trial: Any) -> dict[str, Any]:
+        return next(event for event in Worker(self.plan(*arguments, **trial)) if event["event"] == "result")
+
+    def theirs(self, sql: str, clients: int, operations: int, cache_size: int) -> float:
+        return float(
+            subprocess.run(
+                self.command(sql, clients, operations, cache_size), capture_output=True, text=True, check=True
+            ).stdout.split()[0]
+        )
+
+    def command(self, sql: str, clients: int, operations: int, cache_size: int) -> list[str]:
+        return [str(self.bare), str(self.database), sql, str(KEYS), str(clients), str(operations), str(cache_size)]
+
+    def instructions(self, command: list[str], text: str | None) -> int:
+        out = self.directory / "callgrind.out"
+        counting = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        subprocess.run([*counting, *command], input=text, capture_output=True, text=True, check=True)
+        line = next(line for line in out.read_text().splitlines() if line.startswith(("summary:", "totals:")))
+        return int(line.split()[1])
+
+
+def per_operation(bench: Bench, sql: str, cache_size: int) -> tuple[float, float]:
+    """Instructions of an operation, ours and theirs: what n more operations cost."""
+    # Past the first n the page cache is full, where it is to hold the table.
+    first, more = 60_000, 40_000
+    ours, theirs = [], []
+    for operations in (first, first + more):
+        plan = json.dumps(bench.plan(sql, 1, operations, cache_size))
+        ours.append(bench.instructions([str(worker_path())], plan))
+        theirs.append(bench.instructions(bench.command(sql, 1, operations, cache_size), None))
+    return (ours[1] - ours[0]) / more, (theirs[1] - theirs[0]) / more
+
+
+def instructions(bench: Bench) -> Iterator[Figure]:
+    for name, sql, cache_size, target in (
+        ("pk-lookup", LOOKUP, 2000, 1.03),
+        ("cheapest statement", CHEAP, 200_000, 1.15),
+    ):
+        ours, theirs = per_operation(bench, sql, cache_size)
+        yield Figure(f"instructions, {name}", ours / theirs, f"{ours:.0f} / {theirs:.0f}", target, at_most=True)
+
+
+def throughput(bench: Bench) -> Iterator[Figure]:
+    for clients in (1, 2, 4):
+        ratios = []
+        for block in range(BLOCKS):
+            arguments = (LOOKUP, clients, 150_000, 2000)
+            sides: list[Callable[[], float]] = [
+                lambda arguments=arguments: _rate(bench.ours(*arguments)),
+                lambda arguments=arguments: bench.theirs(*arguments),
+            ]
+            order = (0, 1) if block % 2 == 0 else (1, 0)
+            measured = {side: sides[side]() for side in order}
+            ratios.append(measured[0] / measured[1])
+        yield Figure(
+            f"throughput, {clients} client(s)", statistics.median(ratios), _spread(ratios), 0.98, at_most=False
+        )
+
+
+def null_engine(bench: Bench) -> Iterator[Figure]:
+    window = {"seconds": 1}
+    results = (bench.ours(LOOKUP, 1, None, 2000, target={"engine": "null"}, window=window) for _ in range(BLOCKS))
+    rates = [_rate(result) / 1e6 for result in results]
+    yield Figure("null engine, million operations/s", statistics.median(rates), _spread(rates), 15, at_most=False)
+
+
+def memory(bench: Bench) -> Iterator[Figure]:
+    results = (bench.ours(LOOKUP, 2, None, 2000, window={"seconds": seconds}) for seconds in (10, 60))
+    peaks = [result["memory"]["peak_rss_bytes"] / 1e6 for result in results]
+    yield Figure(
+        "memory, 60 s against 10 s", peaks[1] / peaks[0], f"{peaks[0]:.1f} MB, {peaks[1]:.1f} MB", 1.02, at_most=True
+    )
+
+
+def loading(bench: Bench) -> Iterator[Figure]:
+    shell = shutil.which("sqlite3")
+    if shell is None:
+        print("loading: not measured, the sqlite3 shell is not on the PATH")
+        return
+    rows = bench.directory / "rows.tsv"
+    with rows.open("w") as out:
+        subprocess.run([shell, "-separator", "\t", bench.template, "select * from user"], stdout=out, check=True)
+    ratios = []
+    for block in range(5):
+        order = (_import, _load) if block % 2 else (_load, _import)
+        taken = {side: side(bench, shell, rows) for side in order}
+        ratios.append(taken[_import] / taken[_load])
+    yield Figure("loading, rate against .import", statistics.median(ratios), _spread(ratios), 1.0, at_most=False)
+
+
+def _load(bench: Bench, _shell: str, _rows: Path) -> float:
+    new = bench.directory / "loaded.db"
+    new.unlink(missing_ok=True)
+    plan = bench.compiled.load_plan(str(new), bench.library)
+    plan["task"]["tables"] = [table for table in plan["task"]["tables"] if table["name"] == "user"]
+    start = time.monotonic()
+    for _ in Worker(plan):
+        pass
+    return time.monotonic() - start
+
+
+def _import(bench: Bench, shell: str, rows: Path) -> float:
+    new = bench.directory / "imported.db"
+    new.unlink(missing_ok=True)
+    create = next(sql for sql in bench.compiled.before if "user" in sql)
+    start = time.monotonic()
+    # The same settings as our own loading, so that neither waits for what the other does not.
+    commands = ["pragma journal_mode=off", "pragma synchronous=off", create]
+    script = ";\n".join(commands) + f";\n.mode tabs\n.import {rows} user\n"
+    subprocess.run([shell, new], input=script, text=True, capture_output=True, check=True)
+    subprocess.run(["sync", new], check=True)
+    return time.monotonic() - start
+
+
+def start_up(_bench: Bench) -> Iterator[Figure]:
+    dbdyno = Path(sys.executable).parent / "dbdyno"
+    times = []
+    for _ in range(BLOCKS):
+        start = time.monotonic()
+        subprocess.run([dbdyno, "--help"], stdout=subprocess.DEVNULL, check=True)
+        times.append(time.monotonic() - start)
+    yield Figure("dbdyno --help, s", statistics.median(times), _spread(times), 0.3, at_most=True)
+
+
+def showing(bench: Bench) -> Iterator[Figure]:
+    from dataclasses import replace
+
+    from dbdyno.store import open_store
+
+    dbdyno = Path(sys.executable).parent / "dbdyno"
+    place = str(bench.directory / "runs.db")
+    run = [dbdyno, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
+    subprocess.run(run, stdout=subprocess.DEVNULL, check=True)
+    store = open_store(place)
+    run_id = store.run("last").id
+    for trial in store.trials(run_id):
+        for block in range(1, 25):
+            store.add_trial(run_id, replace(trial, block=block, id=None))
+    store.close()
+    times = []
+    for _ in range(5):
+        start = time.monotonic()
+        subprocess.run([dbdyno, "show", run_id, "--store", place], stdout=subprocess.DEVNULL, check=True)
+        times.append(time.monotonic() - start)
+    yield Figure("dbdyno show of 100 trials, s", statistics.median(times), _spread(times), 1.0, at_most=True)
+
+
+def _rate(result: dict[str, Any]) -> float:
+    return float(result["books"]["ok"]) / float(result["elapsed_s"])
+
+
+def _spread(values: list[float]) -> str:
+    return f"{min(values):.4g} to {max(values):.4g}, n={len(values)}"
+
+
+ALL = (instructions, throughput, null_engine, loading, start_up, showing, memory)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="benches whose name contains this")
+    only = parser.parse_args().only
+    met = True
+    with tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as directory:
+        bench = Bench(Path(directory))
+        for each in ALL:
+            if only in each.__name__:
+                for figure in each(bench):
+                    met = met and figure.met
+                    print(figure.line(), flush=True)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
