@@ -6,6 +6,7 @@ noise from a fixed seed, so that a report has something to draw.
 
 from __future__ import annotations
 
+import copy
 import random
 from functools import cache
 from typing import Any
@@ -297,7 +298,7 @@ def lookup_document(rounds: int = 5, seed: int = 42) -> Document:
         error_kind="killed",
         started=last.started,
     )
-    return build_document(run_record(design), trials, published=PUBLISHED)
+    return build_document(run_record(design), trials, published=copy.deepcopy(PUBLISHED))
 
 
 UPDATE_RATES = {1: 61.0, 1000: 640.0, 10_000: 560.0}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SMALL, Cli
+from conftest import SMALL, Cli
 
 
 @pytest.mark.parametrize(

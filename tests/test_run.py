@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from conftest import Cli
 from dbdyno.results.schema import json_schema
-from tests.conftest import Cli
 
 Small = Callable[..., str]
 

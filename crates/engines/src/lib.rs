@@ -16,10 +16,14 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
 
-/// Why something asked of an engine failed.
+/// Why something asked of an engine failed. It is one pointer wide, so that results of the hot path stay small.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
+#[error("{}", .0.message)]
+pub struct Failure(Box<Reason>);
+
+/// What a [`Failure`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
     /// The kind under which it is counted.
     pub kind: FailureKind,
     /// What the engine said, with its own name or number for the error.
@@ -29,10 +33,24 @@ pub struct Failure {
 impl Failure {
     /// A failure of a kind, with the engine's words.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Reason {
             kind,
             message: message.into(),
-        }
+        }))
+    }
+
+    /// The same failure, with more words about where it came from.
+    pub fn explained(mut self, explain: impl FnOnce(&str) -> String) -> Self {
+        self.0.message = explain(&self.0.message);
+        self
+    }
+}
+
+impl std::ops::Deref for Failure {
+    type Target = Reason;
+
+    fn deref(&self) -> &Reason {
+        &self.0
     }
 }
 

@@ -45,6 +45,8 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
     marks: Marks,
     /// Nanoseconds spent thinking in the current transaction.
     thought: u64,
+    /// What the current transaction has done.
+    work: Work,
     /// What the sessions closed so far have counted.
     closed: SessionCounters,
 }
@@ -76,6 +78,7 @@ pub async fn run<E: Engine, T: Timer>(
         params: Values::default(),
         marks: Marks::new(timed.then_some(shared.clock)),
         thought: 0,
+        work: Work::default(),
         closed: SessionCounters::default(),
     };
     // A system that cannot be reached at all is no trial; one that refuses later is a result.
@@ -203,9 +206,9 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 break;
             }
             match outcome {
-                Ok(work) => {
-                    statements += work.statements;
-                    recorder.ok(chosen, work, end - began - self.thought, end);
+                Ok(()) => {
+                    statements += self.work.statements;
+                    recorder.ok(chosen, self.work, end - began - self.thought, end);
                 }
                 Err(failure) => recorder.failed(chosen, failure, end),
             }
@@ -243,9 +246,9 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 break;
             }
             match outcome {
-                Ok(work) => {
-                    statements += work.statements;
-                    recorder.ok(chosen, work, end - began - self.thought, end);
+                Ok(()) => {
+                    statements += self.work.statements;
+                    recorder.ok(chosen, self.work, end - began - self.thought, end);
                     recorder.delayed(end - scheduled - self.thought, began - scheduled);
                 }
                 Err(failure) => recorder.failed(chosen, failure, end),
@@ -271,7 +274,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
 
     /// Runs a transaction, again after a failure where the policy says so. `end` bounds the tries.
     #[inline]
-    async fn attempt(&mut self, program: &Program, end: u64) -> Result<Work, Failure> {
+    async fn attempt(&mut self, program: &Program, end: u64) -> Result<(), Failure> {
         self.thought = 0;
         let retry = &self.shared.trial.retry;
         let per_transaction = self.shared.trial.connect == ConnectMode::PerTransaction;
@@ -283,8 +286,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 self.connect().await
             } else {
                 Ok(())
-            }
-            .map(|()| Work::default());
+            };
             if outcome.is_ok() {
                 outcome = self.transaction(program).await;
             }
@@ -295,7 +297,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 self.disconnect().await;
             }
             match outcome {
-                Ok(work) => return Ok(work),
+                Ok(()) => return Ok(()),
                 Err(failure) => {
                     let again = tries < retry.attempts && retry.covers(failure.kind) && self.shared.clock.now() < end;
                     let Some(saved) = saved.as_ref().filter(|_| again) else {
@@ -314,7 +316,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
 
     /// After a failure: no transaction may stay open, and a broken session is given up.
     #[cold]
-    async fn clean_up(&mut self, outcome: &Result<Work, Failure>) {
+    async fn clean_up(&mut self, outcome: &Result<(), Failure>) {
         use dbdyno_plan::document::FailureKind::Connection;
         let broken = match &mut self.session {
             Some(session) => session.rollback().await.is_err(),
@@ -327,14 +329,14 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
 
     /// Runs the operations of a program.
     #[inline]
-    async fn transaction(&mut self, program: &Program) -> Result<Work, Failure> {
+    async fn transaction(&mut self, program: &Program) -> Result<(), Failure> {
+        self.work = Work::default();
         let Some(session) = &mut self.session else {
-            return Ok(Work::default());
+            return Ok(());
         };
         let clock = self.shared.clock;
         let phases = self.shared.trial.record.phases;
         let timed = phases || self.shared.trial.prepare != PrepareMode::Once;
-        let mut work = Work::default();
         let mut at = 0;
         while let Some(op) = program.ops.get(at) {
             at += 1;
@@ -350,9 +352,9 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                     let rows = session
                         .execute(*statement, &self.params, capture, &mut self.marks)
                         .await?;
-                    work.statements += 1;
-                    work.returned += rows.returned;
-                    work.changed += rows.changed;
+                    self.work.statements += 1;
+                    self.work.returned += rows.returned;
+                    self.work.changed += rows.changed;
                     let mut recorder = self.recorder.borrow_mut();
                     recorder.statement(*statement, rows);
                     if timed {
@@ -400,7 +402,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 }
             }
         }
-        Ok(work)
+        Ok(())
     }
 }
 

@@ -252,7 +252,9 @@ impl<'a> Recorder<'a> {
     #[cold]
     pub fn failed(&mut self, transaction: usize, failure: dbdyno_engines::Failure, end: u64) {
         *self.books.failed.entry(failure.kind).or_default() += 1;
-        self.messages.entry(failure.kind).or_insert(failure.message);
+        self.messages
+            .entry(failure.kind)
+            .or_insert_with(|| failure.message.clone());
         self.transactions[transaction].failed += 1;
         self.live.failed.store(self.books.failures(), Ordering::Relaxed);
         if end >= self.boundary {

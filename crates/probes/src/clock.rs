@@ -39,6 +39,21 @@ impl Clock {
         }
     }
 
+    /// The clock's own unit, which is quicker to read; only differences mean something, to [`Self::nanoseconds`].
+    #[inline(always)]
+    pub fn raw(self) -> u64 {
+        if self.rate != 0 { ticks() } else { monotonic() }
+    }
+
+    /// A difference of two [`Self::raw`] readings (or a sum of such) in nanoseconds.
+    pub fn nanoseconds(self, raw: u64) -> u64 {
+        if self.rate != 0 {
+            ((u128::from(raw) * u128::from(self.rate)) >> 32) as u64
+        } else {
+            raw
+        }
+    }
+
     /// How the clock is read: `tsc` or `clock_gettime`.
     pub fn source(self) -> &'static str {
         if self.rate == 0 { "clock_gettime" } else { "tsc" }

@@ -79,10 +79,9 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
 }
 
 fn run(session: &mut super::SqliteSession, sql: &str) -> Result<(), Failure> {
-    session.query(sql, |_| {}).map_err(|failure| Failure {
-        message: format!("{}: in `{sql}`", failure.message),
-        ..failure
-    })
+    session
+        .query(sql, |_| {})
+        .map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
 }
 
 fn insert(table: &LoadTable) -> Statement {

@@ -115,9 +115,10 @@ impl SqliteSession {
             wait,
         };
         if code != ffi::SQLITE_OK {
-            let mut failure = session.failure(code);
-            failure.message = format!("cannot open {}: {}", engine.target.path, failure.message);
-            return Err(failure);
+            let path = &engine.target.path;
+            return Err(session
+                .failure(code)
+                .explained(|message| format!("cannot open {path}: {message}")));
         }
         if session.wait.timeout_ms > 0 {
             let argument = (&raw mut *session.wait).cast();
@@ -127,10 +128,7 @@ impl SqliteSession {
         for (name, value) in &engine.target.pragmas {
             session
                 .query(&format!("pragma {name} = {value}"), |_| {})
-                .map_err(|mut failure| {
-                    failure.message = format!("pragma {name} = {value}: {}", failure.message);
-                    failure
-                })?;
+                .map_err(|failure| failure.explained(|message| format!("pragma {name} = {value}: {message}")))?;
         }
         Ok(session)
     }

@@ -10,7 +10,7 @@ use dbdyno_probes::Clock;
 use libsqlite3_sys as ffi;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The name under which the layer is registered.
 pub const NAME: &CStr = c"dbdyno";
@@ -22,9 +22,17 @@ thread_local! {
     }) };
 }
 
-/// The calling thread's counters.
+/// The calling thread's counters. What is timed here is kept in the clock's own unit and turned into nanoseconds now.
 pub fn counters() -> ThreadCounters {
-    COUNTERS.get()
+    let counters = COUNTERS.get();
+    let clock = Clock::get();
+    ThreadCounters {
+        read_ns: clock.nanoseconds(counters.read_ns),
+        write_ns: clock.nanoseconds(counters.write_ns),
+        sync_ns: clock.nanoseconds(counters.sync_ns),
+        lock_call_ns: clock.nanoseconds(counters.lock_call_ns),
+        ..counters
+    }
 }
 
 /// Changes the calling thread's counters.
@@ -47,7 +55,8 @@ unsafe impl Send for Layer {}
 // SAFETY: as above; the layer itself is never changed.
 unsafe impl Sync for Layer {}
 
-static LAYER: OnceLock<Layer> = OnceLock::new();
+/// The layer, once registered; it lives as long as the process.
+static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What stands at the beginning of each open file; the file of the VFS below follows it.
 #[repr(C)]
@@ -71,9 +80,10 @@ pub fn register(api: &Api) -> Result<(), Failure> {
     for (index, methods) in layer.methods.iter_mut().enumerate() {
         methods.iVersion = index as c_int + 1;
     }
-    if LAYER.set(layer).is_err() {
+    if !LAYER.load(Ordering::Acquire).is_null() {
         return Err(wrong("the VFS layer is registered already: one library per process"));
     }
+    LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
     // SAFETY: `below` was just given by the library.
     let real = unsafe { &*below };
     let vfs = Box::leak(Box::new(ffi::sqlite3_vfs {
@@ -109,11 +119,9 @@ pub fn register(api: &Api) -> Result<(), Failure> {
 
 #[inline(always)]
 fn layer() -> &'static Layer {
-    match LAYER.get() {
-        Some(layer) => layer,
-        // SQLite calls these functions only through what `register` registered, after it set the layer.
-        None => unreachable!("a VFS method was called before the layer was registered"),
-    }
+    // SAFETY: SQLite calls these functions only through what `register` registered, after it set the layer, which is
+    // never freed. SQLite's own locks have made it visible to this thread.
+    unsafe { &*LAYER.load(Ordering::Relaxed) }
 }
 
 /// The file of the VFS below, and its methods.
@@ -142,9 +150,9 @@ macro_rules! below {
 
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
     let clock = layer().clock;
-    let start = clock.now();
+    let start = clock.raw();
     let code = below!(file, xRead, to, amount, offset);
-    let spent = clock.now() - start;
+    let spent = clock.raw() - start;
     count(|c| {
         c.reads += 1;
         c.read_bytes += amount as u64;
@@ -155,9 +163,9 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount:
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, amount: c_int, offset: i64) -> c_int {
     let clock = layer().clock;
-    let start = clock.now();
+    let start = clock.raw();
     let code = below!(file, xWrite, from, amount, offset);
-    let spent = clock.now() - start;
+    let spent = clock.raw() - start;
     count(|c| {
         c.writes += 1;
         c.write_bytes += amount as u64;
@@ -167,7 +175,7 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, am
 }
 
 fn count_sync(start: u64) {
-    let spent = layer().clock.now() - start;
+    let spent = layer().clock.raw() - start;
     count(|c| {
         c.syncs += 1;
         c.sync_ns += spent;
@@ -175,7 +183,7 @@ fn count_sync(start: u64) {
 }
 
 fn count_lock(start: u64) {
-    let spent = layer().clock.now() - start;
+    let spent = layer().clock.raw() - start;
     count(|c| {
         c.lock_calls += 1;
         c.lock_call_ns += spent;
@@ -183,7 +191,7 @@ fn count_lock(start: u64) {
 }
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
-    let start = layer().clock.now();
+    let start = layer().clock.raw();
     let code = below!(file, xSync, flags);
     count_sync(start);
     code
@@ -191,9 +199,9 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
     let clock = layer().clock;
-    let start = clock.now();
+    let start = clock.raw();
     let code = below!(file, xTruncate, size);
-    let spent = clock.now() - start;
+    let spent = clock.raw() - start;
     count(|c| c.write_ns += spent);
     code
 }
@@ -205,19 +213,19 @@ unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> 
     below!(file, xFileSize, size)
 }
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    let start = layer().clock.now();
+    let start = layer().clock.raw();
     let code = below!(file, xLock, level);
     count_lock(start);
     code
 }
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    let start = layer().clock.now();
+    let start = layer().clock.raw();
     let code = below!(file, xUnlock, level);
     count_lock(start);
     code
 }
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, result: *mut c_int) -> c_int {
-    let start = layer().clock.now();
+    let start = layer().clock.raw();
     let code = below!(file, xCheckReservedLock, result);
     count_lock(start);
     code
@@ -241,7 +249,7 @@ unsafe extern "C" fn shm_map(
     below!(file, xShmMap, page, size, extend, memory)
 }
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, slots: c_int, flags: c_int) -> c_int {
-    let start = layer().clock.now();
+    let start = layer().clock.raw();
     let code = below!(file, xShmLock, offset, slots, flags);
     count_lock(start);
     code
@@ -328,7 +336,7 @@ macro_rules! vfs_below {
     }};
 }
 unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync_directory: c_int) -> c_int {
-    let start = layer().clock.now();
+    let start = layer().clock.raw();
     let code = vfs_below!(xDelete, name, sync_directory);
     // Deleting a journal commits the transaction; its directory entry is synced in the same call.
     if sync_directory != 0 {
