@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dbdyno.errors import DbdynoError, InputError
+from dbdyno.errors import DbdynoError
 
 app = typer.Typer(
     name="dbdyno",
@@ -158,9 +158,6 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 130 interrupted."""
     try:
         app(args=arguments)
-    except InputError as error:
-        typer.echo(f"dbdyno: {error}", err=True)
-        sys.exit(error.exit_code)
     except DbdynoError as error:
         typer.echo(f"dbdyno: {error}", err=True)
         sys.exit(error.exit_code)

@@ -1,6 +1,7 @@
 """Tables of an experiment as the parts of a load plan: definitions, rows, and what comes after."""
 
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ def _data_file(file: str, folder: Path, place: str) -> Path:
 
 
 def file_digest(path: str) -> str:
-    """Give the SHA-256 of a file's content, in hexadecimal."""
+    """Give the SHA-256 of a file's content, in hexadecimal. A file that has not changed is read once."""
+    stat = Path(path).stat()
+    return _digest(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def _digest(path: str, *_state: int) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
@@ -154,12 +155,10 @@ def measure(
     )
 
 
-def compiled_template(compiled: CompiledCell, library: Library) -> tuple[Any, float]:
+def compiled_template(compiled: CompiledCell, library: Library) -> tuple[Path, float]:
     """Give the path of the file a trial starts from, and the seconds it took to make; a named file is its own."""
     named = compiled.cell.system.database
     if named is not None:
-        from pathlib import Path
-
         return Path(named), 0.0
     made = template(compiled, library)
     return made.path, made.load_s

@@ -31,7 +31,6 @@ class Template:
 
     path: Path
     load_s: float
-    tables: list[dict[str, object]]
 
 
 def template(compiled: CompiledCell, library: Library) -> Template:
@@ -40,11 +39,11 @@ def template(compiled: CompiledCell, library: Library) -> Template:
     path = directory / f"{compiled.template_key(library.identity)}.db"
     if path.exists():
         os.utime(path)
-        return Template(path, 0.0, [])
+        return Template(path, 0.0)
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     start = time.monotonic()
     try:
-        loaded = ask(compiled.load_plan(str(unfinished), library.path), "loaded")
+        ask(compiled.load_plan(str(unfinished), library.path), "loaded")
         unfinished.rename(path)
     except SystemFailed as error:
         raise SystemFailed(f"loading the tables: {error}") from error
@@ -52,7 +51,7 @@ def template(compiled: CompiledCell, library: Library) -> Template:
         for name in ("", *_SIDE_FILES):
             Path(f"{unfinished}{name}").unlink(missing_ok=True)
     _make_room(directory, keep=path)
-    return Template(path, time.monotonic() - start, list(loaded["tables"]))
+    return Template(path, time.monotonic() - start)
 
 
 def _make_room(directory: Path, keep: Path) -> None:

@@ -60,7 +60,6 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
     let api = session.api();
     // SAFETY: these functions only read constants of the library; the list of options ends with null.
     let (version, source_id, threadsafe, compile_options) = unsafe {
-        settings.insert("threadsafe".into(), (api.threadsafe)().to_string());
         let options = (0..).map_while(|index| text((api.compileoption_get)(index))).collect();
         (
             text((api.libversion)()),
