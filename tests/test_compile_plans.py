@@ -15,7 +15,7 @@ from experiment_files import ALL, BUILTIN, FIXTURES, TABLE, TEMPLATE, compiled, 
 
 
 def plans(cell: CompiledCell) -> list[dict[str, Any]]:
-    return [cell.load_plan("/x.db"), cell.trial_plan("/x.db", 2**63), cell.inspect_plan("/x.db", "/lib.so")]
+    return [cell.load_plan("/x.db"), cell.trial_plan("/x.db", 2**63), cell.trial_plan("/x.db", 1, "/lib.so")]
 
 
 def one(path: str) -> CompiledCell:
@@ -174,11 +174,10 @@ def test_a_reference_repeats_the_column_it_refers_to() -> None:
     assert made["row"] == {"kind": "zipf", "low": 0, "high": 9, "exponent": 1.2, "scattered": True}
 
 
-def test_a_trial_that_repeats_random_values_has_the_seed_of_the_data() -> None:
-    random = compiled(steps('{ execute = "select ?", params = [{ key = "user.name" }] }'))[0]
-    serial = compiled(steps('{ execute = "select ?", params = [{ key = "user.id" }] }'))[0]
-    assert random.trial_plan("/x", 99)["seed"] == random.load_plan("/x")["seed"] == 1
-    assert serial.trial_plan("/x", 99)["seed"] == 99
+def test_a_trial_knows_the_seed_of_the_data_beside_its_own() -> None:
+    cell = compiled(steps('{ execute = "select ?", params = [{ key = "user.name" }] }'))[0]
+    plan = cell.trial_plan("/x", 99)
+    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan("/x")["seed"])
 
 
 def test_a_part_goes_on_where_the_table_ends() -> None:

@@ -1,8 +1,9 @@
 //! The systems a worker can put under load.
 //!
 //! An engine is one module behind two traits: [`Engine`] opens sessions, [`Session`] runs statements. Neither knows of
-//! loads, clocks' results or reports. The methods are asynchronous so that the client loop is written once: an engine that
-//! runs in the calling thread (SQLite) answers at once, and the loop compiles to plain calls.
+//! loads, clocks' results or reports. What a session is asked is answered at once ([`Poll::Ready`]) by an engine that
+//! runs in the calling thread, such as SQLite; one that must wait for a server says [`Poll::Pending`], and its answer is
+//! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
 pub mod null;
 pub mod sql_text;
@@ -15,6 +16,7 @@ use dbdyno_probes::Clock;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::task::Poll;
 
 /// Why something asked of an engine failed. It is one pointer wide, so that results of the hot path stay small.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,16 +96,19 @@ pub trait Session {
         params: &Values,
         capture: Capture<'_>,
         marks: &mut Marks,
-    ) -> impl Future<Output = Result<Rows, Failure>>;
+    ) -> Poll<Result<Rows, Failure>>;
 
-    /// Begins a transaction.
-    fn begin(&mut self, mode: BeginMode) -> impl Future<Output = Result<(), Failure>>;
+    /// Begins or ends a transaction.
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>>;
 
-    /// Commits it.
-    fn commit(&mut self) -> impl Future<Output = Result<(), Failure>>;
-
-    /// Rolls back whatever transaction is open; does nothing if none is.
-    fn rollback(&mut self) -> impl Future<Output = Result<(), Failure>>;
+    /// The answer to what was [`Poll::Pending`]; for begins and ends of transactions, no rows. Nothing else may be asked
+    /// of the session before. Engines that always answer at once have no use for it.
+    fn answer(&mut self, _capture: Capture<'_>, _marks: &mut Marks) -> impl Future<Output = Result<Rows, Failure>> {
+        std::future::ready(Err(Failure::new(
+            FailureKind::Other,
+            "nothing was asked of the session",
+        )))
+    }
 
     /// Counters of this session that the engine keeps since it was opened.
     fn counters(&mut self) -> SessionCounters {
@@ -112,6 +117,17 @@ pub trait Session {
 
     /// Closes the session.
     fn close(self) -> impl Future<Output = Result<(), Failure>>;
+}
+
+/// The beginning or the end of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Begins one.
+    Begin(BeginMode),
+    /// Commits it.
+    Commit,
+    /// Rolls back whatever transaction is open; does nothing if none is.
+    Rollback,
 }
 
 /// What a statement did.
@@ -123,49 +139,58 @@ pub struct Rows {
     pub changed: u64,
 }
 
-/// Variables that take the columns of a statement's first row.
-pub struct Capture<'a> {
-    slots: &'a [usize],
-    variables: &'a mut [Owned],
+/// The variables that take the columns of a statement's first row.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// The first column goes to `variables[slots[0]]`, and so on.
+    pub slots: &'a [usize],
+    /// All variables.
+    pub variables: &'a mut [Owned],
 }
 
+/// Where the columns of a statement's first row go; mostly nowhere. It is one pointer wide, for the hot path.
+#[derive(Debug)]
+pub struct Capture<'a>(Option<&'a mut Wanted<'a>>);
+
 impl<'a> Capture<'a> {
-    /// The first column goes to `variables[slots[0]]`, and so on.
-    #[inline]
-    pub fn new(slots: &'a [usize], variables: &'a mut [Owned]) -> Self {
-        Self { slots, variables }
+    /// Columns go where they are wanted.
+    pub fn new(wanted: &'a mut Wanted<'a>) -> Self {
+        Self(Some(wanted))
     }
 
     /// Captures nothing.
+    #[inline(always)]
     pub fn nothing() -> Self {
-        Self {
-            slots: &[],
-            variables: &mut [],
-        }
+        Self(None)
     }
 
     /// Whether there is nothing to capture.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.0.is_none()
     }
 
     /// How many columns are wanted.
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.0.as_ref().map_or(0, |wanted| wanted.slots.len())
     }
 
     /// Takes the value of a column, if it is wanted.
     pub fn take(&mut self, column: usize, value: Value<'_>) {
-        if let Some(slot) = self.slots.get(column) {
-            self.variables[*slot].assign(value);
+        if let Some(wanted) = &mut self.0
+            && let Some(slot) = wanted.slots.get(column)
+        {
+            wanted.variables[*slot].assign(value);
         }
     }
 
     /// Sets all wanted columns to null: there was no row.
+    #[inline(always)]
     pub fn clear(&mut self) {
-        for slot in self.slots {
-            self.variables[*slot].assign(Value::Null);
+        if let Some(wanted) = &mut self.0 {
+            for slot in wanted.slots {
+                wanted.variables[*slot].assign(Value::Null);
+            }
         }
     }
 }
@@ -229,6 +254,8 @@ pub struct Facts {
     pub settings: BTreeMap<String, String>,
     /// What an acknowledged commit survives.
     pub durability: Durability,
+    /// How the engine means to carry out each statement of the plan, by its name, a step a line; where it tells.
+    pub plans: BTreeMap<String, Vec<String>>,
 }
 
 /// What an acknowledged commit survives.

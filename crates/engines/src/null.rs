@@ -1,8 +1,8 @@
 //! The null engine: every statement succeeds at once. What is left is the harness, so it measures the harness's ceiling.
 
-use crate::{Capture, Durability, Engine, Facts, Failure, Marks, Rows, Session};
-use dbdyno_plan::transaction::BeginMode;
+use crate::{Capture, Control, Durability, Engine, Facts, Failure, Marks, Rows, Session};
 use dbdyno_plan::value::Values;
+use std::task::Poll;
 
 /// The engine.
 #[derive(Debug, Default)]
@@ -40,30 +40,22 @@ impl Session for NullSession {
     }
 
     #[inline]
-    async fn execute(
+    fn execute(
         &mut self,
         _statement: usize,
         params: &Values,
         mut capture: Capture<'_>,
         marks: &mut Marks,
-    ) -> Result<Rows, Failure> {
+    ) -> Poll<Result<Rows, Failure>> {
         std::hint::black_box(params);
         marks.note_prepared();
         marks.note_first_row();
         capture.clear();
-        Ok(Rows::default())
+        Poll::Ready(Ok(Rows::default()))
     }
 
-    async fn begin(&mut self, _mode: BeginMode) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    async fn commit(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    async fn rollback(&mut self) -> Result<(), Failure> {
-        Ok(())
+    fn control(&mut self, _control: Control) -> Poll<Result<(), Failure>> {
+        Poll::Ready(Ok(()))
     }
 
     async fn close(self) -> Result<(), Failure> {

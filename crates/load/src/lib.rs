@@ -3,11 +3,17 @@
 //! [`trial::run`] carries out one trial on any engine. The client loop ([`client`]) is written once, generic over the
 //! engine's session, and compiled for each: no dynamic dispatch, no allocation, no lock and no formatting per operation.
 
+pub mod attempt;
 pub mod books;
 pub mod client;
+pub mod latency;
+pub mod live;
+pub mod outcome;
 pub mod pacing;
 pub mod recorder;
+pub mod time;
 pub mod trial;
 
 pub use books::Books;
-pub use trial::{Event, Interval, Outcome, TrialError, run};
+pub use outcome::Outcome;
+pub use trial::{Event, Interval, TrialError, run};

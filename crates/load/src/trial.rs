@@ -1,18 +1,20 @@
 //! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
 
-use crate::books::{Books, Unbalanced};
-use crate::client::{self, ClientReport};
+use crate::books::Unbalanced;
+use crate::client;
+use crate::latency::Timeline;
+use crate::live::{Live, LiveCounts};
+use crate::outcome::{Outcome, conclude};
 use crate::pacing::{ThreadTimer, Timer};
-use crate::recorder::{Latencies, Live, LiveCounts, Recorder, Timeline, Work, latencies};
-use dbdyno_engines::{Contention, Engine, Failure, SessionCounters, ThreadCounters};
+use crate::recorder::Recorder;
+use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
-use dbdyno_plan::document::{Arrival, FailureKind, Trial};
+use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_plan::program::Programs;
 use dbdyno_probes::disk::{Disk, DiskActivity, DiskCounters};
-use dbdyno_probes::process::{CpuShare, Usage, peak_rss_bytes};
+use dbdyno_probes::process::{CpuShare, Usage};
 use dbdyno_probes::{Clock, ProbeError};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -70,120 +72,6 @@ pub struct Interval {
     pub disk: Option<DiskActivity>,
 }
 
-/// What a trial found.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The accounts.
-    pub books: Books,
-    /// The first message of each kind of failure.
-    pub messages: BTreeMap<FailureKind, String>,
-    /// Seconds from the window's start to the end of the last transaction that counts, or to the window's end.
-    pub elapsed_s: f64,
-    /// What ended the window: `seconds`, `transactions`, `statements` or `interrupted`.
-    pub ended_by: &'static str,
-    /// Seconds the warm-up took.
-    pub warmup_s: f64,
-    /// By transaction: name, ok, failed.
-    pub transactions: Vec<(String, u64, u64)>,
-    /// By statement: name, executions, rows returned, rows changed.
-    pub statements: Vec<(String, u64, u64, u64)>,
-    /// What the transactions did that ended well.
-    pub work: Work,
-    /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
-    pub histograms: BTreeMap<&'static str, Latencies>,
-    /// CPU used.
-    pub cpu: CpuShare,
-    /// Switches of threads: voluntary, involuntary.
-    pub switches: (u64, u64),
-    /// What the disk did.
-    pub disk: Option<DiskActivity>,
-    /// Bytes the process fetched from and sent to storage.
-    pub process_io: (u64, u64),
-    /// Where the clients' time went.
-    pub time: Time,
-    /// What the engine asked of the file system and waited for.
-    pub thread: ThreadCounters,
-    /// What the sessions' page caches did.
-    pub session: SessionCounters,
-    /// Contended mutexes, where they were watched.
-    pub contention: Option<Contention>,
-    /// The most memory the process had.
-    pub peak_rss_bytes: u64,
-}
-
-/// Where the clients' time went, in nanoseconds summed over clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Time {
-    /// All of it: each client from the window's start to its last transaction's end.
-    pub total: u64,
-    /// CPU time of the clients' threads, whatever they did.
-    pub cpu: u64,
-    /// Waiting for the device to sync.
-    pub sync: u64,
-    /// In reads of the file, from the operating system's cache or the device.
-    pub read: u64,
-    /// In writes.
-    pub write: u64,
-    /// In calls to lock and unlock the file.
-    pub lock_calls: u64,
-    /// Waiting for a mutex.
-    pub mutex_wait: u64,
-    /// Waiting for a lock on the file.
-    pub file_lock_wait: u64,
-    /// Parsing statements.
-    pub prepare: u64,
-    /// Nothing to do: thinking, or waiting for a scheduled start.
-    pub idle: u64,
-    /// Ready, but without a processor.
-    pub run_queue: u64,
-    /// Computing in the engine (and the client loop): CPU time in none of the above.
-    pub engine: u64,
-    /// None of these.
-    pub unknown: u64,
-}
-
-impl Time {
-    /// Divides the total. The parts always add up to it.
-    ///
-    /// What was timed as it happened is either a *wait* (idle, sync, mutex, file lock) or *work* (reads, writes, lock calls,
-    /// parsing, and as the rest the engine). A thread that is pushed off its processor while it works makes each kind
-    /// of work look longer in proportion; what the scheduler says of that, as far as the work was not CPU time, is
-    /// taken off all of them alike. Of the engine's part, what exceeds the CPU time is unknown.
-    fn divide(total: u64, cpu: u64, run_queue: u64, idle: u64, prepare: u64, counters: &ThreadCounters) -> Self {
-        let mut rest = total;
-        let mut take = |part: u64| {
-            let taken = part.min(rest);
-            rest -= taken;
-            taken
-        };
-        let (idle, sync) = (take(idle), take(counters.sync_ns));
-        let (mutex_wait, file_lock_wait) = (take(counters.mutex_ns), take(counters.file_lock_ns));
-        let (read, write) = (take(counters.read_ns), take(counters.write_ns));
-        let (lock_calls, prepare) = (take(counters.lock_call_ns), take(prepare));
-        let work = read + write + lock_calls + prepare + rest;
-        let run_queue = run_queue.min(work.saturating_sub(cpu));
-        let working = |part: u64| (u128::from(part) * u128::from(work - run_queue) / u128::from(work.max(1))) as u64;
-        let [read, write, lock_calls, prepare] = [read, write, lock_calls, prepare].map(working);
-        let rest = work - run_queue - (read + write + lock_calls + prepare);
-        let engine = rest.min(cpu);
-        Self {
-            total,
-            cpu,
-            sync,
-            read,
-            write,
-            lock_calls,
-            mutex_wait,
-            file_lock_wait,
-            prepare,
-            idle,
-            run_queue,
-            engine,
-            unknown: rest - engine,
-        }
-    }
-}
-
 /// What the clients of a trial share.
 pub struct Shared<'a, E: Engine> {
     pub(crate) engine: &'a E,
@@ -206,6 +94,12 @@ pub struct Shared<'a, E: Engine> {
 }
 
 impl<E: Engine> Shared<'_, E> {
+    /// Whether the trial is to end early.
+    #[inline(always)]
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Counts a client in.
     pub(crate) fn arrive(&self, at: &AtomicU32, result: &Result<(), Failure>) {
         if result.is_err() {
@@ -240,13 +134,15 @@ impl<E: Engine> Shared<'_, E> {
 const NOTICE: u64 = 2_000_000;
 
 /// What the coordinating thread saw of the machine during the window.
-struct Watched {
-    window_start: u64,
-    warmup_s: f64,
-    before: Usage,
-    after: Usage,
-    disk: Option<(DiskCounters, DiskCounters)>,
-    seconds: f64,
+pub(crate) struct Watched {
+    /// When the window began; nanoseconds of the clock.
+    pub(crate) window_start: u64,
+    pub(crate) warmup_s: f64,
+    pub(crate) before: Usage,
+    pub(crate) after: Usage,
+    pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
+    /// Seconds between the two readings.
+    pub(crate) seconds: f64,
 }
 
 /// Carries out a trial on an engine whose sessions run in the calling thread: a thread for each client.
@@ -276,29 +172,28 @@ pub fn run<E: Engine>(
         refused: AtomicBool::new(false),
         released: AtomicBool::new(false),
     };
-    let live: Vec<Live> = (0..trial.clients).map(|_| Live::default()).collect();
+    let live: Vec<Live> = (0..trial.clients)
+        .map(|_| Live::new(trial.transactions.len(), trial.statements.len()))
+        .collect();
     let timeline = Timeline::new(trial.record.interval_ms * 1_000_000);
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
     let open = matches!(trial.arrival, Arrival::Open { .. });
     let disk = storage.and_then(Disk::of);
+    let coordinator = std::thread::current();
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(trial.clients as usize);
         for (number, live) in live.iter().enumerate() {
             let number = number as u32;
             let (shared, timeline, finished, first_error) = (&shared, &timeline, &finished, &first_error);
+            let coordinator = &coordinator;
             let body = move || {
-                let recorder = RefCell::new(Recorder::new(
-                    live,
-                    timeline,
-                    open,
-                    trial.transactions.len(),
-                    trial.statements.len(),
-                ));
+                let recorder = RefCell::new(Recorder::new(live, timeline, open));
                 let timer = ThreadTimer::new(shared.clock);
                 let result = block_on(client::run(shared, &timer, &recorder, number));
                 finished.fetch_add(1, Ordering::Release);
+                coordinator.unpark();
                 while !shared.released.load(Ordering::Acquire) {
                     std::thread::sleep(std::time::Duration::from_micros(500));
                 }
@@ -469,130 +364,9 @@ fn wait(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
         if left == 0 {
             return false;
         }
-        std::thread::sleep(std::time::Duration::from_nanos(left.min(2_000_000)));
+        // The last client to finish unparks this thread; until then it takes no time from the clients.
+        std::thread::park_timeout(std::time::Duration::from_nanos(left));
     }
-}
-
-/// Puts together what the clients and the coordinating thread have seen.
-fn conclude<E: Engine>(
-    shared: &Shared<'_, E>,
-    records: Vec<(ClientReport, Recorder<'_>)>,
-    watched: &Watched,
-    disk: Option<&Disk>,
-) -> Outcome {
-    let trial = shared.trial;
-    let mut outcome = Outcome {
-        books: Books::default(),
-        messages: BTreeMap::new(),
-        elapsed_s: 0.0,
-        ended_by: "transactions",
-        warmup_s: watched.warmup_s,
-        transactions: trial
-            .transactions
-            .iter()
-            .map(|transaction| (transaction.name.clone(), 0, 0))
-            .collect(),
-        statements: trial
-            .statements
-            .iter()
-            .map(|statement| (statement.name.clone(), 0, 0, 0))
-            .collect(),
-        work: Work::default(),
-        histograms: BTreeMap::new(),
-        cpu: watched.after.since(&watched.before, watched.seconds),
-        switches: (
-            watched
-                .after
-                .voluntary_switches
-                .saturating_sub(watched.before.voluntary_switches),
-            watched
-                .after
-                .involuntary_switches
-                .saturating_sub(watched.before.involuntary_switches),
-        ),
-        disk: disk
-            .zip(watched.disk)
-            .map(|(disk, (a, b))| disk.between(&a, &b, watched.seconds)),
-        process_io: (
-            watched.after.read_bytes.saturating_sub(watched.before.read_bytes),
-            watched.after.write_bytes.saturating_sub(watched.before.write_bytes),
-        ),
-        time: Time::default(),
-        thread: ThreadCounters::default(),
-        session: SessionCounters::default(),
-        contention: None,
-        peak_rss_bytes: peak_rss_bytes(),
-    };
-    let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
-    let mut ended = watched.window_start;
-    for (report, recorder) in records {
-        outcome.books.add(&recorder.books);
-        for (kind, message) in recorder.messages {
-            outcome.messages.entry(kind).or_insert(message);
-        }
-        for (sum, count) in outcome.transactions.iter_mut().zip(&recorder.transactions) {
-            sum.1 += count.ok;
-            sum.2 += count.failed;
-        }
-        for (sum, count) in outcome.statements.iter_mut().zip(&recorder.statements) {
-            sum.1 += count.executions;
-            sum.2 += count.rows;
-            sum.3 += count.changed;
-        }
-        outcome.work.statements += recorder.work.statements;
-        outcome.work.returned += recorder.work.returned;
-        outcome.work.changed += recorder.work.changed;
-        let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
-        named.extend(recorder.response.map(|histogram| ("response", histogram)));
-        named.extend(recorder.queue.map(|histogram| ("queue", histogram)));
-        named.extend(recorder.phases.histograms);
-        for (name, histogram) in named {
-            // All have the same bounds, so nothing can fail to fit.
-            let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);
-        }
-        outcome.thread.add(&report.thread);
-        outcome.session.add(&report.session);
-        total += report.ended.saturating_sub(watched.window_start);
-        cpu += report.cpu_ns;
-        run_queue += report.run_queue_ns;
-        idle += recorder.idle_ns;
-        prepare += recorder.prepare_ns;
-        ended = ended.max(report.ended);
-    }
-    outcome.elapsed_s = ended.saturating_sub(watched.window_start) as f64 / 1e9;
-    let timed_out = trial.window.seconds.is_some_and(|seconds| {
-        outcome.books.in_flight + outcome.books.skipped > 0 || outcome.elapsed_s >= seconds * 0.999_999
-    });
-    // A window of a given length counts as that long, even if its last transaction ended a little earlier.
-    if let Some(seconds) = trial.window.seconds.filter(|_| !reached_number(trial, &outcome)) {
-        outcome.elapsed_s = seconds;
-        outcome.ended_by = "seconds";
-    } else if timed_out {
-        outcome.ended_by = "seconds";
-    } else if trial.window.transactions.is_none() {
-        outcome.ended_by = "statements";
-    }
-    if shared.stop.load(Ordering::Relaxed) {
-        outcome.ended_by = "interrupted";
-        outcome.elapsed_s = ended.saturating_sub(watched.window_start) as f64 / 1e9;
-    }
-    outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
-    outcome.contention = shared.engine.contention();
-    outcome
-}
-
-/// Whether the clients did the number of transactions or statements that ends the window.
-fn reached_number(trial: &Trial, outcome: &Outcome) -> bool {
-    let clients = u64::from(trial.clients);
-    let ended = outcome.books.ok + outcome.books.failures();
-    trial
-        .window
-        .transactions
-        .is_some_and(|number| ended >= number * clients)
-        || trial
-            .window
-            .statements
-            .is_some_and(|number| outcome.work.statements >= number * clients)
 }
 
 /// Runs a future whose parts all answer at once, in this thread.
@@ -604,51 +378,5 @@ fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Ready(output) => return output,
             Poll::Pending => std::thread::yield_now(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn sum(time: &Time) -> u64 {
-        let waits = time.idle + time.sync + time.mutex_wait + time.file_lock_wait;
-        let work = time.read + time.write + time.lock_calls + time.prepare + time.engine;
-        waits + work + time.run_queue + time.unknown
-    }
-
-    proptest! {
-        #[test]
-        fn the_parts_add_up(
-            total in 0u64..1_000_000_000_000,
-            parts in proptest::array::uniform9(0u64..300_000_000_000),
-        ) {
-            let [cpu, run_queue, idle, prepare, read_ns, write_ns, sync_ns, lock_call_ns, mutex_ns] = parts;
-            let counters =
-                ThreadCounters { read_ns, write_ns, sync_ns, lock_call_ns, mutex_ns, ..ThreadCounters::default() };
-            let time = Time::divide(total, cpu, run_queue, idle, prepare, &counters);
-            prop_assert_eq!(sum(&time), total);
-        }
-    }
-
-    #[test]
-    fn waiting_for_a_processor_is_taken_off_all_work_alike() {
-        // Ten seconds, half of them on a processor; a fifth of the wall time of the work was in reads.
-        let counters = ThreadCounters {
-            read_ns: 2_000,
-            ..ThreadCounters::default()
-        };
-        let time = Time::divide(10_000, 5_000, 5_000, 0, 0, &counters);
-        assert_eq!(
-            (time.read, time.engine, time.run_queue, time.unknown),
-            (1_000, 4_000, 5_000, 0)
-        );
-    }
-
-    #[test]
-    fn what_nothing_explains_is_unknown() {
-        let time = Time::divide(10_000, 3_000, 0, 0, 0, &ThreadCounters::default());
-        assert_eq!((time.engine, time.unknown), (3_000, 7_000));
     }
 }

@@ -1,11 +1,10 @@
 //! The plan document: one JSON object that says everything about one piece of work of one worker process.
 
 use crate::generator::Generator;
-use crate::target::{OsCache, Target};
+use crate::target::Target;
 use crate::transaction::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The version of the plan's format; a worker refuses any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +79,9 @@ pub struct Trial {
     /// What to record beside the counts and latencies.
     #[serde(default)]
     pub record: Record,
+    /// The seed with which the tables were filled, for parameters that repeat their values. Left out: the plan's.
+    #[serde(default)]
+    pub data_seed: Option<u64>,
 }
 
 /// When transactions start.
@@ -331,9 +333,6 @@ pub struct LoadColumn {
 pub struct Inspect {
     /// The system.
     pub target: Target,
-    /// Statements whose query plan is asked for.
-    #[serde(default)]
-    pub explain: BTreeMap<String, String>,
 }
 
 /// Measure the storage device under a directory.
@@ -348,9 +347,4 @@ pub struct DeviceTask {
     pub bytes: u64,
     /// Numbers of reads under way at once.
     pub depths: Vec<u32>,
-}
-
-/// Prepares the operating system's page cache for a file before a trial.
-pub fn default_os_cache() -> OsCache {
-    OsCache::Warm
 }

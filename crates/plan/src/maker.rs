@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a value is made from: the stream, the variables, and where in the work we are.
 pub struct Scope<'a> {
-    /// The seed of the run.
+    /// The seed with which the tables are or were filled.
     pub seed: u64,
     /// The random stream.
     pub stream: &'a mut Stream,
@@ -271,18 +271,17 @@ impl Maker {
         Ok(Self(kind))
     }
 
-    /// Makes one value and appends it to the list.
-    #[inline]
-    pub fn make(&self, scope: &mut Scope<'_>, out: &mut Values) {
+    /// The value, if the generator draws integers uniformly.
+    #[inline(always)]
+    pub fn uniform(&self, stream: &mut Stream) -> Option<i64> {
         match &self.0 {
-            Kind::Uniform { low, bound } => {
-                out.push_integer(low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64))
-            }
-            _ => self.make_other(scope, out),
+            Kind::Uniform { low, bound } => Some(low.wrapping_add(below(stream.next_u64(), *bound) as i64)),
+            _ => None,
         }
     }
 
-    fn make_other(&self, scope: &mut Scope<'_>, out: &mut Values) {
+    /// Makes one value and appends it to the list.
+    pub fn make(&self, scope: &mut Scope<'_>, out: &mut Values) {
         match &self.0 {
             Kind::Constant(value) => out.push(value.view()),
             Kind::Variable(slot) => out.push(scope.variables[*slot].view()),
@@ -359,7 +358,7 @@ impl Maker {
             },
             _ => {
                 let mut values = Values::default();
-                self.make_other(scope, &mut values);
+                self.make(scope, &mut values);
                 match values.get(0) {
                     Some(Value::Integer(v)) => v,
                     Some(Value::Real(v)) => v as i64,
@@ -425,7 +424,7 @@ impl Maker {
             }
             _ => {
                 let mut values = Values::default();
-                self.make_other(scope, &mut values);
+                self.make(scope, &mut values);
                 match values.get(0) {
                     Some(Value::Integer(v)) => drop(write!(text, "{v}")),
                     Some(Value::Real(v)) => drop(write!(text, "{v}")),

@@ -10,14 +10,7 @@ use crate::value::{Owned, Values};
 #[derive(Debug)]
 pub enum Op {
     /// Run a statement, and put its first row's columns into variables.
-    Execute {
-        /// Index of the statement.
-        statement: usize,
-        /// What makes each parameter.
-        params: Box<[Maker]>,
-        /// The variables' slots.
-        into: Box<[usize]>,
-    },
+    Execute(Execute),
     /// Begin a transaction.
     Begin(BeginMode),
     /// Commit it.
@@ -73,6 +66,17 @@ pub enum Op {
         /// What makes the milliseconds.
         milliseconds: Maker,
     },
+}
+
+/// A statement to run.
+#[derive(Debug)]
+pub struct Execute {
+    /// Index of the statement.
+    pub statement: usize,
+    /// What makes each parameter.
+    pub params: Box<[Maker]>,
+    /// The slots of the variables that take the first row's columns.
+    pub into: Box<[usize]>,
 }
 
 /// One transaction, ready to run.
@@ -142,10 +146,10 @@ impl Programs {
         choose(&self.thresholds, &mut state.stream)
     }
 
-    /// What a client needs to run these programs.
-    pub fn state(&self, seed: u64, client: u32, clients: u32) -> ClientState {
+    /// What a client needs to run these programs. `seed`: of its random stream; `data_seed`: of the tables' values.
+    pub fn state(&self, seed: u64, data_seed: u64, client: u32, clients: u32) -> ClientState {
         ClientState {
-            seed,
+            data_seed,
             stream: client_stream(seed, client),
             variables: vec![Owned::Null; self.variables],
             counters: vec![0; self.counters],
@@ -160,8 +164,8 @@ impl Programs {
 /// The state of one client: its random stream, variables and counters.
 #[derive(Debug)]
 pub struct ClientState {
-    /// The seed of the run.
-    seed: u64,
+    /// The seed with which the tables were filled.
+    data_seed: u64,
     /// The client's random stream.
     pub stream: Stream,
     /// The variables of the transactions.
@@ -169,7 +173,7 @@ pub struct ClientState {
     /// How often each serial generator was used.
     counters: Vec<u64>,
     /// How often each loop still runs.
-    pub loops: Vec<u64>,
+    loops: Vec<u64>,
     /// The client's number, and the number of clients.
     client: (u32, u32),
     left: Values,
@@ -178,24 +182,65 @@ pub struct ClientState {
 
 impl ClientState {
     /// Makes a statement's parameters.
-    #[inline]
+    #[inline(always)]
     pub fn make_all(&mut self, makers: &[Maker], out: &mut Values) {
         out.clear();
+        for maker in makers {
+            // The commonest generator needs no more than the stream.
+            match maker.uniform(&mut self.stream) {
+                Some(value) => out.push_integer(value),
+                None => self.make(maker, out),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn make(&mut self, maker: &Maker, out: &mut Values) {
         let mut scope = Scope {
-            seed: self.seed,
+            seed: self.data_seed,
             stream: &mut self.stream,
             row: 0,
             variables: &self.variables,
             counters: &mut self.counters,
             client: self.client,
         };
-        for maker in makers {
-            maker.make(&mut scope, out);
+        maker.make(&mut scope, out);
+    }
+
+    /// Carries out an operation that concerns only the client; tells where to go on. `next` follows it.
+    pub fn step(&mut self, op: &Op, next: usize) -> usize {
+        match op {
+            Op::Set { slot, value } => self.set(*slot, value),
+            Op::JumpUnless {
+                left,
+                compare,
+                right,
+                to,
+            } => {
+                if !self.holds(left, *compare, right.as_ref()) {
+                    return *to;
+                }
+            }
+            Op::JumpUnlessChance { below, to } => {
+                if !self.chance(*below) {
+                    return *to;
+                }
+            }
+            Op::Jump { to } => return *to,
+            Op::Repeat { slot, times } => self.loops[*slot] = *times,
+            Op::RepeatEnd { slot, to } => {
+                self.loops[*slot] -= 1;
+                if self.loops[*slot] > 0 {
+                    return *to;
+                }
+            }
+            Op::Execute(_) | Op::Begin(_) | Op::Commit | Op::Rollback | Op::Think { .. } => {}
         }
+        next
     }
 
     /// Sets a variable.
-    pub fn set(&mut self, slot: usize, maker: &Maker) {
+    fn set(&mut self, slot: usize, maker: &Maker) {
         let mut out = std::mem::take(&mut self.left);
         self.make_all(std::slice::from_ref(maker), &mut out);
         if let Some(value) = out.get(0) {
@@ -205,7 +250,7 @@ impl ClientState {
     }
 
     /// Whether a comparison holds.
-    pub fn holds(&mut self, left: &Maker, compare: Compare, right: Option<&Maker>) -> bool {
+    fn holds(&mut self, left: &Maker, compare: Compare, right: Option<&Maker>) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
         let (mut a, mut b) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
         self.make_all(std::slice::from_ref(left), &mut a);
@@ -227,8 +272,7 @@ impl ClientState {
     }
 
     /// Whether a random number is below a bound.
-    #[inline]
-    pub fn chance(&mut self, below: u64) -> bool {
+    fn chance(&mut self, below: u64) -> bool {
         use rand::Rng as _;
         self.stream.next_u64() < below
     }
@@ -250,7 +294,7 @@ impl ClientState {
     /// Makes an integer, such as a time to wait.
     pub fn integer(&mut self, maker: &Maker) -> i64 {
         maker.integer(&mut Scope {
-            seed: self.seed,
+            seed: self.data_seed,
             stream: &mut self.stream,
             row: 0,
             variables: &self.variables,
@@ -300,11 +344,11 @@ impl Compiler {
                     .map(|(i, param)| self.maker(param, &format!("{path}.params[{i}]")))
                     .collect::<Result<_, _>>()?;
                 let into = into.iter().map(|name| self.names.variable(name)).collect();
-                self.ops.push(Op::Execute {
+                self.ops.push(Op::Execute(Execute {
                     statement: *statement,
                     params,
                     into,
-                });
+                }));
             }
             Step::Begin { mode } => self.ops.push(Op::Begin(*mode)),
             Step::Commit => self.ops.push(Op::Commit),
@@ -423,44 +467,18 @@ mod tests {
             steps,
         };
         let programs = Programs::compile(&[transaction], 0).expect("valid");
-        let mut state = programs.state(1, 0, 1);
+        let mut state = programs.state(1, 1, 0, 1);
         let (mut at, mut ran) = (0, 0);
         let ops = &programs.all()[0].ops;
         while at < ops.len() {
             ran += 1;
             assert!(ran < 1000, "the program does not end");
-            at = match &ops[at] {
-                Op::Set { slot, value } => {
-                    state.set(*slot, value);
-                    at + 1
-                }
-                Op::JumpUnless {
-                    left,
-                    compare,
-                    right,
-                    to,
-                } => {
-                    if state.holds(left, *compare, right.as_ref()) {
-                        at + 1
-                    } else {
-                        *to
-                    }
-                }
-                Op::JumpUnlessChance { below, to } => {
-                    use rand::Rng as _;
-                    if state.stream.next_u64() < *below { at + 1 } else { *to }
-                }
-                Op::Jump { to } => *to,
-                Op::Repeat { slot, times } => {
-                    state.loops[*slot] = *times;
-                    at + 1
-                }
-                Op::RepeatEnd { slot, to } => {
-                    state.loops[*slot] -= 1;
-                    if state.loops[*slot] > 0 { *to } else { at + 1 }
-                }
-                other => panic!("not in this test: {other:?}"),
-            };
+            let op = &ops[at];
+            assert!(
+                !matches!(op, Op::Execute(_) | Op::Think { .. }),
+                "not in this test: {op:?}"
+            );
+            at = state.step(op, at + 1);
         }
         (state.variables, ran)
     }

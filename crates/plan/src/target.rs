@@ -38,7 +38,7 @@ pub struct SqliteTarget {
     #[serde(default)]
     pub pragmas: Vec<(String, String)>,
     /// The state the operating system's cache of the file is brought into before the trial.
-    #[serde(default = "crate::document::default_os_cache")]
+    #[serde(default)]
     pub os_cache: OsCache,
 }
 

@@ -203,6 +203,15 @@ impl Values {
         self.cells.iter().map(|cell| self.resolve(*cell))
     }
 
+    /// The value at a place, if it is an integer: the commonest kind, without looking at the others.
+    #[inline(always)]
+    pub fn integer(&self, index: usize) -> Option<i64> {
+        match self.cells.get(index) {
+            Some(Cell::Integer(v)) => Some(*v),
+            _ => None,
+        }
+    }
+
     /// The value at a place, or `None` past the end.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'_>> {

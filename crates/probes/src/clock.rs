@@ -54,6 +54,15 @@ impl Clock {
         }
     }
 
+    /// Nanoseconds as a difference of two [`Self::raw`] readings.
+    pub fn raw_of(self, nanoseconds: u64) -> u64 {
+        if self.rate != 0 {
+            ((u128::from(nanoseconds) << 32) / u128::from(self.rate)) as u64
+        } else {
+            nanoseconds
+        }
+    }
+
     /// How the clock is read: `tsc` or `clock_gettime`.
     pub fn source(self) -> &'static str {
         if self.rate == 0 { "clock_gettime" } else { "tsc" }

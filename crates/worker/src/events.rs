@@ -2,7 +2,7 @@
 
 use crate::work::WorkError;
 use dbdyno_engines::Facts;
-use dbdyno_load::recorder::Latencies;
+use dbdyno_load::latency::Latencies;
 use dbdyno_load::{Interval, Outcome};
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use serde_json::{Map, Value, json};

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile.dialects import dialect_for
-from dbdyno.compile.generators import draws_random_rows
 from dbdyno.compile.loading import definitions, file_digest, load_tables
 from dbdyno.compile.settings import sqlite_settings, unsafe_reason
 from dbdyno.compile.transactions import TransactionCompiler
@@ -67,14 +66,8 @@ class CompiledCell:
 
     def trial_plan(self, database: str, seed: int, library: str | None = None) -> dict[str, Any]:
         """Give the plan of a trial on ``database``, a copy of the template. ``seed``: that of the block."""
-        task = self.trial | {"target": self.target(database, library)}
-        return {"schema": PLAN, "seed": self._trial_seed(seed), "task": task}
-
-    def inspect_plan(self, database: str, library: str | None = None) -> dict[str, Any]:
-        """Give the plan that reads back the settings in force, and the query plan of each statement by its name."""
-        explain = {statement["name"]: statement["sql"] for statement in self.trial["statements"]}
-        task = {"kind": "inspect", "target": self.target(database, library), "explain": explain}
-        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+        task = self.trial | {"target": self.target(database, library), "data_seed": self.definition.data_seed}
+        return {"schema": PLAN, "seed": seed, "task": task}
 
     def target(self, database: str, library: str | None = None) -> dict[str, Any]:
         """Give the system as the plan of a trial names it."""
@@ -92,10 +85,6 @@ class CompiledCell:
 
     def _target(self, database: str, library: str | None) -> dict[str, Any]:
         return {"engine": self.cell.system.engine, "path": database, "library": library}
-
-    def _trial_seed(self, seed: int) -> int:
-        # A plan has one seed. A trial that repeats values which were drawn when the data was loaded needs the data's.
-        return self.definition.data_seed if _repeats_random_rows(self.trial["transactions"]) else seed
 
 
 def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
@@ -142,11 +131,3 @@ def _load(definition: Definition) -> dict[str, Any]:
         "prepare": load.prepare,
         "retry": load.retry.model_dump(),
     }
-
-
-def _repeats_random_rows(value: Any) -> bool:
-    if isinstance(value, dict):
-        if value.get("kind") == "reference" and draws_random_rows(value):
-            return True
-        return any(_repeats_random_rows(item) for item in value.values())
-    return isinstance(value, list) and any(_repeats_random_rows(item) for item in value)

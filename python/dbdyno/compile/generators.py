@@ -107,17 +107,3 @@ def _uuid_version(uuid: written.UuidOf) -> str | dict[str, dict[str, int]]:
         case _:
             return uuid.version
     return {uuid.version: lengths}
-
-
-def draws_random_rows(generator: PlanGenerator) -> bool:
-    """Whether a generator repeats a column whose values come from its random stream, and so from the data's seed."""
-    if generator["kind"] == "reference" and _is_random(generator["of"]):
-        return True
-    inner = [generator[key] for key in ("of", "row") if key in generator] + generator.get("parts", [])
-    return any(draws_random_rows(item) for item in inner)
-
-
-def _is_random(generator: PlanGenerator) -> bool:
-    if generator["kind"] == "format":
-        return any(_is_random(part) for part in generator["parts"])
-    return generator["kind"] not in ("serial", "constant")

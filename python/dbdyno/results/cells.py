@@ -121,6 +121,11 @@ def _system(planned: JsonObject, results: Sequence[JsonObject]) -> System:
         "settings": part(engine, "settings"),
         "durability": text(durability, "class"),
         "durability_because": text(durability, "because"),
+        "plans": {
+            name: [str(step) for step in steps]
+            for name, steps in part(engine, "plans").items()
+            if isinstance(steps, list)
+        },
     }
 
 

@@ -53,6 +53,8 @@ class System(TypedDict):
     durability: str | None
     """power-safe, process-safe or none."""
     durability_because: str | None
+    plans: dict[str, list[str]]
+    """How the engine means to carry out each statement, by its name, a step a line; where it tells."""
 
 
 class CpuPercent(TypedDict):

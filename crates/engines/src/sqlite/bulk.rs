@@ -1,7 +1,7 @@
 //! Filling tables as fast as the library can: one transaction, prepared statements, no journal and no sync until the end.
 
 use super::{SqliteEngine, Watch};
-use crate::{Failure, Session as _};
+use crate::{Capture, Failure, Marks};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
 use dbdyno_plan::maker::{Maker, Place, row_scope};
 use dbdyno_plan::random::row_stream;
@@ -99,20 +99,6 @@ fn insert(table: &LoadTable) -> Statement {
     }
 }
 
-/// Runs the loading statement once; the session answers in place.
-fn put(session: &mut super::SqliteSession, statement: usize, values: &Values) -> Result<(), Failure> {
-    let mut marks = crate::Marks::new(None);
-    let mut future = std::pin::pin!(session.execute(statement, values, crate::Capture::nothing(), &mut marks));
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::future::Future::poll(future.as_mut(), &mut context) {
-        std::task::Poll::Ready(result) => result.map(drop),
-        std::task::Poll::Pending => Err(Failure::new(
-            FailureKind::Other,
-            "a SQLite session did not answer at once",
-        )),
-    }
-}
-
 fn generated(
     session: &mut super::SqliteSession,
     statement: usize,
@@ -140,7 +126,7 @@ fn generated(
                 &mut values,
             );
         }
-        put(session, statement, &values)?;
+        session.run_statement(statement, &values, Capture::nothing(), &mut Marks::new(None))?;
     }
     Ok(table.rows)
 }
@@ -180,7 +166,7 @@ fn from_file(
             let problem = format!("{} fields for {} columns", values.len(), table.columns.len());
             return Err(wrong(rows + 1, problem));
         }
-        put(session, statement, &values)?;
+        session.run_statement(statement, &values, Capture::nothing(), &mut Marks::new(None))?;
         rows += 1;
     }
     Ok(rows)

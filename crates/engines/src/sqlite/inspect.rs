@@ -1,7 +1,7 @@
 //! What a SQLite library and database are, read back from themselves.
 
-use super::SqliteEngine;
 use super::session::text;
+use super::{SqliteEngine, SqliteSession};
 use crate::{Durability, DurabilityClass, Facts, Failure};
 use std::collections::BTreeMap;
 
@@ -77,7 +77,23 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
         compile_options,
         settings,
         durability,
+        plans: plans(engine, &mut session),
     })
+}
+
+/// The library's plan of each statement. A statement that cannot be parsed has none: it says why when it is run.
+fn plans(engine: &SqliteEngine, session: &mut SqliteSession) -> BTreeMap<String, Vec<String>> {
+    let mut plans = BTreeMap::new();
+    for statement in engine.statements.iter() {
+        let mut steps = Vec::new();
+        let told = session.query(&format!("explain query plan {}", statement.sql), |row| {
+            steps.extend(row.get(3).cloned());
+        });
+        if told.is_ok() && !steps.is_empty() {
+            plans.insert(statement.name.clone(), steps);
+        }
+    }
+    plans
 }
 
 /// The class that SQLite's documentation gives these settings.

@@ -2,6 +2,7 @@
 
 mod api;
 mod bulk;
+mod counters;
 mod inspect;
 mod mutex;
 mod session;
@@ -30,7 +31,7 @@ pub struct Watch {
 
 /// A SQLite library, configured, and a file.
 pub struct SqliteEngine {
-    api: Api,
+    api: &'static Api,
     target: SqliteTarget,
     path: CString,
     statements: Arc<[Statement]>,
@@ -47,10 +48,11 @@ impl SqliteEngine {
         watch: Watch,
     ) -> Result<Self, Failure> {
         let wrong = |message: String| Failure::new(FailureKind::Connection, message);
-        let api = match &target.library {
+        // One library a process, for as long as it lives.
+        let api: &'static Api = Box::leak(Box::new(match &target.library {
             Some(path) => Api::load(Path::new(path))?,
             None => Api::bundled(),
-        };
+        }));
         let path =
             CString::new(target.path.as_str()).map_err(|_| wrong("the database's path has a zero byte".into()))?;
         if let Some(mode) = target.config_threading {
@@ -79,10 +81,10 @@ impl SqliteEngine {
         // SAFETY: it only reads a constant of the library.
         let has_mutexes = unsafe { (engine.api.threadsafe)() } != 0;
         if watch.mutexes && has_mutexes && target.config_threading != Some(SqliteThreading::Single) {
-            mutex::install(&engine.api)?;
+            mutex::install(engine.api)?;
         }
         if watch.io {
-            vfs::register(&engine.api)?;
+            vfs::register(engine.api)?;
         }
         Ok(engine)
     }
@@ -119,7 +121,7 @@ impl Engine for SqliteEngine {
     }
 
     fn thread_counters(&self) -> ThreadCounters {
-        vfs::counters()
+        counters::counters()
     }
 
     fn reset_contention(&self) {

@@ -5,14 +5,15 @@
 //! named only when the trial is over. What happens only when a thread must sleep anyway may cost a microsecond.
 
 use super::api::Api;
-use super::vfs::{count, counters};
+use super::counters::count;
 use crate::{Contention, ContentionSite, Failure};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
 use libsqlite3_sys as ffi;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 const DEPTH: usize = 14;
 const SAMPLE: u64 = 16;
@@ -22,11 +23,23 @@ type Stack = [usize; DEPTH];
 type Samples = HashMap<(Stack, c_int), (u64, u64)>;
 
 struct Layer {
-    below: ffi::sqlite3_mutex_methods,
+    attempt: unsafe extern "C" fn(*mut ffi::sqlite3_mutex) -> c_int,
+    enter: unsafe extern "C" fn(*mut ffi::sqlite3_mutex),
+    alloc: unsafe extern "C" fn(c_int) -> *mut ffi::sqlite3_mutex,
+    free: unsafe extern "C" fn(*mut ffi::sqlite3_mutex),
     clock: Clock,
 }
 
-static LAYER: OnceLock<Layer> = OnceLock::new();
+/// The layer, once installed; it lives as long as the process.
+static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
+
+#[inline(always)]
+fn layer() -> &'static Layer {
+    // SAFETY: the functions below are called only by a library that `install` gave them to, after it set the layer, which
+    // is never freed. The library's start made it visible to its threads.
+    unsafe { &*LAYER.load(Ordering::Relaxed) }
+}
+
 /// What `xMutexAlloc` was asked for, by the mutex's address.
 static KINDS: Mutex<Option<HashMap<usize, c_int>>> = Mutex::new(None);
 /// Sampled waits: the stack and the kind of mutex, with how often and how many nanoseconds.
@@ -60,19 +73,27 @@ pub fn install(api: &Api) -> Result<(), Failure> {
             ffi::SQLITE_OK => {}
             code => return Err(wrong("reading", code)),
         }
-        if LAYER
-            .set(Layer {
-                below,
-                clock: Clock::get(),
-            })
-            .is_err()
-        {
+        let (Some(attempt), Some(enter), Some(alloc), Some(free)) =
+            (below.xMutexTry, below.xMutexEnter, below.xMutexAlloc, below.xMutexFree)
+        else {
+            return Err(wrong("wrapping incomplete methods:", 0));
+        };
+        if !LAYER.load(Ordering::Acquire).is_null() {
             return Err(wrong("wrapping a second library:", 0));
         }
+        let clock = Clock::get();
+        let layer = Layer {
+            attempt,
+            enter,
+            alloc,
+            free,
+            clock,
+        };
+        LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
         let wrapped = Box::leak(Box::new(ffi::sqlite3_mutex_methods {
-            xMutexAlloc: Some(alloc),
-            xMutexEnter: Some(enter),
-            xMutexFree: Some(free),
+            xMutexAlloc: Some(alloc_wrapped),
+            xMutexEnter: Some(enter_wrapped),
+            xMutexFree: Some(free_wrapped),
             ..below
         }));
         match (api.config)(ffi::SQLITE_CONFIG_MUTEX, &raw mut *wrapped) {
@@ -82,48 +103,40 @@ pub fn install(api: &Api) -> Result<(), Failure> {
     }
 }
 
-unsafe extern "C" fn alloc(kind: c_int) -> *mut ffi::sqlite3_mutex {
-    let mutex = match LAYER.get().and_then(|layer| layer.below.xMutexAlloc) {
-        // SAFETY: the method below, with the argument it was meant for.
-        Some(method) => unsafe { method(kind) },
-        None => std::ptr::null_mut(),
-    };
+unsafe extern "C" fn alloc_wrapped(kind: c_int) -> *mut ffi::sqlite3_mutex {
+    // SAFETY: the method below, with the argument it was meant for.
+    let mutex = unsafe { (layer().alloc)(kind) };
     lock(&KINDS).get_or_insert_default().insert(mutex as usize, kind);
     mutex
 }
 
-unsafe extern "C" fn free(mutex: *mut ffi::sqlite3_mutex) {
+unsafe extern "C" fn free_wrapped(mutex: *mut ffi::sqlite3_mutex) {
     lock(&KINDS).get_or_insert_default().remove(&(mutex as usize));
-    if let Some(method) = LAYER.get().and_then(|layer| layer.below.xMutexFree) {
-        // SAFETY: as above.
-        unsafe { method(mutex) }
+    // SAFETY: as above.
+    unsafe { (layer().free)(mutex) }
+}
+
+unsafe extern "C" fn enter_wrapped(mutex: *mut ffi::sqlite3_mutex) {
+    // SAFETY: as above.
+    if unsafe { (layer().attempt)(mutex) } != ffi::SQLITE_OK {
+        wait(mutex);
     }
 }
 
-unsafe extern "C" fn enter(mutex: *mut ffi::sqlite3_mutex) {
-    let Some(layer) = LAYER.get() else { return };
-    let (Some(attempt), Some(enter)) = (layer.below.xMutexTry, layer.below.xMutexEnter) else {
-        return;
-    };
-    // SAFETY: the methods below, with the argument they were meant for.
-    unsafe {
-        if attempt(mutex) == ffi::SQLITE_OK {
-            return;
-        }
-        let start = layer.clock.now();
-        enter(mutex);
-        let waited = layer.clock.now() - start;
-        note(mutex, waited);
-    }
-}
-
+/// Waits for a mutex that was not free, and notes how long.
 #[cold]
-fn note(mutex: *mut ffi::sqlite3_mutex, waited: u64) {
-    count(|c| {
+#[inline(never)]
+fn wait(mutex: *mut ffi::sqlite3_mutex) {
+    let layer = layer();
+    let start = layer.clock.raw();
+    // SAFETY: as above.
+    unsafe { (layer.enter)(mutex) };
+    let waited = layer.clock.raw().saturating_sub(start);
+    let waits = count(|c| {
         c.mutex_waits += 1;
-        c.mutex_ns += waited;
+        c.mutex_raw += waited;
+        c.mutex_waits
     });
-    let waits = counters().mutex_waits;
     if waits > FIRST && !waits.is_multiple_of(SAMPLE) {
         return;
     }
@@ -144,7 +157,7 @@ fn note(mutex: *mut ffi::sqlite3_mutex, waited: u64) {
     let mut samples = lock(&SAMPLES);
     let sample = samples.get_or_insert_default().entry((stack, kind)).or_default();
     sample.0 += 1;
-    sample.1 += waited;
+    sample.1 += layer.clock.nanoseconds(waited);
 }
 
 /// Forgets all waits so far.
@@ -162,7 +175,9 @@ pub fn add_total(waits: u64, nanoseconds: u64) {
 
 /// All waits since the last reset, with the places named; `None` if the layer is not installed.
 pub fn contention() -> Option<Contention> {
-    LAYER.get()?;
+    if LAYER.load(Ordering::Acquire).is_null() {
+        return None;
+    }
     let (contended, wait_ns) = *lock(&TOTAL);
     let samples = lock(&SAMPLES).take().unwrap_or_default();
     let mut named: HashMap<(Vec<String>, c_int), (u64, u64)> = HashMap::new();

@@ -1,9 +1,9 @@
 //! One connection to a SQLite database.
 
 use super::api::Api;
-use super::{SqliteEngine, kind, vfs};
+use super::{SqliteEngine, counters, kind, vfs};
 use crate::sql_text::Template;
-use crate::{Capture, Failure, Marks, Rows, Session, SessionCounters};
+use crate::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Value, Values};
@@ -12,10 +12,11 @@ use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A connection, its prepared statements and its buffers.
 pub struct SqliteSession {
-    api: Api,
+    api: &'static Api,
     db: *mut ffi::sqlite3,
     statements: Arc<[Statement]>,
     prepared: Vec<Prepared>,
@@ -70,12 +71,12 @@ unsafe extern "C" fn wait_for_lock(argument: *mut c_void, tries: c_int) -> c_int
     if delay == 0 {
         return 0;
     }
-    let start = wait.clock.now();
+    let start = wait.clock.raw();
     std::thread::sleep(std::time::Duration::from_millis(u64::from(delay)));
-    let spent = wait.clock.now() - start;
-    vfs::count(|c| {
+    let spent = wait.clock.raw().saturating_sub(start);
+    counters::count(|c| {
         c.file_lock_waits += u64::from(tries == 0);
-        c.file_lock_ns += spent;
+        c.file_lock_raw += spent;
     });
     1
 }
@@ -210,8 +211,8 @@ impl SqliteSession {
         unsafe { (self.api.finalize)(statement) };
     }
 
-    pub(super) fn api(&self) -> &Api {
-        &self.api
+    pub(super) fn api(&self) -> &'static Api {
+        self.api
     }
 
     /// The last failure of the connection, in SQLite's words, with the name of its code.
@@ -228,33 +229,42 @@ impl SqliteSession {
         Failure::new(kind(code), format!("{message} ({})", code_name(code)))
     }
 
-    #[inline]
-    fn bind(&self, prepared: Prepared, params: &Values) -> Result<(), Failure> {
-        let statement = prepared.statement;
+    #[inline(always)]
+    fn bind(&self, prepared: &Prepared, params: &Values) -> Result<(), Failure> {
         if params.len() != prepared.parameters as usize {
             return Err(wrong_count(prepared.parameters, params.len()));
         }
-        for (index, value) in params.iter().enumerate() {
-            let at = index as c_int + 1;
-            // SAFETY: `params` is not touched until the statement has been reset, so static text and blobs stay where they are.
-            let code = unsafe {
-                match value {
-                    Value::Integer(v) => (self.api.bind_int64)(statement, at, v),
-                    Value::Null => (self.api.bind_null)(statement, at),
-                    Value::Real(v) => (self.api.bind_double)(statement, at, v),
-                    Value::Text(v) => {
-                        (self.api.bind_text)(statement, at, v.as_ptr().cast(), v.len() as c_int, ffi::SQLITE_STATIC())
-                    }
-                    Value::Bytes(v) => {
-                        (self.api.bind_blob)(statement, at, v.as_ptr().cast(), v.len() as c_int, ffi::SQLITE_STATIC())
-                    }
-                }
+        for index in 0..params.len() {
+            let code = match params.integer(index) {
+                // SAFETY: the statement belongs to this session.
+                Some(v) => unsafe { (self.api.bind_int64)(prepared.statement, index as c_int + 1, v) },
+                None => self.bind_other(prepared.statement, index, params),
             };
             if code != ffi::SQLITE_OK {
                 return Err(self.failure(code));
             }
         }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn bind_other(&self, statement: *mut ffi::sqlite3_stmt, index: usize, params: &Values) -> c_int {
+        let lasting = ffi::SQLITE_STATIC();
+        let at = index as c_int + 1;
+        // SAFETY: the values are not touched until the statement has been reset, so static text and blobs stay where they are.
+        unsafe {
+            match params.get(index) {
+                Some(Value::Integer(v)) => (self.api.bind_int64)(statement, at, v),
+                None | Some(Value::Null) => (self.api.bind_null)(statement, at),
+                Some(Value::Real(v)) => (self.api.bind_double)(statement, at, v),
+                Some(Value::Text(v)) => {
+                    (self.api.bind_text)(statement, at, v.as_ptr().cast(), v.len() as c_int, lasting)
+                }
+                Some(Value::Bytes(v)) => {
+                    (self.api.bind_blob)(statement, at, v.as_ptr().cast(), v.len() as c_int, lasting)
+                }
+            }
+        }
     }
 
     #[inline]
@@ -283,66 +293,49 @@ impl SqliteSession {
         }
     }
 
-    /// Reads all columns of a row, as an application does; gives a number that depends on all of them.
-    #[inline]
-    fn read_row(&self, statement: *mut ffi::sqlite3_stmt, columns: c_int) -> u64 {
-        let mut seen = 0;
+    /// Asks for all columns of a row, as an application does. The library's functions are opaque to the compiler, so no call
+    /// is left out though nothing is done with what they give.
+    #[inline(always)]
+    fn read_row(&self, statement: *mut ffi::sqlite3_stmt, columns: c_int) {
         for column in 0..columns {
             // SAFETY: as in `column`.
             unsafe {
-                match (self.api.column_type)(statement, column) {
-                    ffi::SQLITE_INTEGER => seen ^= (self.api.column_int64)(statement, column) as u64,
-                    ffi::SQLITE_FLOAT => seen ^= (self.api.column_double)(statement, column).to_bits(),
-                    ffi::SQLITE_NULL => {}
-                    _ => {
-                        let start = (self.api.column_blob)(statement, column);
-                        seen ^= start as u64 ^ (self.api.column_bytes)(statement, column) as u64;
-                    }
+                let kind = (self.api.column_type)(statement, column);
+                if kind == ffi::SQLITE_TEXT || kind == ffi::SQLITE_BLOB {
+                    (self.api.column_blob)(statement, column);
+                    (self.api.column_bytes)(statement, column);
+                } else if kind == ffi::SQLITE_INTEGER {
+                    (self.api.column_int64)(statement, column);
+                } else if kind == ffi::SQLITE_FLOAT {
+                    (self.api.column_double)(statement, column);
                 }
             }
         }
-        seen
     }
 
     /// Steps through all rows, then resets the statement.
-    #[inline]
-    fn run(&self, prepared: Prepared, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        let Prepared {
-            statement,
-            columns,
-            readonly,
-            ..
-        } = prepared;
-        let mut returned = 0;
+    #[inline(always)]
+    fn run(&self, prepared: &Prepared, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        let statement = prepared.statement;
         // SAFETY: the statement belongs to this session and is not finalised while it runs.
         let mut code = unsafe { (self.api.step)(statement) };
         marks.note_first_row();
         if !capture.is_empty() {
-            if code == ffi::SQLITE_ROW {
-                for column in 0..columns.min(capture.len() as c_int) {
-                    capture.take(column as usize, self.column(statement, column));
-                }
-            } else {
-                capture.clear();
-            }
+            self.take_row(prepared, code, capture);
         }
-        let mut seen = 0;
+        let mut returned = 0;
         while code == ffi::SQLITE_ROW {
             returned += 1;
-            seen ^= self.read_row(statement, columns);
+            self.read_row(statement, prepared.columns);
             // SAFETY: as above.
             code = unsafe { (self.api.step)(statement) };
         }
-        std::hint::black_box(seen);
         if code != ffi::SQLITE_DONE {
-            let failure = self.failure(code);
-            // SAFETY: as above; the reset repeats the failure's code, which is known.
-            unsafe { (self.api.reset)(statement) };
-            return Err(failure);
+            return Err(self.give_up(statement, code));
         }
         // SAFETY: as above.
         unsafe {
-            let changed = if readonly {
+            let changed = if prepared.readonly {
                 0
             } else {
                 (self.api.changes)(self.db) as u64
@@ -352,6 +345,27 @@ impl SqliteSession {
                 code => Err(self.failure(code)),
             }
         }
+    }
+
+    /// Puts the columns of the row the statement stands on, or nulls where it stands on none, where they are wanted.
+    #[inline(never)]
+    fn take_row(&self, prepared: &Prepared, code: c_int, mut capture: Capture<'_>) {
+        if code == ffi::SQLITE_ROW {
+            for column in 0..prepared.columns.min(capture.len() as c_int) {
+                capture.take(column as usize, self.column(prepared.statement, column));
+            }
+        } else {
+            capture.clear();
+        }
+    }
+
+    /// Says what stopped a statement, and resets it.
+    #[cold]
+    fn give_up(&self, statement: *mut ffi::sqlite3_stmt, code: c_int) -> Failure {
+        let failure = self.failure(code);
+        // SAFETY: as in `run`; the reset repeats the failure's code, which is known.
+        unsafe { (self.api.reset)(statement) };
+        failure
     }
 
     #[inline(never)]
@@ -367,15 +381,73 @@ impl SqliteSession {
         Ok(prepared)
     }
 
+    /// Runs a statement of the plan.
+    #[inline(always)]
+    pub(super) fn run_statement(
+        &mut self,
+        index: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> Result<Rows, Failure> {
+        if let Some(prepared) = self.prepared.get(index)
+            && !prepared.statement.is_null()
+        {
+            self.bind(prepared, params)?;
+            return self.run(prepared, capture, marks);
+        }
+        self.run_new(index, params, capture, marks)
+    }
+
+    /// Runs a statement of the plan that must be parsed first.
+    #[inline(never)]
+    fn run_new(
+        &mut self,
+        index: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> Result<Rows, Failure> {
+        let (prepared, params) = match self.prepare {
+            PrepareMode::Once | PrepareMode::PerTransaction => (self.prepare_one(index)?, Some(params)),
+            PrepareMode::Never => {
+                let mut text = std::mem::take(&mut self.text);
+                self.templates[index].render(params, &mut text);
+                let parsed = self.parse(&text);
+                self.text = text;
+                (parsed?.0, None)
+            }
+        };
+        marks.note_prepared();
+        let result = params
+            .map_or(Ok(()), |params| self.bind(&prepared, params))
+            .and_then(|()| self.run(&prepared, capture, marks));
+        if self.prepare == PrepareMode::Once {
+            self.prepared[index] = prepared;
+        } else {
+            self.finalize(prepared.statement);
+        }
+        result
+    }
+
     /// Runs a statement that begins or ends a transaction; it is parsed as often as the others are.
-    fn control(&mut self, which: usize) -> Result<(), Failure> {
+    fn run_control(&mut self, control: Control) -> Result<(), Failure> {
+        let which = match control {
+            Control::Begin(BeginMode::Deferred) => 0,
+            Control::Begin(BeginMode::Immediate) => 1,
+            Control::Begin(BeginMode::Exclusive) => 2,
+            Control::Commit => 3,
+            // SAFETY: the connection is open.
+            Control::Rollback if unsafe { (self.api.get_autocommit)(self.db) } != 0 => return Ok(()),
+            Control::Rollback => 4,
+        };
         if self.prepare != PrepareMode::Once {
             return self.query(CONTROL[which], |_| {});
         }
         if self.control[which].statement.is_null() {
             self.control[which] = self.parse(CONTROL[which])?.0;
         }
-        self.run(self.control[which], Capture::nothing(), &mut Marks::new(None))
+        self.run(&self.control[which], Capture::nothing(), &mut Marks::new(None))
             .map(drop)
     }
 }
@@ -388,66 +460,19 @@ impl Session for SqliteSession {
         Ok(())
     }
 
-    #[inline]
-    async fn execute(
+    #[inline(always)]
+    fn execute(
         &mut self,
         statement: usize,
         params: &Values,
         capture: Capture<'_>,
         marks: &mut Marks,
-    ) -> Result<Rows, Failure> {
-        match self.prepare {
-            PrepareMode::Once => {
-                let mut prepared = self.prepared[statement];
-                if prepared.statement.is_null() {
-                    prepared = self.prepare_one(statement)?;
-                    self.prepared[statement] = prepared;
-                    marks.note_prepared();
-                }
-                self.bind(prepared, params)?;
-                self.run(prepared, capture, marks)
-            }
-            PrepareMode::PerTransaction => {
-                let prepared = self.prepare_one(statement)?;
-                marks.note_prepared();
-                let result = self
-                    .bind(prepared, params)
-                    .and_then(|()| self.run(prepared, capture, marks));
-                self.finalize(prepared.statement);
-                result
-            }
-            PrepareMode::Never => {
-                let mut text = std::mem::take(&mut self.text);
-                self.templates[statement].render(params, &mut text);
-                let parsed = self.parse(&text);
-                self.text = text;
-                let (prepared, _) = parsed?;
-                marks.note_prepared();
-                let result = self.run(prepared, capture, marks);
-                self.finalize(prepared.statement);
-                result
-            }
-        }
+    ) -> Poll<Result<Rows, Failure>> {
+        Poll::Ready(self.run_statement(statement, params, capture, marks))
     }
 
-    async fn begin(&mut self, mode: BeginMode) -> Result<(), Failure> {
-        self.control(match mode {
-            BeginMode::Deferred => 0,
-            BeginMode::Immediate => 1,
-            BeginMode::Exclusive => 2,
-        })
-    }
-
-    async fn commit(&mut self) -> Result<(), Failure> {
-        self.control(3)
-    }
-
-    async fn rollback(&mut self) -> Result<(), Failure> {
-        // SAFETY: the connection is open.
-        if unsafe { (self.api.get_autocommit)(self.db) } != 0 {
-            return Ok(());
-        }
-        self.control(4)
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        Poll::Ready(self.run_control(control))
     }
 
     fn counters(&mut self) -> SessionCounters {

@@ -1,0 +1,398 @@
+//! One transaction: its operations, the tries, what is left behind by a failure.
+//!
+//! The operations run straight through as long as the session answers at once. Where it must be waited for (an answer of a
+//! server, a pause, a connection) they stop, and [`Runner::finish`] waits and carries on. So an engine in the calling
+//! thread pays nothing for the others' waiting.
+
+use crate::live::Work;
+use crate::pacing::Timer;
+use crate::recorder::Recorder;
+use crate::trial::Shared;
+use dbdyno_engines::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
+use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode};
+use dbdyno_plan::program::{ClientState, Execute, Op, Program};
+use dbdyno_plan::value::Values;
+use std::cell::RefCell;
+use std::task::Poll;
+
+/// Where the operations of a transaction came to a stop.
+#[derive(Debug)]
+pub enum Stop {
+    /// They have ended well.
+    Done,
+    /// Before the first.
+    NotBegun,
+    /// One failed.
+    Failed(Failure),
+    /// One waits for the session's answer.
+    Answer,
+    /// One is a pause, of so many nanoseconds.
+    Think(u64),
+}
+
+/// A client's session, and all that its transactions need.
+pub struct Runner<'a, E: Engine> {
+    shared: &'a Shared<'a, E>,
+    programs: &'a [Program],
+    number: u32,
+    session: Option<E::Session>,
+    /// What the sessions closed so far have counted.
+    closed: SessionCounters,
+    state: ClientState,
+    params: Values,
+    marks: Marks,
+    /// Nothing has to be done before or after a transaction that ends well: no connection, no copy of the random state.
+    plain: bool,
+    /// The one statement of the one transaction of a plain trial that has no more: the commonest of all loads, and the
+    /// one whose operations are so short that a walk through a list of one would show.
+    only: Option<(&'a Op, &'a Execute)>,
+    /// The parts of statements go to histograms of their own.
+    phases: bool,
+    /// Each statement's start is noted.
+    timed: bool,
+    /// Where the operations go on.
+    at: usize,
+    /// When the operation that waits began, if it is timed.
+    asked: u64,
+    /// Nanoseconds spent thinking in the transaction that was last finished.
+    pub thought: u64,
+    /// What the last try has done.
+    pub work: Work,
+}
+
+impl<'a, E: Engine> Runner<'a, E> {
+    /// A client's runner, without a session yet.
+    pub fn new(shared: &'a Shared<'a, E>, number: u32) -> Self {
+        let trial = shared.trial;
+        let timed = trial.record.phases || trial.prepare != PrepareMode::Once;
+        let plain = trial.connect == ConnectMode::Once && trial.retry.attempts <= 1;
+        let only = match shared.programs.all() {
+            [program] if plain => match &*program.ops {
+                [op @ Op::Execute(execute)] => Some((op, execute)),
+                _ => None,
+            },
+            _ => None,
+        };
+        Self {
+            shared,
+            programs: shared.programs.all(),
+            number,
+            session: None,
+            closed: SessionCounters::default(),
+            state: shared.programs.state(
+                shared.seed,
+                trial.data_seed.unwrap_or(shared.seed),
+                number,
+                trial.clients,
+            ),
+            params: Values::default(),
+            marks: Marks::new(timed.then_some(shared.clock)),
+            plain,
+            only,
+            phases: trial.record.phases,
+            timed,
+            at: 0,
+            asked: 0,
+            thought: 0,
+            work: Work::default(),
+        }
+    }
+
+    /// Opens the session.
+    pub async fn connect(&mut self, recorder: &RefCell<Recorder<'_>>) -> Result<(), Failure> {
+        let start = self.shared.clock.now();
+        let trial = self.shared.trial;
+        let mut session = self.shared.engine.connect(self.number).await?;
+        if trial.connect == ConnectMode::Once && trial.prepare == PrepareMode::Once {
+            session.prepare_all().await?;
+        }
+        self.session = Some(session);
+        if trial.connect == ConnectMode::PerTransaction || self.phases {
+            let spent = self.shared.clock.now() - start;
+            recorder.borrow_mut().phases.record("connect", spent);
+        }
+        Ok(())
+    }
+
+    /// Closes the session, if one is open.
+    pub async fn disconnect(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            self.closed.add(&session.counters());
+            // A session that cannot be closed cleanly is gone all the same, and its transactions have been counted.
+            let _ = session.close().await;
+        }
+    }
+
+    /// The counters of all sessions there have been.
+    pub fn counters(&mut self) -> SessionCounters {
+        let mut sum = self.closed;
+        if let Some(session) = &mut self.session {
+            sum.add(&session.counters());
+        }
+        sum
+    }
+
+    /// Chooses the next transaction; its number.
+    #[inline(always)]
+    pub fn choose(&mut self) -> usize {
+        if self.only.is_some() {
+            return 0;
+        }
+        self.shared.programs.choose(&mut self.state)
+    }
+
+    /// Begins a transaction and runs it as far as it goes without waiting. What is not done is for [`Self::finish`].
+    #[inline(always)]
+    pub fn begin(&mut self, recorder: &mut Recorder<'_>, chosen: usize) -> Stop {
+        if let Some((op, execute)) = self.only {
+            return match self.execute(recorder, op, execute) {
+                Ok(rows) => {
+                    self.work = Work::of(rows);
+                    Stop::Done
+                }
+                Err(stop) => {
+                    self.at = 1;
+                    self.work = Work::default();
+                    stop
+                }
+            };
+        }
+        if !self.plain {
+            return Stop::NotBegun;
+        }
+        self.at = 0;
+        self.work = Work::default();
+        self.go_on(recorder, &self.programs[chosen])
+    }
+
+    /// Runs a statement; an error is why the operations stop at it.
+    #[inline(always)]
+    fn execute(&mut self, recorder: &mut Recorder<'_>, op: &Op, execute: &Execute) -> Result<Rows, Stop> {
+        let Some(session) = &mut self.session else {
+            return Err(Stop::NotBegun);
+        };
+        self.state.make_all(&execute.params, &mut self.params);
+        if self.timed {
+            self.asked = self.shared.clock.now();
+        }
+        let mut wanted;
+        let capture = if execute.into.is_empty() {
+            Capture::nothing()
+        } else {
+            wanted = Wanted {
+                slots: &execute.into,
+                variables: &mut self.state.variables,
+            };
+            Capture::new(&mut wanted)
+        };
+        match session.execute(execute.statement, &self.params, capture, &mut self.marks) {
+            Poll::Ready(Ok(rows)) => {
+                recorder.live.statement(execute.statement, rows);
+                if self.timed {
+                    let now = self.shared.clock.now();
+                    note_phases(recorder, op, &mut self.marks, self.asked, now, self.phases);
+                }
+                Ok(rows)
+            }
+            Poll::Ready(Err(failure)) => Err(Stop::Failed(failure)),
+            Poll::Pending => Err(Stop::Answer),
+        }
+    }
+
+    /// Brings a transaction to its end from where it stopped, again after a failure where the policy says so. `end` bounds
+    /// the tries. `work` is then what it did, `thought` the time it spent thinking.
+    pub async fn finish<T: Timer>(
+        &mut self,
+        recorder: &RefCell<Recorder<'_>>,
+        timer: &T,
+        chosen: usize,
+        mut stop: Stop,
+        end: u64,
+    ) -> Result<(), Failure> {
+        self.thought = 0;
+        let clock = self.shared.clock;
+        let retry = &self.shared.trial.retry;
+        // A further try repeats the same transaction, so its random draws must be the same.
+        let saved = (retry.attempts > 1).then(|| self.state.save());
+        let mut tries = 1;
+        loop {
+            let outcome = self.try_on(recorder, timer, chosen, stop).await;
+            if let Err(failure) = &outcome {
+                recorder.borrow_mut().fruitless.add(&self.work);
+                self.clean_up(failure).await;
+            }
+            if self.shared.trial.connect == ConnectMode::PerTransaction {
+                self.disconnect().await;
+            }
+            let failure = match outcome {
+                Ok(()) => return Ok(()),
+                Err(failure) => failure,
+            };
+            let again = tries < retry.attempts && retry.covers(failure.kind) && clock.now() < end;
+            let Some(saved) = saved.as_ref().filter(|_| again) else {
+                return Err(failure);
+            };
+            self.state.restore(saved);
+            tries += 1;
+            recorder.borrow_mut().books.retries += 1;
+            timer.sleep_until(clock.now() + (retry.wait_ms * 1e6) as u64).await;
+            stop = Stop::NotBegun;
+        }
+    }
+
+    /// One try, from where it stopped to its end.
+    async fn try_on<T: Timer>(
+        &mut self,
+        recorder: &RefCell<Recorder<'_>>,
+        timer: &T,
+        chosen: usize,
+        mut stop: Stop,
+    ) -> Result<(), Failure> {
+        let clock = self.shared.clock;
+        loop {
+            match stop {
+                Stop::Done => return Ok(()),
+                Stop::Failed(failure) => return Err(failure),
+                Stop::NotBegun => {
+                    self.at = 0;
+                    self.work = Work::default();
+                    if self.session.is_none() {
+                        self.connect(recorder).await?;
+                    }
+                }
+                Stop::Answer => self.take_answer(recorder, chosen).await?,
+                Stop::Think(pause) => {
+                    let start = clock.now();
+                    timer.sleep_until(start + pause).await;
+                    self.thought += clock.now() - start;
+                }
+            }
+            stop = self.go_on(&mut recorder.borrow_mut(), &self.programs[chosen]);
+        }
+    }
+
+    /// Waits for the answer to the operation that was last begun.
+    async fn take_answer(&mut self, recorder: &RefCell<Recorder<'_>>, chosen: usize) -> Result<(), Failure> {
+        let op = &self.programs[chosen].ops[self.at - 1];
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        let mut wanted = Wanted {
+            slots: match op {
+                Op::Execute(execute) => &execute.into,
+                _ => &[],
+            },
+            variables: &mut self.state.variables,
+        };
+        let rows = session.answer(Capture::new(&mut wanted), &mut self.marks).await?;
+        let recorder = &mut recorder.borrow_mut();
+        if let Op::Execute(execute) = op {
+            self.work.statement(rows);
+            recorder.live.statement(execute.statement, rows);
+        }
+        if self.timed {
+            note_phases(
+                recorder,
+                op,
+                &mut self.marks,
+                self.asked,
+                self.shared.clock.now(),
+                self.phases,
+            );
+        }
+        Ok(())
+    }
+
+    /// After a failure: no transaction may stay open, and a broken session is given up.
+    async fn clean_up(&mut self, failure: &Failure) {
+        let broken = match &mut self.session {
+            Some(session) => match session.control(Control::Rollback) {
+                Poll::Ready(rolled_back) => rolled_back.is_err(),
+                Poll::Pending => session.answer(Capture::nothing(), &mut self.marks).await.is_err(),
+            },
+            None => false,
+        };
+        if broken || failure.kind == FailureKind::Connection {
+            self.disconnect().await;
+        }
+    }
+
+    /// Runs operations until one has to be waited for, or fails, or all are done.
+    fn go_on(&mut self, recorder: &mut Recorder<'_>, program: &Program) -> Stop {
+        let mut at = self.at;
+        while let Some(op) = program.ops.get(at) {
+            at += 1;
+            let stop = match op {
+                Op::Execute(execute) => match self.execute(recorder, op, execute) {
+                    Ok(rows) => {
+                        self.work.statement(rows);
+                        None
+                    }
+                    Err(stop) => Some(stop),
+                },
+                Op::Begin(_) | Op::Commit | Op::Rollback => self.control(recorder, op),
+                Op::Think { milliseconds } => {
+                    let pause = self.state.integer(milliseconds).max(0) as u64;
+                    Some(Stop::Think(pause.saturating_mul(1_000_000)))
+                }
+                _ => {
+                    at = self.state.step(op, at);
+                    None
+                }
+            };
+            if let Some(stop) = stop {
+                self.at = at;
+                return stop;
+            }
+        }
+        Stop::Done
+    }
+
+    /// Begins or ends a transaction; gives why the operations stop at it, if they do.
+    fn control(&mut self, recorder: &mut Recorder<'_>, op: &Op) -> Option<Stop> {
+        let Some(session) = &mut self.session else {
+            return Some(Stop::NotBegun);
+        };
+        if self.timed {
+            self.asked = self.shared.clock.now();
+        }
+        let control = match op {
+            Op::Begin(mode) => Control::Begin(*mode),
+            Op::Commit => Control::Commit,
+            _ => Control::Rollback,
+        };
+        match session.control(control) {
+            Poll::Ready(Ok(())) => {
+                if self.timed {
+                    let now = self.shared.clock.now();
+                    note_phases(recorder, op, &mut self.marks, self.asked, now, self.phases);
+                }
+                None
+            }
+            Poll::Ready(Err(failure)) => Some(Stop::Failed(failure)),
+            Poll::Pending => Some(Stop::Answer),
+        }
+    }
+}
+
+/// Splits an operation's time where the session marked it.
+#[inline(never)]
+fn note_phases(recorder: &mut Recorder<'_>, op: &Op, marks: &mut Marks, start: u64, end: u64, phases: bool) {
+    match op {
+        Op::Execute(_) => {
+            let ready = if marks.prepared == 0 { start } else { marks.prepared };
+            recorder.prepare_ns += ready - start;
+            if phases {
+                if marks.prepared != 0 {
+                    recorder.phases.record("prepare", ready - start);
+                }
+                let first_row = if marks.first_row == 0 { end } else { marks.first_row };
+                recorder.phases.record("execute", first_row - ready);
+                recorder.phases.record("fetch", end - first_row);
+            }
+        }
+        Op::Commit if phases => recorder.phases.record("commit", end - start),
+        _ => {}
+    }
+    marks.reset();
+}

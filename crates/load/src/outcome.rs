@@ -1,0 +1,150 @@
+//! What a trial found, put together from what its clients and its coordinating thread have seen.
+
+use crate::books::Books;
+use crate::client::{ClientReport, EndedBy};
+use crate::latency::{Latencies, latencies};
+use crate::live::Work;
+use crate::recorder::Recorder;
+use crate::time::Time;
+use crate::trial::{Shared, Watched};
+use dbdyno_engines::{Contention, Engine, SessionCounters, ThreadCounters};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_probes::disk::{Disk, DiskActivity};
+use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
+use std::collections::BTreeMap;
+
+/// What a trial found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The accounts.
+    pub books: Books,
+    /// The first message of each kind of failure.
+    pub messages: BTreeMap<FailureKind, String>,
+    /// Seconds from the window's start to the end of the last transaction that counts, or to the window's end.
+    pub elapsed_s: f64,
+    /// What ended the window.
+    pub ended_by: EndedBy,
+    /// Seconds the warm-up took.
+    pub warmup_s: f64,
+    /// By transaction: name, ok, failed.
+    pub transactions: Vec<(String, u64, u64)>,
+    /// By statement: name, executions, rows returned, rows changed.
+    pub statements: Vec<(String, u64, u64, u64)>,
+    /// What the transactions did that ended well.
+    pub work: Work,
+    /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
+    pub histograms: BTreeMap<&'static str, Latencies>,
+    /// CPU used.
+    pub cpu: CpuShare,
+    /// Switches of threads: voluntary, involuntary.
+    pub switches: (u64, u64),
+    /// What the disk did.
+    pub disk: Option<DiskActivity>,
+    /// Bytes the process fetched from and sent to storage.
+    pub process_io: (u64, u64),
+    /// Where the clients' time went.
+    pub time: Time,
+    /// What the engine asked of the file system and waited for.
+    pub thread: ThreadCounters,
+    /// What the sessions' page caches did.
+    pub session: SessionCounters,
+    /// Contended mutexes, where they were watched.
+    pub contention: Option<Contention>,
+    /// The most memory the process had.
+    pub peak_rss_bytes: u64,
+}
+
+/// Puts together what the clients and the coordinating thread have seen.
+pub(crate) fn conclude<E: Engine>(
+    shared: &Shared<'_, E>,
+    records: Vec<(ClientReport, Recorder<'_>)>,
+    watched: &Watched,
+    disk: Option<&Disk>,
+) -> Outcome {
+    let trial = shared.trial;
+    let mut outcome = Outcome {
+        books: Books::default(),
+        messages: BTreeMap::new(),
+        elapsed_s: 0.0,
+        ended_by: EndedBy::default(),
+        warmup_s: watched.warmup_s,
+        transactions: trial
+            .transactions
+            .iter()
+            .map(|transaction| (transaction.name.clone(), 0, 0))
+            .collect(),
+        statements: trial
+            .statements
+            .iter()
+            .map(|statement| (statement.name.clone(), 0, 0, 0))
+            .collect(),
+        work: Work::default(),
+        histograms: BTreeMap::new(),
+        cpu: watched.after.since(&watched.before, watched.seconds),
+        switches: (
+            watched
+                .after
+                .voluntary_switches
+                .saturating_sub(watched.before.voluntary_switches),
+            watched
+                .after
+                .involuntary_switches
+                .saturating_sub(watched.before.involuntary_switches),
+        ),
+        disk: disk
+            .zip(watched.disk)
+            .map(|(disk, (a, b))| disk.between(&a, &b, watched.seconds)),
+        process_io: (
+            watched.after.read_bytes.saturating_sub(watched.before.read_bytes),
+            watched.after.write_bytes.saturating_sub(watched.before.write_bytes),
+        ),
+        time: Time::default(),
+        thread: ThreadCounters::default(),
+        session: SessionCounters::default(),
+        contention: None,
+        peak_rss_bytes: peak_rss_bytes(),
+    };
+    let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
+    let mut ended = watched.window_start;
+    for (report, recorder) in records {
+        outcome.books.add(&recorder.books);
+        for (kind, message) in recorder.messages {
+            outcome.messages.entry(kind).or_insert(message);
+        }
+        for (sum, count) in outcome.transactions.iter_mut().zip(recorder.live.transactions()) {
+            sum.1 += count.ok;
+            sum.2 += count.failed;
+        }
+        for (sum, count) in outcome.statements.iter_mut().zip(recorder.live.statements()) {
+            sum.1 += count.executions;
+            sum.2 += count.rows;
+            sum.3 += count.changed;
+        }
+        outcome.work.add(&recorder.live.work().without(&recorder.fruitless));
+        let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
+        named.extend(recorder.response.map(|histogram| ("response", histogram)));
+        named.extend(recorder.queue.map(|histogram| ("queue", histogram)));
+        named.extend(recorder.phases.histograms);
+        for (name, histogram) in named {
+            // All have the same bounds, so nothing can fail to fit.
+            let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);
+        }
+        outcome.thread.add(&report.thread);
+        outcome.session.add(&report.session);
+        total += report.ended.saturating_sub(watched.window_start);
+        cpu += report.cpu_ns;
+        run_queue += report.run_queue_ns;
+        idle += recorder.idle_ns;
+        prepare += recorder.prepare_ns;
+        ended = ended.max(report.ended);
+        outcome.ended_by = outcome.ended_by.max(report.ended_by);
+    }
+    outcome.elapsed_s = ended.saturating_sub(watched.window_start) as f64 / 1e9;
+    // A window of a given length counts as that long, even if its last transaction ended a little earlier.
+    if let (EndedBy::Seconds, Some(seconds)) = (outcome.ended_by, trial.window.seconds) {
+        outcome.elapsed_s = seconds;
+    }
+    outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
+    outcome.contention = shared.engine.contention();
+    outcome
+}

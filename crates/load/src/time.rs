@@ -1,0 +1,129 @@
+//! Where the clients' time went.
+
+use dbdyno_engines::ThreadCounters;
+
+/// Where the clients' time went, in nanoseconds summed over clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Time {
+    /// All of it: each client from the window's start to its last transaction's end.
+    pub total: u64,
+    /// CPU time of the clients' threads, whatever they did.
+    pub cpu: u64,
+    /// Waiting for the device to sync.
+    pub sync: u64,
+    /// In reads of the file, from the operating system's cache or the device.
+    pub read: u64,
+    /// In writes.
+    pub write: u64,
+    /// In calls to lock and unlock the file.
+    pub lock_calls: u64,
+    /// Waiting for a mutex.
+    pub mutex_wait: u64,
+    /// Waiting for a lock on the file.
+    pub file_lock_wait: u64,
+    /// Parsing statements.
+    pub prepare: u64,
+    /// Nothing to do: thinking, or waiting for a scheduled start.
+    pub idle: u64,
+    /// Ready, but without a processor.
+    pub run_queue: u64,
+    /// Computing in the engine (and the client loop): CPU time in none of the above.
+    pub engine: u64,
+    /// None of these.
+    pub unknown: u64,
+}
+
+impl Time {
+    /// Divides the total. The parts always add up to it.
+    ///
+    /// What was timed as it happened is either a *wait* (idle, sync, mutex, file lock) or *work* (reads, writes, lock calls,
+    /// parsing, and as the rest the engine). A thread that is pushed off its processor while it works makes each kind
+    /// of work look longer in proportion; what the scheduler says of that, as far as the work was not CPU time, is
+    /// taken off all of them alike. Of the engine's part, what exceeds the CPU time is unknown.
+    pub(crate) fn divide(
+        total: u64,
+        cpu: u64,
+        run_queue: u64,
+        idle: u64,
+        prepare: u64,
+        counters: &ThreadCounters,
+    ) -> Self {
+        let mut rest = total;
+        let mut take = |part: u64| {
+            let taken = part.min(rest);
+            rest -= taken;
+            taken
+        };
+        let (idle, sync) = (take(idle), take(counters.sync_ns));
+        let (mutex_wait, file_lock_wait) = (take(counters.mutex_ns), take(counters.file_lock_ns));
+        let (read, write) = (take(counters.read_ns), take(counters.write_ns));
+        let (lock_calls, prepare) = (take(counters.lock_call_ns), take(prepare));
+        let work = read + write + lock_calls + prepare + rest;
+        let run_queue = run_queue.min(work.saturating_sub(cpu));
+        let working = |part: u64| (u128::from(part) * u128::from(work - run_queue) / u128::from(work.max(1))) as u64;
+        let [read, write, lock_calls, prepare] = [read, write, lock_calls, prepare].map(working);
+        let rest = work - run_queue - (read + write + lock_calls + prepare);
+        let engine = rest.min(cpu);
+        Self {
+            total,
+            cpu,
+            sync,
+            read,
+            write,
+            lock_calls,
+            mutex_wait,
+            file_lock_wait,
+            prepare,
+            idle,
+            run_queue,
+            engine,
+            unknown: rest - engine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sum(time: &Time) -> u64 {
+        let waits = time.idle + time.sync + time.mutex_wait + time.file_lock_wait;
+        let work = time.read + time.write + time.lock_calls + time.prepare + time.engine;
+        waits + work + time.run_queue + time.unknown
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_add_up(
+            total in 0u64..1_000_000_000_000,
+            parts in proptest::array::uniform9(0u64..300_000_000_000),
+        ) {
+            let [cpu, run_queue, idle, prepare, read_ns, write_ns, sync_ns, lock_call_ns, mutex_ns] = parts;
+            let counters =
+                ThreadCounters { read_ns, write_ns, sync_ns, lock_call_ns, mutex_ns, ..ThreadCounters::default() };
+            let time = Time::divide(total, cpu, run_queue, idle, prepare, &counters);
+            prop_assert_eq!(sum(&time), total);
+        }
+    }
+
+    #[test]
+    fn waiting_for_a_processor_is_taken_off_all_work_alike() {
+        // Ten seconds, half of them on a processor; a fifth of the wall time of the work was in reads.
+        let counters = ThreadCounters {
+            read_ns: 2_000,
+            ..ThreadCounters::default()
+        };
+        let time = Time::divide(10_000, 5_000, 5_000, 0, 0, &counters);
+        assert_eq!(
+            (time.read, time.engine, time.run_queue, time.unknown),
+            (1_000, 4_000, 5_000, 0)
+        );
+    }
+
+    #[test]
+    fn what_nothing_explains_is_unknown() {
+        let time = Time::divide(10_000, 3_000, 0, 0, 0, &ThreadCounters::default());
+        assert_eq!((time.engine, time.unknown), (3_000, 7_000));
+    }
+}

@@ -1,0 +1,282 @@
+//! Whole trials on the null engine and on real SQLite.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use dbdyno_engines::null::NullEngine;
+use dbdyno_engines::sqlite::{SqliteEngine, Watch};
+use dbdyno_load::client::EndedBy;
+use dbdyno_load::{Event, Outcome, TrialError};
+use dbdyno_plan::document::{FailureKind, Trial};
+use dbdyno_plan::target::Target;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A trial of one transaction, with parts of its plan replaced.
+fn trial(steps: Value, parts: Value) -> Trial {
+    let mut plan = json!({
+        "target": {"engine": "null"},
+        "clients": 2,
+        "window": {"transactions": 300},
+        "statements": [],
+        "transactions": [{"name": "t", "steps": steps}],
+    });
+    for (key, part) in parts.as_object().unwrap() {
+        plan[key] = part.clone();
+    }
+    serde_json::from_value(plan).unwrap()
+}
+
+fn run(trial: &Trial) -> Outcome {
+    try_run(trial, &AtomicBool::new(false), |_| {}).unwrap()
+}
+
+fn try_run(trial: &Trial, stop: &AtomicBool, say: impl FnMut(Event)) -> Result<Outcome, TrialError> {
+    match &trial.target {
+        Target::Null => dbdyno_load::run(&NullEngine, trial, 1, None, stop, say),
+        Target::Sqlite(target) => {
+            let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, Watch::default())
+                .map_err(|failure| TrialError::Connect { client: 0, failure })?;
+            dbdyno_load::run(&engine, trial, 1, None, stop, say)
+        }
+    }
+}
+
+/// A SQLite file with a table of ten rows.
+fn database() -> (tempfile::TempDir, Value) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.db");
+    let target: Value = json!({"engine": "sqlite", "path": path.to_str().unwrap(), "busy_timeout_ms": 2000});
+    let setup = trial(
+        json!([{"do": "execute", "statement": 0}, {"do": "execute", "statement": 1}]),
+        json!({"target": target, "clients": 1, "window": {"transactions": 1}, "prepare": "never", "statements": [
+            {"name": "create", "sql": "create table t (id integer primary key, v integer)"},
+            {"name": "fill", "sql": "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10) \
+                                     insert into t select i, 0 from n"},
+        ]}),
+    );
+    assert_eq!(run(&setup).books.ok, 1);
+    (directory, target)
+}
+
+fn balance(outcome: &Outcome) {
+    let books = &outcome.books;
+    assert_eq!(
+        books.issued,
+        books.ok + books.failures() + books.skipped + books.in_flight
+    );
+    assert_eq!(outcome.histograms["service"].len(), books.ok);
+}
+
+#[test]
+fn a_number_of_transactions_ends_the_window() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "execute", "statement": 0, "params": [{"kind": "uniform", "low": 1, "high": 10}]}]);
+    let statements = json!([{"name": "read", "sql": "select * from t where id = ?"}]);
+    let outcome = run(&trial(steps, json!({"target": target, "statements": statements})));
+    balance(&outcome);
+    assert_eq!((outcome.books.issued, outcome.books.ok), (600, 600));
+    assert_eq!(outcome.ended_by, EndedBy::Transactions);
+    assert_eq!((outcome.work.statements, outcome.work.returned), (600, 600));
+    assert_eq!(outcome.statements, [("read".to_owned(), 600, 600, 0)]);
+}
+
+#[test]
+fn a_number_of_statements_ends_the_window_at_a_transactions_end() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "repeat", "times": 7, "steps": [{"do": "execute", "statement": 0}]}]);
+    let statements = json!([{"name": "count", "sql": "select count(*) from t"}]);
+    let parts = json!({"target": target, "statements": statements, "window": {"statements": 50}, "clients": 1});
+    let outcome = run(&trial(steps, parts));
+    assert_eq!(outcome.ended_by, EndedBy::Statements);
+    assert_eq!((outcome.books.ok, outcome.work.statements), (8, 56));
+}
+
+#[test]
+fn the_time_ends_the_window_and_what_runs_then_is_in_flight() {
+    let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 30}}]);
+    let outcome = run(&trial(steps, json!({"window": {"seconds": 0.1}})));
+    balance(&outcome);
+    assert_eq!(outcome.ended_by, EndedBy::Seconds);
+    assert_eq!(outcome.books.in_flight, 2);
+    assert!((outcome.elapsed_s - 0.1).abs() < 1e-9);
+    // What was thought is no service, but it is where the time went.
+    assert!(outcome.histograms["service"].max() < 20_000_000);
+    assert!(outcome.time.idle > outcome.time.total / 2);
+}
+
+#[test]
+fn a_failure_is_counted_by_kind_and_its_work_is_not() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "execute", "statement": 0}, {"do": "execute", "statement": 1}]);
+    let statements = json!([
+        {"name": "good", "sql": "select count(*) from t"},
+        {"name": "bad", "sql": "insert into t values (1, 1)"},
+    ]);
+    let outcome = run(&trial(steps, json!({"target": target, "statements": statements})));
+    balance(&outcome);
+    assert_eq!(outcome.books.failed[&FailureKind::Constraint], 600);
+    assert!(outcome.messages[&FailureKind::Constraint].contains("UNIQUE"));
+    // The statements that ran are known, but no transaction ended well.
+    assert_eq!(outcome.statements[0].1, 600);
+    assert_eq!((outcome.work.statements, outcome.work.returned), (0, 0));
+}
+
+#[test]
+fn a_failed_transaction_is_rolled_back() {
+    let (_directory, target) = database();
+    let steps = json!([
+        {"do": "begin", "mode": "immediate"}, {"do": "execute", "statement": 0}, {"do": "execute", "statement": 1},
+        {"do": "commit"},
+    ]);
+    let statements = json!([
+        {"name": "good", "sql": "update t set v = v + 1"},
+        {"name": "bad", "sql": "insert into t values (1, 1)"},
+    ]);
+    run(&trial(
+        steps,
+        json!({"target": target, "statements": statements, "window": {"transactions": 5}}),
+    ));
+    let steps = json!([
+        {"do": "execute", "statement": 0, "into": ["v"]},
+        {"do": "when", "left": {"kind": "variable", "name": "v"}, "compare": "ne",
+         "right": {"kind": "constant", "value": 0}, "then": [{"do": "execute", "statement": 1}]},
+    ]);
+    let statements = json!([
+        {"name": "sum", "sql": "select sum(v) from t"},
+        {"name": "changed", "sql": "select 1"},
+    ]);
+    let outcome = run(&trial(steps, json!({"target": target, "statements": statements})));
+    assert_eq!(outcome.statements[1].1, 0);
+}
+
+#[test]
+fn a_retried_transaction_is_one_transaction_with_the_same_values() {
+    let (_directory, target) = database();
+    // The first try of each key fails, as the key is there; the second, which must draw the same one, does not.
+    let steps = json!([
+        {"do": "set", "variable": "k", "value": {"kind": "uniform", "low": 1, "high": 1_000_000}},
+        {"do": "execute", "statement": 0, "params": [{"kind": "variable", "name": "k"}], "into": ["n"]},
+        {"do": "execute", "statement": 1, "params": [{"kind": "variable", "name": "k"}]},
+        {"do": "when", "left": {"kind": "variable", "name": "n"}, "compare": "eq",
+         "right": {"kind": "constant", "value": 0}, "then": [{"do": "execute", "statement": 2}]},
+    ]);
+    let statements = json!([
+        {"name": "seen", "sql": "select count(*) from t where id = ?"},
+        {"name": "insert", "sql": "insert or ignore into t (id) values (?)"},
+        {"name": "fail", "sql": "insert into t values (1, 1)"},
+    ]);
+    let retry = json!({"attempts": 2, "on": ["constraint"], "wait_ms": 0});
+    let parts = json!({
+        "target": target, "statements": statements, "retry": retry, "clients": 1, "window": {"transactions": 100},
+    });
+    let outcome = run(&trial(steps, parts));
+    balance(&outcome);
+    assert_eq!(outcome.books.failures(), 0, "{:?}", outcome.messages);
+    assert_eq!((outcome.books.issued, outcome.books.ok), (100, 100));
+    assert_eq!(outcome.books.retries, 100);
+    // Of each first try, only the failing statement did not run; its two others are no work of a transaction.
+    assert_eq!(outcome.statements[0].1, 200);
+    assert_eq!(outcome.work.statements, 200);
+}
+
+#[test]
+fn a_session_for_each_transaction_is_opened_and_closed() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "execute", "statement": 0}]);
+    let parts = json!({
+        "target": target, "statements": [{"name": "count", "sql": "select count(*) from t"}],
+        "connect": "per-transaction", "prepare": "per-transaction", "window": {"transactions": 50},
+        "record": {"phases": true},
+    });
+    let outcome = run(&trial(steps, parts));
+    balance(&outcome);
+    assert_eq!(outcome.books.ok, 100);
+    for phase in ["connect", "prepare", "execute", "fetch"] {
+        assert_eq!(outcome.histograms[phase].len(), 100, "{phase}");
+    }
+    assert!(outcome.time.prepare > 0);
+}
+
+#[test]
+fn an_open_loop_keeps_its_schedule_and_counts_what_it_could_not_begin() {
+    // Two clients that think 20 ms can begin 100 a second; 1000 are due.
+    let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 20}}]);
+    let parts = json!({"window": {"seconds": 0.3}, "arrival": {"loop": "open", "rate": 1000.0, "gaps": "even"}});
+    let outcome = run(&trial(steps, parts));
+    balance(&outcome);
+    assert!((298..=302).contains(&outcome.books.issued), "{}", outcome.books.issued);
+    assert!(outcome.books.skipped > 200, "{}", outcome.books.skipped);
+    assert_eq!(outcome.histograms["response"].len(), outcome.books.ok);
+    // The later ones waited for most of the window; their waits are in the response, not in the service.
+    assert!(outcome.histograms["queue"].max() > 100_000_000);
+    assert!(outcome.histograms["response"].max() >= outcome.histograms["queue"].max());
+}
+
+#[test]
+fn an_open_loop_that_keeps_up_skips_nothing() {
+    let parts = json!({"window": {"seconds": 0.3}, "arrival": {"loop": "open", "rate": 500.0, "gaps": "poisson"}});
+    let outcome = run(&trial(json!([]), parts));
+    balance(&outcome);
+    assert_eq!(outcome.books.failures(), 0);
+    assert!((90..=220).contains(&outcome.books.issued), "{}", outcome.books.issued);
+}
+
+#[test]
+fn a_trial_that_is_stopped_keeps_what_it_has() {
+    let stop = AtomicBool::new(false);
+    let parts = json!({"window": {"seconds": 60}, "record": {"interval_ms": 50}});
+    let outcome = try_run(&trial(json!([]), parts), &stop, |event| {
+        if matches!(event, Event::Interval(_)) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    })
+    .unwrap();
+    balance(&outcome);
+    assert_eq!(outcome.ended_by, EndedBy::Interrupted);
+    assert!(outcome.books.ok > 0 && outcome.elapsed_s < 30.0);
+}
+
+#[test]
+fn the_warm_up_is_not_counted() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "execute", "statement": 0}]);
+    let parts = json!({
+        "target": target, "statements": [{"name": "add", "sql": "update t set v = v + 1 where id = 1"}],
+        "warmup": {"transactions": 40}, "window": {"transactions": 10}, "clients": 1,
+    });
+    let outcome = run(&trial(steps, parts));
+    assert_eq!((outcome.books.issued, outcome.statements[0].3), (10, 10));
+    let read = json!([
+        {"do": "execute", "statement": 0, "into": ["v"]},
+        {"do": "when", "left": {"kind": "variable", "name": "v"}, "compare": "eq",
+         "right": {"kind": "constant", "value": 50}, "then": [{"do": "execute", "statement": 0}]},
+    ]);
+    let parts = json!({
+        "target": target, "statements": [{"name": "v", "sql": "select v from t where id = 1"}], "clients": 1,
+        "window": {"transactions": 1},
+    });
+    assert_eq!(run(&trial(read, parts)).work.statements, 2);
+}
+
+#[test]
+fn a_system_that_cannot_be_reached_is_no_trial() {
+    let target = json!({"engine": "sqlite", "path": "/nowhere/at/all.db"});
+    let error = try_run(
+        &trial(json!([]), json!({"target": target})),
+        &AtomicBool::new(false),
+        |_| {},
+    )
+    .unwrap_err();
+    assert!(matches!(error, TrialError::Connect { .. }), "{error}");
+    assert!(error.to_string().contains("/nowhere/at/all.db"), "{error}");
+}
+
+#[test]
+fn a_plan_that_would_never_end_is_refused() {
+    let error = try_run(
+        &trial(json!([]), json!({"window": {}})),
+        &AtomicBool::new(false),
+        |_| {},
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("something must end the window"), "{error}");
+}

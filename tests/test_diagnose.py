@@ -1,0 +1,99 @@
+"""The rules that name the limit, each by the evidence that decides it."""
+
+from typing import Any
+
+import pytest
+
+from dbdyno.diagnose import diagnose
+
+SEGMENTS = (
+    "idle engine read write lock_calls prepare sync mutex_wait file_lock_wait run_queue unknown".split()  # noqa: SIM905
+)
+
+
+def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: float = 0.0, **segments: float) -> Any:
+    """A trial of two clients and one second, of which ``segments`` are the shares."""
+    return {
+        "elapsed_s": 1.0,
+        "books": {"ok": 100},
+        "time": {
+            "client_s": 2.0,
+            "cpu_s": cpu_s,
+            "segments": {name: 2.0 * segments.get(name, 0.0) for name in SEGMENTS},
+        },
+        "cpu": {
+            "cores": cores,
+            "machine_percent": machine + 100 * cpu_s,
+            "process_percent": 100 * cpu_s,
+            "steal_percent": steal,
+        },
+        "io": {"syncs": 200, "file_lock_waits": 7},
+        "engine": {"settings": {"journal_mode": "delete"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("trial", "resource", "evidence"),
+    [
+        (result(cpu_s=0.2, idle=0.9, engine=0.1), "offered load", "nothing to do for 90 %"),
+        (result(cpu_s=0.4, sync=0.8, engine=0.2), "device sync", "2 syncs per transaction of 8 ms each"),
+        (result(cpu_s=1.0, file_lock_wait=0.5, engine=0.5), "file lock", "(7 times)"),
+        (result(cpu_s=2.0, engine=0.9, read=0.1), "CPU", "2 clients kept 200 % of 200 % CPU busy: 90 % computing"),
+        (result(cpu_s=2.0, cores=2, engine=1.0), "CPU", "200 % of the machine's 200 % CPU busy"),
+        (result(cpu_s=2.0, engine=0.7, prepare=0.3), "CPU", "30 % parsing statements"),
+        (
+            result(cpu_s=0.8, cores=2, machine=80, engine=0.4, run_queue=0.6),
+            "disturbed machine",
+            "other programs used 80 % of a processor",
+        ),
+        (
+            result(cpu_s=0.8, cores=2, steal=70, engine=0.4, run_queue=0.6),
+            "disturbed machine",
+            "the host took 70 %",
+        ),
+        (result(cpu_s=1.1, sync=0.3, engine=0.4, read=0.3), "device sync", "30 % of the time"),
+        (result(cpu_s=1.1, read=0.6, engine=0.4), "page cache", "60 % of the time went into reading pages"),
+        (result(cpu_s=1.1, unknown=0.5, engine=0.5), "unclear", "no cause stands out: engine 50 %, unknown 50 %"),
+    ],
+)
+def test_the_limit_follows_the_evidence(trial: Any, resource: str, evidence: str) -> None:
+    limit = diagnose(trial, clients=2)
+    assert limit is not None
+    assert limit["resource"] == resource, limit
+    assert evidence in limit["evidence"]
+    assert limit["advice"]
+
+
+def test_reads_that_reach_the_device_are_the_devices() -> None:
+    trial = result(cpu_s=0.8, read=0.6, engine=0.4) | {"disk": {"reads": 5000, "read_ms": 0.12}}
+    limit = diagnose(trial, clients=2)
+    assert limit is not None
+    assert limit["resource"] == "device reads"
+    assert "5,000 reads/s of 0.12 ms" in limit["evidence"]
+
+
+def test_a_mutex_is_named_with_who_takes_it() -> None:
+    sites = [
+        {"mutex": "shared B-tree", "function": "sqlite3BtreeEnter", "wait_s": 0.9},
+        {"mutex": "memory allocator", "function": "sqlite3Malloc", "wait_s": 0.1},
+    ]
+    trial = result(cpu_s=1.0, mutex_wait=0.5, engine=0.5) | {"mutex": {"sites": sites}}
+    limit = diagnose(trial, clients=2)
+    assert limit == {
+        "resource": "mutex",
+        "evidence": "clients waited 50 % of their time for a mutex, 90 % of that for the one of the shared B-tree, "
+        "which sqlite3BtreeEnter takes",
+        "advice": "give each connection a page cache of its own (cache=private)",
+    }
+
+
+def test_a_log_that_is_synced_is_not_told_to_use_a_log() -> None:
+    trial = result(cpu_s=0.4, sync=0.8, engine=0.2) | {"engine": {"settings": {"journal_mode": "wal"}}}
+    limit = diagnose(trial, clients=2)
+    assert limit is not None
+    assert "journal_mode" not in limit["advice"]
+
+
+def test_nothing_done_has_no_limit() -> None:
+    assert diagnose({}, clients=1) is None
+    assert diagnose({"time": {"client_s": 0, "segments": {}}}, clients=1) is None
