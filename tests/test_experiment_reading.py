@@ -123,7 +123,7 @@ def test_reading_is_quick() -> None:
 
 def test_an_empty_document_names_what_is_missing() -> None:
     with pytest.raises(Exception, match=r"x\.toml: name: this key is missing"):
-        make_experiment(Document("x.toml", ROOT, {}))
+        make_experiment(Document("x.toml", ROOT, {}, ""))
 
 
 def test_parts_are_enough() -> None:

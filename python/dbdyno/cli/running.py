@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from dbdyno.errors import InputError
-from dbdyno.experiment import load_experiment, package_path
+from dbdyno.experiment import load_experiment
 from dbdyno.results import Document
 from dbdyno.run.execute import Request, execute, resume
 from dbdyno.store import open_store
@@ -79,9 +79,7 @@ def run_experiment(
         if name is None:
             raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
         experiment = load_experiment(name)
-        path = package_path("experiments", f"{name}.toml")
-        text = (path if path.is_file() and "/" not in name else Path(name)).read_text(encoding="utf-8")
-        request = Request(experiment, text, chosen, systems, rounds, seed, directory, _command(command))
+        request = Request(experiment, chosen, systems, rounds, seed, directory, _command(command))
         store = open_store(store_place)
         document, interrupted = execute(request, store, console)
     store.close()

@@ -18,6 +18,7 @@ class Document(NamedTuple):
     place: str
     folder: Path
     data: dict[str, Any]
+    text: str
 
 
 def package_path(*parts: str) -> Path:
@@ -57,7 +58,7 @@ def read_document(name_or_path: str) -> Document:
 def parse(text: str, place: str, folder: Path) -> Document:
     """Read TOML. Raises InputError with the line where it is broken."""
     try:
-        return Document(place, folder, tomllib.loads(text))
+        return Document(place, folder, tomllib.loads(text), text)
     except tomllib.TOMLDecodeError as error:
         found = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
         problem = found["problem"] if found else str(error)

@@ -21,7 +21,10 @@ _FACTOR_KEYS = ("factors", "exclude")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A question written down. ``place`` is its file as messages call it, ``folder`` where its relative paths begin."""
+    """A question written down. ``place`` is its file as messages call it, ``folder`` where its relative paths begin.
+
+    ``text``: the file's, as it is stored with a run.
+    """
 
     head: Head
     factors: Mapping[str, Factor]
@@ -29,6 +32,7 @@ class Experiment:
     place: str
     folder: Path
     document: Mapping[str, Any] = field(repr=False)
+    text: str = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -104,7 +108,7 @@ def make_experiment(document: Document) -> Experiment:
         mistakes += _body_mistakes(body, factors)
     raise_all(document.place, _in_order(without_echoes(mistakes), data))
     assert head is not None  # noqa: S101 - without mistakes there is one
-    return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body)
+    return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body, document.text)
 
 
 def _unknown_keys(data: Mapping[str, Any]) -> list[Mistake]:

@@ -31,7 +31,6 @@ class Request:
     """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one."""
 
     experiment: Experiment
-    text: str
     chosen: list[str]
     systems: list[str]
     rounds: int | None
@@ -90,7 +89,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
             experiment=request.experiment.name,
             seed=seed,
             design=_design(request.experiment, prepared),
-            definition=request.text,
+            definition=request.experiment.text,
             command=request.command,
             options={
                 "place": request.experiment.place,
@@ -116,7 +115,6 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     experiment = make_experiment(parse(run.definition, options["place"], Path(options["folder"])))
     request = Request(
         experiment,
-        run.definition,
         options["set"],
         list(dict.fromkeys(options["systems"])),
         run.design["rounds"],
