@@ -115,7 +115,7 @@ def per_operation(bench: Bench, sql: str, cache_size: int) -> tuple[float, float
     first, more = 60_000, 40_000
     ours, theirs = [], []
     for operations in (first, first + more):
-        # Under valgrind all but the clock is some thirty times slower, so an interval must be longer to hold as many operations.
+        # Under valgrind all but the clock is some thirty times slower: a longer interval holds as many operations.
         record = {"interval_ms": 30_000}
         plan = json.dumps(bench.plan(sql, 1, operations, cache_size, record=record))
         ours.append(bench.instructions([str(worker_path())], plan))
