@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import compare_with_baseline
 from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published
-from dbdyno.results.findings import failures, outlying_rounds, unlike_work
+from dbdyno.results.findings import beyond_the_device, cut_short, failures, outlying_rounds, unlike_work
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import MARGIN
@@ -60,7 +60,15 @@ def build_document(
         "rounds": count(design, "rounds"),
         "cells": cells,
         "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin),
-        "findings": [*unlike, *_stored(run), *failures(cells), *outlying_rounds(cells), *troubles],
+        "findings": [
+            *unlike,
+            *_stored(run),
+            *failures(cells),
+            *cut_short(cells),
+            *beyond_the_device(cells),
+            *outlying_rounds(cells),
+            *troubles,
+        ],
         "failed_trials": _failed(cells),
     }
 

@@ -181,6 +181,8 @@ class Round(TypedDict):
     retries: int
     elapsed_s: float | None
     ended_by: str | None
+    window: JsonObject
+    """What was to end it: clients, and seconds, transactions or statements of each client."""
     throughput: float | None
     """In the unit of the cell; null where the trial gave no result."""
     outlier: bool

@@ -50,6 +50,49 @@ def failures(cells: Sequence[Cell]) -> list[Finding]:
     return found
 
 
+def cut_short(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where the time limit came before the number of transactions or statements that a trial was to do."""
+    found: list[Finding] = []
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done" and each["ended_by"] == "seconds"]
+        for unit, key in (("transactions", "ok"), ("statements", "statements")):
+            asked = next((int(each["window"][unit]) for each in done if each["window"].get(unit)), None)
+            if asked is None:
+                continue
+            asked *= int(done[0]["window"].get("clients") or 1)
+            counts = [int(each[key] or 0) for each in done]  # type: ignore[literal-required]
+            reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+            found.append(
+                {
+                    "text": f"The time limit of {done[0]['elapsed_s']:g} s came first: {reached} of {asked:,} {unit} "
+                    "were done.",
+                    "cells": [cell["id"]],
+                    "evidence": {"asked": asked, "done": counts},
+                }
+            )
+    return found
+
+
+def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where there were more synced commits than the device's own figure allows, so that figure is in doubt."""
+    found: list[Finding] = []
+    for cell in cells:
+        share = cell["share_of_ceiling"]["device_sync"]
+        syncs = cell["io_per_transaction"].get("syncs", 0.0)
+        # One client's commits cannot share a sync.
+        if share is None or share <= 1.0 or syncs < 1.0:
+            continue
+        found.append(
+            {
+                "text": f"{share:.3g} times as many commits a second as syncs were measured on the idle device: its "
+                "speed changes, or another program used it then; repeat the run before relying on `of syncs`.",
+                "cells": [cell["id"]],
+                "evidence": {"device_sync": share, "syncs_per_transaction": syncs},
+            }
+        )
+    return found
+
+
 def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:
     """Point out rounds far from the others of their cell."""
     hit = {cell["id"]: [each["block"] for each in cell["rounds"] if each["outlier"]] for cell in cells}

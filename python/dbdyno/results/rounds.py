@@ -67,6 +67,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "retries": totals["retries"],
         "elapsed_s": elapsed,
         "ended_by": text(result, "ended_by"),
+        "window": _window(trial.plan),
         "throughput": ratio(_worked(work, totals["ok"], measure), elapsed) if status == "done" else None,
         "outlier": False,
         "rows": count(work, "rows_returned"),
@@ -158,3 +159,8 @@ def _sentence(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(str(each) for each in value)
     return "" if value is None else str(value)
+
+
+def _window(plan: JsonObject) -> JsonObject:
+    task = part(plan, "task")
+    return {**part(task, "window"), "clients": count(task, "clients")}
