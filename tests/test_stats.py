@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from dbdyno.stats import Interval, mean_interval, outliers, paired_ratio, t_quantile, verdict
+from dbdyno.stats import Interval, Ratio, mean_interval, outliers, paired_ratio, t_quantile, verdict
 
 VALUES = st.lists(st.floats(min_value=1e-3, max_value=1e9), min_size=2, max_size=30)
 PAIRS = st.lists(
@@ -120,7 +120,8 @@ def test_only_blocks_that_both_have_count() -> None:
     ("low", "high", "expected"),
     [
         (1.03, 1.08, "faster"),
-        (1.001, 1.05, "faster"),
+        (1.01, 1.05, "faster"),
+        (1.001, 1.05, "inconclusive"),
         (0.90, 0.97, "slower"),
         (0.99, 1.01, "equivalent"),
         (1.005, 1.015, "equivalent"),
@@ -130,7 +131,17 @@ def test_only_blocks_that_both_have_count() -> None:
     ],
 )
 def test_verdicts(low: float | None, high: float | None, expected: str) -> None:
-    assert verdict(Interval(1.0, low, high, 5), margin=0.02) == expected
+    assert verdict(_ratio(low, high), margin=0.02) == expected
+
+
+def _ratio(low: float | None, high: float | None, count: int = 5) -> Ratio:
+    """A ratio of so many blocks with this interval, and all that follows from it."""
+    if low is None or high is None:
+        return Ratio(1.0, None, None, 1)
+    middle, half = math.log(low * high) / 2, math.log(high / low) / 2
+    error = half / t_quantile(0.975, count - 1)
+    p = 2 * float(scipy_stats.t.sf(abs(middle) / error, count - 1))
+    return Ratio(math.exp(middle), low, high, count, p, error * math.sqrt(count))
 
 
 @given(PAIRS, st.floats(min_value=0.001, max_value=0.5))

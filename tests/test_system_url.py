@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dbdyno.errors import InputError
 from dbdyno.systems.sqlite_settings import SqliteSettings, read_settings
-from dbdyno.systems.url import SystemSpec, parse_url
+from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,21 @@ def test_transcript_of_urls(url: str, expected: str) -> None:
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.text(min_size=1, max_size=9), max_size=4))
 def test_the_name_of_a_system_is_a_url_of_it(settings: dict[str, str]) -> None:
     settings = {name: value.strip() for name, value in settings.items() if value.strip()}
-    query = "&".join(f"{name}={value.replace('%', '%25').replace('&', '%26')}" for name, value in settings.items())
+    escapes = str.maketrans({"%": "%25", "&": "%26", "#": "%23"})
+    query = "&".join(f"{name}={value.translate(escapes)}" for name, value in settings.items())
     spec = parse_url("sqlite:?" + query)
     assert spec.settings == settings
     assert parse_url(spec.name) == spec
+
+
+def test_a_system_named_twice_is_told_apart() -> None:
+    specs = [
+        parse_url(url) for url in ("sqlite:", "sqlite:?cache_size=9", "sqlite:", "sqlite:#a", "sqlite:", "sqlite:#a")
+    ]
+    apart = tell_apart(specs)
+    names = ["sqlite:", "sqlite:?cache_size=9", "sqlite:#2", "sqlite:#a", "sqlite:#3", "sqlite:#a.2"]
+    assert [spec.name for spec in apart] == names
+    assert [parse_url(name) for name in names] == apart
 
 
 @given(st.text(max_size=30))

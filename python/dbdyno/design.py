@@ -10,7 +10,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Factor, Level
 from dbdyno.experiment.mistakes import nearest
-from dbdyno.systems.url import SystemSpec, parse_url
+from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
 
 DEFAULT_SYSTEM = "sqlite:"
 
@@ -117,14 +117,17 @@ def make_cells(
 ) -> Cells:
     """Combine the levels of all factors, those of ``chosen`` in place of the file's.
 
-    ``systems`` take the place of the levels of the factor ``system``; without either, it is embedded SQLite.
+    ``systems`` take the place of the levels of the factor ``system``; without either, it is embedded SQLite. One named
+    twice is two cells: a comparison of a system with itself.
     ``refuse`` gives the reason for which a cell cannot be measured, or ``None``. Raises InputError where no cell is
     left.
     """
     chosen = dict(chosen or {})
     factors = dict(experiment.factors)
     of_file = _specs(factors[SYSTEM].levels if SYSTEM in factors else (Level.of(DEFAULT_SYSTEM),))
-    specs = {spec.name: spec for spec in systems} or (_specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file)
+    specs = {spec.name: spec for spec in tell_apart(systems)} or (
+        _specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file
+    )
     # A level is the system's name, which has no password, and not the URL as it was written.
     factors[SYSTEM] = Factor(SYSTEM, tuple(map(Level.of, of_file)), named=False)
     chosen[SYSTEM] = tuple(map(Level.of, specs))

@@ -1,3 +1,6 @@
 """The names of the engines that experiments and URLs may use."""
 
-ENGINES: tuple[str, ...] = ("sqlite", "postgresql", "mysql", "mongodb", "sqlserver", "null")
+ENGINES: tuple[str, ...] = ("sqlite", "postgresql", "mysql", "mongodb", "sqlserver", "null", "exec")
+
+EXEC = "exec"
+"""No database: a program of the user's own, timed as a whole process."""

@@ -17,7 +17,9 @@ from dbdyno.report.lines import (
     ceilings,
     cell_names,
     client_note,
+    comparison_notes,
     comparison_ratio,
+    comparison_sees,
     comparison_word,
     durability,
     factor_names,
@@ -182,10 +184,11 @@ def _markdown_table(document: Document) -> str:
 def _comparisons(document: Document) -> str:
     base = cell_names(document, [document["comparisons"][0]["a"]])
     rows = [
-        [cell_names(document, [each["b"]]), comparison_ratio(each), comparison_word(each)]
+        [cell_names(document, [each["b"]]), comparison_ratio(each), comparison_sees(each), comparison_word(each)]
         for each in document["comparisons"]
     ]
-    return _table([f"against {base}", "ratio [95 %]", "verdict"], ["---", "---", "---"], rows)
+    made = _table([f"against {base}", "ratio [95 %]", "could see", "verdict"], ["---", "---", "--:", "---"], rows)
+    return "\n\n".join([made, *(_plain(note) for note in comparison_notes(document))])
 
 
 def _table(head: list[str], align: list[str], rows: list[list[str]]) -> str:

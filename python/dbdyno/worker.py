@@ -49,14 +49,18 @@ def worker_path() -> Path:
 class Worker:
     """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
 
-    def __init__(self, plan: Event, timeout_s: float | None = None) -> None:
-        """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later."""
+    def __init__(self, plan: Event, timeout_s: float | None = None, padding: int = 0) -> None:
+        """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later.
+
+        ``padding``: bytes by which its environment is made longer, which moves its stack.
+        """
         self._process = subprocess.Popen(
             [worker_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, "DBDYNO_PADDING": "x" * padding},
             # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
             start_new_session=True,
         )

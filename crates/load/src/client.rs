@@ -246,11 +246,15 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     fn run_through(&mut self, stretch: &mut Stretch) -> Option<(usize, Stop)> {
         let shared = self.shared;
         let mut recorder = self.recorder.borrow_mut();
+        let planted = shared.trial.planted_work;
         while stretch.ended < stretch.end && stretch.more() && !shared.stopped() {
             stretch.issued += 1;
             let chosen = self.runner.choose();
             match self.runner.begin(&mut recorder, chosen) {
-                Stop::Done => {}
+                Stop::Done if planted == 0 => {}
+                Stop::Done => (0..planted).for_each(|turn| {
+                    std::hint::black_box(turn);
+                }),
                 stop => return Some((chosen, stop)),
             }
             let end = shared.clock.now();

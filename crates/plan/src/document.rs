@@ -82,6 +82,9 @@ pub struct Trial {
     /// The seed with which the tables were filled, for parameters that repeat their values. Left out: the plan's.
     #[serde(default)]
     pub data_seed: Option<u64>,
+    /// For tests of the statistics only: so many turns of an empty loop are added to each transaction of a closed loop.
+    #[serde(default)]
+    pub planted_work: u32,
 }
 
 /// When transactions start.

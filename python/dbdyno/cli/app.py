@@ -28,6 +28,7 @@ _Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", he
 _Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write the report, one file with all in it")
 ]
+_Margin = Annotated[str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")]
 _Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`")]
 
 # What a shell gives a program that Ctrl-C ended.
@@ -63,12 +64,26 @@ def run(
     experiment: Annotated[str | None, typer.Argument(help="A built-in experiment, or a file: ./my.toml")] = None,
     chosen: _Set = None,
     system: _System = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Blocks in which every cell is measured once")] = None,
+    rounds: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = None,
     directory: Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")] = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run that was cut short")
     ] = None,
+    margin: _Margin = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="auto: half the interval that is precise enough (3%)")
+    ] = None,
+    min_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at least so many rounds (5)")] = None,
+    max_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at most so many rounds (30)")] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="auto: begin no round after this long, as 10m")
+    ] = None,
+    rest: Annotated[
+        bool, typer.Option("--rest", help="Wait for a quiet machine before each trial, at most a minute")
+    ] = False,
     store: _Store = None,
     json: _Json = None,
     csv: _Csv = None,
@@ -76,12 +91,25 @@ def run(
     report: _Report = None,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
-    from dbdyno.cli.running import Exports, run_experiment
+    from dbdyno.cli.running import Asked, Exports, run_experiment
 
     exports = Exports(json, csv, markdown, report)
-    code = run_experiment(
-        experiment, chosen or [], system or [], rounds, seed, directory, resume, store, exports, sys.argv
+    asked = Asked(
+        experiment,
+        chosen or [],
+        system or [],
+        rounds,
+        seed,
+        directory,
+        resume,
+        margin,
+        target,
+        min_rounds,
+        max_rounds,
+        budget,
+        rest,
     )
+    code = run_experiment(asked, store, exports, sys.argv)
     if code:
         raise typer.Exit(code)
 
@@ -127,6 +155,119 @@ def report_command(
     report_run(run, output, store)
 
 
+_Metric = Annotated[str, typer.Option(help="throughput, or p50, p90, p99, p99_9, mean, max of the service time")]
+_Across = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run, or a cell of one: RUN/threads=1")],
+    b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run or cell that is compared with it")],
+    margin: _Margin = None,
+    metric: _Metric = "throughput",
+    across_machines: _Across = False,
+    store: _Store = None,
+    json: _Json = None,
+) -> None:
+    """Compare two runs, or two cells: what differs, the change with its interval, whether it is more than chance."""
+    from dbdyno.cli.comparing import print_comparison
+
+    print_comparison(a, b, margin, metric, across_machines, store, json)
+
+
+@app.command()
+def gate(
+    run: _Run = "last",
+    baseline: Annotated[
+        str, typer.Option("--baseline", metavar="RUN|NAME", help="What it must not be slower than")
+    ] = "",
+    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
+    metric: _Metric = "throughput",
+    across_machines: _Across = False,
+    store: _Store = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the answers as JUnit XML")
+    ] = None,
+    markdown: _Markdown = None,
+) -> None:
+    """Judge a run against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive."""
+    from dbdyno.cli.comparing import run_gate
+    from dbdyno.errors import InputError
+
+    if not baseline:
+        raise InputError("gate", "no baseline is named", "give `--baseline RUN`, or a name kept with `dbdyno baseline`")
+    code = run_gate(run, baseline, margin, metric, across_machines, store, junit, markdown)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def history(
+    experiment: Annotated[str, typer.Argument(help="A built-in experiment, the name of one, or a file: ./my.toml")],
+    metric: Annotated[str, typer.Option(help="throughput, p50, p99, p99.9 or cpu")] = "throughput",
+    cell: Annotated[
+        list[str] | None, typer.Option("--cell", metavar="ID", help="Only this cell; may be repeated")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many runs")] = 100,
+    store: _Store = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the history's document")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write one file with charts")
+    ] = None,
+) -> None:
+    """Show how a metric went over the stored runs, and where it changed."""
+    from dbdyno.cli.history import print_history
+
+    print_history(experiment, metric, cell or [], limit, store, json, report)
+
+
+@app.command()
+def noise(
+    experiment: Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")] = "pk-lookup",
+    chosen: _Set = None,
+    system: Annotated[str, typer.Option("--system", metavar="URL", help="What to measure")] = "sqlite:",
+    rounds: Annotated[int, typer.Option(min=4, help="Blocks in which the cell is measured twice")] = 20,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = None,
+    directory: Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")] = None,
+    margin: _Margin = None,
+    rest: Annotated[bool, typer.Option("--rest", help="Wait for a quiet machine before each trial")] = False,
+    store: _Store = None,
+    json: _Json = None,
+) -> None:
+    """Measure one cell against itself: this machine's false alarms, and the smallest change it lets you see."""
+    from dbdyno.cli.noise import measure_noise
+    from dbdyno.cli.running import Asked
+
+    if experiment == "pk-lookup" and not chosen:
+        chosen = ["threads=1", "cache=private"]
+    asked = Asked(
+        experiment=experiment,
+        chosen=chosen or [],
+        systems=[system, system],
+        rounds=str(rounds),
+        seed=seed,
+        directory=directory,
+        margin=margin,
+        rest=rest,
+    )
+    code = measure_noise(asked, store, json, sys.argv)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def baseline(
+    name: Annotated[str | None, typer.Argument(help="The baseline's name; without one, all are listed")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to keep; by default the last")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Forget the name; the run stays")] = False,
+    store: _Store = None,
+) -> None:
+    """Keep a run as a baseline under a name, for the gate; or list the baselines."""
+    from dbdyno.cli.comparing import baseline_command
+
+    baseline_command(name, run, remove, store)
+
+
 @app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove it all; it is made again when needed")] = False,
@@ -155,7 +296,7 @@ def _root(
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 and 4 from the gate, 130 interrupted."""
     try:
         app(args=arguments)
     except DbdynoError as error:

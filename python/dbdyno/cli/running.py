@@ -1,14 +1,16 @@
 """The command that runs an experiment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
+from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.errors import InputError
-from dbdyno.experiment import load_experiment
+from dbdyno.experiment import load_experiment, programs_experiment
 from dbdyno.results import Document
 from dbdyno.run.execute import Request, execute, resume
+from dbdyno.stats import Stopping
 from dbdyno.store import open_store
 
 _INTERRUPTED = 130
@@ -52,34 +54,80 @@ class Exports:
             write_html(document, self.report)
 
 
-def run_experiment(
-    name: str | None,
-    chosen: list[str],
-    systems: list[str],
-    rounds: int | None,
-    seed: int | None,
-    directory: str | None,
-    resumed: str | None,
-    store_place: str | None,
-    exports: Exports,
-    command: list[str],
-) -> int:
+@dataclass(frozen=True)
+class Asked:
+    """The options of a run as they were typed; see :class:`dbdyno.run.execute.Request`."""
+
+    experiment: str | None = None
+    chosen: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    rounds: str | None = None
+    seed: int | None = None
+    directory: str | None = None
+    resumed: str | None = None
+    margin: str | None = None
+    target: str | None = None
+    min_rounds: int | None = None
+    max_rounds: int | None = None
+    budget: str | None = None
+    rest: bool = False
+
+    def request(self, command: list[str]) -> Request:
+        """Check and read them. Raises InputError."""
+        name = self.experiment
+        if name is not None:
+            experiment = load_experiment(name)
+        elif self.systems and all(each.strip().startswith("exec:") for each in self.systems):
+            experiment = programs_experiment()
+        else:
+            raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
+        rounds = read_rounds(self.rounds)
+        auto = (experiment.rounds if rounds is None else rounds) == "auto"
+        given = [self.target, self.min_rounds, self.max_rounds, self.budget]
+        if not auto and any(each is not None for each in given):
+            problem = "`--target`, `--min-rounds`, `--max-rounds` and `--budget` are of `--rounds auto`"
+            raise InputError("--rounds", problem, "add `--rounds auto`")
+        return Request(
+            experiment,
+            self.chosen,
+            self.systems,
+            rounds,
+            self.seed,
+            self.directory,
+            _command(command),
+            None if self.margin is None else read_share(self.margin, "--margin"),
+            self._stopping(),
+            self.rest,
+        )
+
+    def _stopping(self) -> Stopping:
+        usual = Stopping()
+        minimum = self.min_rounds or min(usual.minimum, self.max_rounds or usual.minimum)
+        maximum = self.max_rounds or max(usual.maximum, minimum)
+        if minimum > maximum:
+            raise InputError("--min-rounds", f"{minimum} is more than the {maximum} allowed", "raise `--max-rounds`")
+        return Stopping(
+            usual.target if self.target is None else read_share(self.target, "--target"),
+            minimum,
+            maximum,
+            None if self.budget is None else read_duration(self.budget, "--budget"),
+        )
+
+
+def run_experiment(asked: Asked, store_place: str | None, exports: Exports, command: list[str]) -> int:
     """Run or resume, show the result, write the exports; give the exit code. Raises DbdynoError."""
     from dbdyno.report.table import show
 
     console = Console()
     exports.check()
-    if resumed is not None:
-        if name or chosen or systems or rounds or seed is not None:
+    if asked.resumed is not None:
+        if asked != Asked(resumed=asked.resumed):
             problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
             raise InputError("--resume", problem, "give only the run, and files to write")
         store = open_store(store_place)
-        document, interrupted = resume(resumed, store, console)
+        document, interrupted = resume(asked.resumed, store, console)
     else:
-        if name is None:
-            raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
-        experiment = load_experiment(name)
-        request = Request(experiment, chosen, systems, rounds, seed, directory, _command(command))
+        request = asked.request(command)
         store = open_store(store_place)
         document, interrupted = execute(request, store, console)
     store.close()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from dbdyno.compile.loading import definitions, file_digest, load_tables
 from dbdyno.compile.settings import sqlite_settings, unsafe_reason
 from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.design import Cell
+from dbdyno.engines import EXEC
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
@@ -37,7 +39,13 @@ class CompiledCell:
     @property
     def has_data(self) -> bool:
         """Whether there is a database to be made before a trial."""
-        return self.cell.system.engine != "null"
+        return self.cell.system.engine not in ("null", EXEC)
+
+    @property
+    def command(self) -> list[str]:
+        """The program and its arguments, of an ``exec:`` system, with the levels of the factors put in."""
+        values = {name: level.name for name, level in self.cell.levels.items()}
+        return [word.format(**values) for word in shlex.split(self.cell.system.command)]
 
     def template_key(self, library: str) -> str:
         """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes of the file.
@@ -90,6 +98,11 @@ class CompiledCell:
 def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
     """Compile a cell. Raises InputError where its levels or settings cannot be used, or are unsafe together."""
     definition = experiment.definition(cell.levels)
+    if cell.system.engine == EXEC:
+        return _program(experiment, cell, definition)
+    if not definition.transactions:
+        problem = "there are no transactions, which only an `exec:` system does without"
+        raise InputError(experiment.place, problem, "add a [[transactions]] table")
     dialect = dialect_for(cell.system.engine)
     settings = SqliteSettings()
     if cell.system.engine == "sqlite":
@@ -109,6 +122,26 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
         "record": definition.measure.model_dump(include={"phases", "interval_ms", "io", "mutexes"}),
     }
     return CompiledCell(cell, definition, settings, before, tables, after, trial)
+
+
+def _program(experiment: Experiment, cell: Cell, definition: Definition) -> CompiledCell:
+    """Compile a cell whose system is a program of the user's own: its command must be complete."""
+    place = f"{experiment.place}: {cell.id}"
+    if definition.load.clients != 1:
+        raise InputError(place, "a program is run by one client", "let the program itself do more at once")
+    times = definition.load.stop.transactions
+    if times is None or definition.load.stop.seconds is not None:
+        problem = "how often a program is run in a trial is given by `stop = { transactions = … }` alone"
+        raise InputError(place, problem, "set it to 1 for programs that take a second or more")
+    trial = {"kind": "program", **_load(definition)}
+    compiled = CompiledCell(cell, definition, SqliteSettings(), [], [], [], trial)
+    try:
+        compiled.command  # noqa: B018
+    except (KeyError, IndexError, ValueError) as error:
+        problem = f"`{cell.system.command}` names {error}, which is no factor"
+        known = ", ".join(f"{{{name}}}" for name in cell.levels if name != "system") or "none"
+        raise InputError(place, problem, f"known: {known}; write `{{{{` for a brace") from None
+    return compiled
 
 
 def refusal(experiment: Experiment, cell: Cell) -> str | None:

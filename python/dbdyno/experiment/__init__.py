@@ -2,7 +2,7 @@
 
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.document import package_path
-from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment
+from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment, programs_experiment
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level
 from dbdyno.experiment.mistakes import Mistakes
 from dbdyno.experiment.published import PublishedFigure, PublishedFigures, load_published
@@ -27,5 +27,6 @@ __all__ = [
     "load_experiment",
     "load_published",
     "package_path",
+    "programs_experiment",
     "template_text",
 ]

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.generators import Key, Next, Now, RowOf, Serial, Uuid, Variable
+from dbdyno.experiment.generators import Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
 from dbdyno.experiment.mistakes import Location, Mistake, nearest
 from dbdyno.experiment.tables import Column, Table
 from dbdyno.experiment.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
@@ -40,7 +40,8 @@ def check(definition: Definition) -> Iterator[Mistake]:
             read_settings({name: value}, "")
         except InputError as error:
             yield Mistake(("system", "sqlite", name), error.problem, error.remedy)
-    if not any(transaction.include and transaction.weight for transaction in definition.transactions):
+    transactions = definition.transactions
+    if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
         yield Mistake(("transactions",), "none is left to run", "include one, with a weight above 0")
 
 
@@ -90,12 +91,22 @@ def _variable(name: str, where: Location, variables: set[str] | None) -> Iterato
         yield Mistake(where, f"no earlier step sets the variable `{name}`", remedy)
 
 
+def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Mistake]:
+    if variables is None:
+        yield Mistake(where, "a column cannot take an expression", "expressions belong to transactions")
+        return
+    for name in generator.expression.variables:
+        yield from _variable(name, where, variables)
+
+
 def _generator(
     generator: BaseModel, where: Location, tables: Mapping[str, Table], variables: set[str] | None
 ) -> Iterator[Mistake]:
     match generator:
         case Variable():
             yield from _variable(generator.variable, (*where, "variable"), variables)
+        case Expression():
+            yield from _expression(generator, (*where, "expression"), variables)
         case RowOf():
             yield from _table(generator.row_of, (*where, "row_of"), tables)
         case Key():
@@ -107,6 +118,9 @@ def _generator(
         for index, item in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(item, BaseModel):
                 inside = (*where, name, index) if isinstance(value, list) else (*where, name)
+                if isinstance(item, Expression):
+                    remedy = "give it to a variable with `set`, and use that"
+                    yield Mistake(inside, "an expression cannot stand within another generator", remedy)
                 yield from _generator(item, inside, tables, variables)
 
 

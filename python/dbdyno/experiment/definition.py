@@ -30,4 +30,4 @@ class Definition(Strict):
     system: Annotated[dict[str, dict[str, Scalar]], BeforeValidator(_known_engines)] = Field(default_factory=dict)
     load: Load
     measure: Measure = Measure()
-    transactions: Annotated[list[Transaction], Field(min_length=1)]
+    transactions: list[Transaction] = Field(default_factory=list)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.document import Document, builtin_names, read_document
+from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_document
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
@@ -89,6 +89,12 @@ def load_experiment(name_or_path: str) -> Experiment:
 def builtin_experiments() -> list[Experiment]:
     """Read all built-in experiments, in the order of their names."""
     return [load_experiment(name) for name in builtin_names()]
+
+
+def programs_experiment() -> Experiment:
+    """Give the experiment that runs programs of the user's own, where no other is named."""
+    path = package_path("experiment", "command.toml")
+    return make_experiment(parse(path.read_text(encoding="utf-8"), "command", path.parent))
 
 
 def make_experiment(document: Document) -> Experiment:

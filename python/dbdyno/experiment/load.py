@@ -76,3 +76,4 @@ class Measure(Strict):
     interval_ms: Positive = 1000
     io: bool = True
     mutexes: bool | None = None
+    beyond_cache: bool = False

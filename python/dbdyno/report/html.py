@@ -57,6 +57,7 @@ def _context(document: Document) -> dict[str, Any]:
         "blocks": max((each["block"] + 1 for cell in cells for each in cell["rounds"]), default=0),
         "unit": cells[0]["throughput"]["unit"] if cells else "",
         "comparisons": sections.comparison_rows(document),
+        "comparison_notes": lines.comparison_notes(document),
         "baseline": lines.cell_names(document, [comparisons[0]["a"]]) if comparisons else "",
         "margin": percent(comparisons[0]["margin"]) if comparisons else "",
         "breakdown": breakdown_chart(document),

@@ -197,8 +197,35 @@ def failed_trials(document: Document) -> list[Statement]:
 
 
 def comparison_word(comparison: Comparison) -> str:
-    """Return the verdict, ``not ranked`` where the work was unlike."""
-    return comparison["verdict"] or "not ranked"
+    """Return the verdict, with what would settle an inconclusive one; ``not ranked`` where the work was unlike."""
+    word = comparison["verdict"] or "not ranked"
+    more = comparison["more_rounds"]
+    return f"{word}: {more} more round{'s' if more > 1 else ''}?" if more else word
+
+
+def comparison_sees(comparison: Comparison) -> str:
+    """Return the smallest change that so many rounds as noisy as these could have seen."""
+    seen = comparison["detectable"]
+    return NONE if seen is None else "over ±100 %" if seen > 1 else f"±{seen * 100:.2g} %"
+
+
+def comparison_notes(document: Document) -> list[str]:
+    """Return what has to be known to read the verdicts."""
+    comparisons = document["comparisons"]
+    tested = sum(each["p"] is not None for each in comparisons)
+    notes = []
+    if tested > 1:
+        notes.append(
+            f"{tested} comparisons: the verdicts are corrected for their number (Holm), each interval is of one alone"
+        )
+    if tested:
+        margin = comparisons[0]["margin"] * 100
+        notes.append(f"margin that matters: {margin:.3g} %; could see: the change found four times in five")
+    apart = [each["b"] for each in comparisons if each["intervals_disagree"]]
+    if apart:
+        names = cell_names(document, apart)
+        notes.append(f"t interval and bootstrap disagree by more than a third: look at the rounds of {names}")
+    return notes
 
 
 def comparison_ratio(comparison: Comparison) -> str:

@@ -105,6 +105,7 @@ def comparison_rows(document: Document) -> list[dict[str, str]]:
             {
                 "name": lines.cell_names(document, [each["b"]]),
                 "ratio": lines.comparison_ratio(each),
+                "sees": lines.comparison_sees(each),
                 "verdict": word,
                 "style": each["verdict"] or "unranked",
             }

@@ -15,7 +15,9 @@ from dbdyno.report.lines import (
     ceilings,
     cell_names,
     client_note,
+    comparison_notes,
     comparison_ratio,
+    comparison_sees,
     comparison_word,
     durability,
     factor_names,
@@ -49,6 +51,7 @@ def run_view(document: Document, width: int) -> RenderableType:
     parts += _notes(document)
     if document["comparisons"]:
         parts += [Text(""), _comparisons(document)]
+        parts += [Text(note, style="dim") for note in comparison_notes(document)]
     if limits(document):
         parts += [Text(""), Text("What limits it", style="bold"), *_limits(document)]
     if findings(document):
@@ -139,13 +142,15 @@ def _comparisons(document: Document) -> Table:
     names = [Text(cell_names(document, [each["b"]])) for each in document["comparisons"]]
     ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
     words = [
-        Text(comparison_word(each), style=_VERDICT_STYLES.get(comparison_word(each), "bold yellow"))
+        Text(comparison_word(each), style=_VERDICT_STYLES.get(each["verdict"] or "", "bold yellow"))
         for each in document["comparisons"]
     ]
+    seen = [Text(comparison_sees(each)) for each in document["comparisons"]]
     return table(
         [
             Column(against, names, right=False, fold=True),
             Column("ratio [95 %]", ratios, right=False),
+            Column("could see", seen),
             Column("verdict", words, right=False),
         ]
     )

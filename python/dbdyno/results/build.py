@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import compare_with_baseline
 from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published
+from dbdyno.results.doubts import doubts
 from dbdyno.results.findings import beyond_the_device, cut_short, failures, outlying_rounds, unlike_work
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
-from dbdyno.stats import MARGIN
+from dbdyno.stats import CONFIDENCE, MARGIN
 from dbdyno.store.records import RunRecord, TrialRecord
 
 
@@ -29,11 +30,13 @@ def build_document(
     design = run.design
     measure = Measure.of(design)
     latest = _latest(trials)
+    confidence = number(part(design, "stopping"), "confidence") or CONFIDENCE
     troubles: list[Finding] = []
     cells: list[Cell] = []
     for planned in _planned(design, latest):
         own = latest.get(str(planned.get("id", "")), [])
-        cell, words = build_cell(planned, own, run, measure, (published or {}).get(str(planned.get("id", ""))))
+        figure = (published or {}).get(str(planned.get("id", "")))
+        cell, words = build_cell(planned, own, run, measure, figure, confidence)
         cells.append(cell)
         troubles += [{"text": each, "cells": [cell["id"]], "evidence": None} for each in words]
     margin = number(design, "margin")
@@ -59,7 +62,7 @@ def build_document(
         "measure": {"unit": measure.unit, "label": measure.label},
         "rounds": count(design, "rounds"),
         "cells": cells,
-        "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin),
+        "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin, confidence),
         "findings": [
             *unlike,
             *_stored(run),
@@ -67,6 +70,7 @@ def build_document(
             *cut_short(cells),
             *beyond_the_device(cells),
             *outlying_rounds(cells),
+            *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
             *troubles,
         ],
         "failed_trials": _failed(cells),

@@ -39,8 +39,12 @@ def build_cell(
     run: RunRecord,
     measure: Measure,
     published: Published | None,
+    confidence: float,
 ) -> tuple[Cell, list[str]]:
-    """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data."""
+    """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
+
+    ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended.
+    """
     rounds = [build_round(trial, measure) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
     results = [trial.result or {} for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
@@ -50,7 +54,7 @@ def build_cell(
     latency, histograms, troubles = _latencies(done)
     system = _system(planned, results)
     time = _time(done, results)
-    throughput = _throughput(measured, measure)
+    throughput = _throughput(measured, measure, confidence)
     cell: Cell = {
         "id": str(planned.get("id", "")),
         "system": system,
@@ -73,12 +77,12 @@ def build_cell(
     return cell, troubles
 
 
-def _throughput(measured: Sequence[Round], measure: Measure) -> Throughput:
+def _throughput(measured: Sequence[Round], measure: Measure, confidence: float) -> Throughput:
     unit = f"{measure.label}/s"
     values = [each["throughput"] for each in measured if each["throughput"] is not None]
     if not values:
         return {"mean": None, "ci95": None, "unit": unit}
-    interval = mean_interval(values)
+    interval = mean_interval(values, confidence)
     ci95 = None if interval.low is None or interval.high is None else [interval.low, interval.high]
     return {"mean": interval.mean, "ci95": ci95, "unit": unit}
 

@@ -5,34 +5,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.results.document import Cell, Comparison
-from dbdyno.stats import paired_ratio, verdict
+from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, paired_ratio
 
 # Rows per transaction of random lookups differ a little between runs of the same work.
 _SAME_ROWS = 0.005
 
 
-def compare_with_baseline(cells: Sequence[Cell], margin: float) -> list[Comparison]:
+def compare_with_baseline(cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE) -> list[Comparison]:
     """Compare the throughput of every cell with that of the first, within blocks; ``margin`` is a share.
 
-    Two systems that did unlike work are not ranked: the ratio stands, the verdict is left out.
+    The comparisons are decided together: their p values are corrected for their number. Two systems that did unlike
+    work are not ranked: the ratio stands, the verdict is left out.
     """
     if len(cells) < 2:
         return []
-    return [_compare(cells[0], cell, margin) for cell in cells[1:]]
+    first, others = cells[0], cells[1:]
+    unlike = [differences(first, cell) if first["system"]["name"] != cell["system"]["name"] else [] for cell in others]
+    ratios = [paired_ratio(by_block(first), by_block(cell), confidence) for cell in others]
+    decisions = decide([None if apart else ratio for ratio, apart in zip(ratios, unlike, strict=True)], margin)
+    return [
+        comparison(first["id"], cell["id"], ratio, decision, margin, apart)
+        for cell, ratio, decision, apart in zip(others, ratios, decisions, unlike, strict=True)
+    ]
 
 
-def _compare(a: Cell, b: Cell, margin: float) -> Comparison:
-    ratio = paired_ratio(_by_block(a), _by_block(b))
-    unlike = differences(a, b) if a["system"]["name"] != b["system"]["name"] else []
+def comparison(
+    a: str,
+    b: str,
+    ratio: Ratio | None,
+    decision: Decision,
+    margin: float,
+    unlike: list[str],
+    metric: str = "throughput",
+) -> Comparison:
+    """Put a ratio and what was decided of it into the form of the result document."""
     interval = None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high]
     return {
-        "a": a["id"],
-        "b": b["id"],
-        "metric": "throughput",
+        "a": a,
+        "b": b,
+        "metric": metric,
         "ratio": None if ratio is None else ratio.mean,
         "ci95": interval,
-        "verdict": None if unlike else "inconclusive" if ratio is None else verdict(ratio, margin),
+        "bootstrap95": None if ratio is None or ratio.bootstrap is None else list(ratio.bootstrap),
+        "intervals_disagree": ratio is not None and ratio.intervals_disagree,
+        "verdict": None if unlike else decision.verdict,
+        "p": decision.p,
         "margin": margin,
+        "detectable": decision.detectable,
+        "more_rounds": decision.more_rounds,
         "blocks": 0 if ratio is None else ratio.count,
         "unlike": unlike,
     }
@@ -57,5 +77,6 @@ def other_factors(cell: Cell) -> dict[str, object]:
     return {name: level for name, level in cell["factors"].items() if name != "system"}
 
 
-def _by_block(cell: Cell) -> dict[int, float]:
+def by_block(cell: Cell) -> dict[int, float]:
+    """Return the throughput of each block that gave one."""
     return {each["block"]: each["throughput"] for each in cell["rounds"] if each["throughput"]}

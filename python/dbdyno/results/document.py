@@ -255,10 +255,21 @@ class Comparison(TypedDict):
     ratio: float | None
     """b / a, geometric mean over the common blocks."""
     ci95: list[float] | None
+    """The paired t interval of this comparison alone."""
+    bootstrap95: list[float] | None
+    """The bootstrap's interval beside it, from 5 blocks on."""
+    intervals_disagree: bool
+    """Whether the two are apart by more than a third of the half width: the rounds are far from normal."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
-    """Of b; null where the two did unlike work and are not ranked."""
+    """Of b, corrected for the number of comparisons; null where the two did unlike work and are not ranked."""
+    p: float | None
+    """Of no difference, corrected for the number of comparisons (Holm)."""
     margin: float
     """The difference that matters, as a share."""
+    detectable: float | None
+    """The smallest change, as a share, that so many blocks as noisy as these see four times in five."""
+    more_rounds: int | None
+    """How many more rounds would probably settle an inconclusive one; null where it is settled or nobody would wait."""
     blocks: int
     unlike: list[str]
     """What the two systems did differently; empty where they may be ranked."""

@@ -25,6 +25,9 @@ _DEFLATED_COOKIE = 0x1C849304
 _WORD_SIZE_BITS = 0xF0
 _NINE_BYTE_WORDS = 0x10
 
+# An hour, as the worker's histograms: what takes longer counts as an hour.
+_LONGEST_NS = 3_600_000_000_000
+
 
 class HistogramError(ValueError):
     """An encoded histogram cannot be read or does not fit the others."""
@@ -118,6 +121,14 @@ class Histogram:
 
     def _counts(self) -> NDArray[np.int64]:
         return np.frombuffer(self._inner.encoder.get_counts(), dtype=np.int64)
+
+
+def encode_ns(values: Iterable[int]) -> str:
+    """Return the histogram of some nanoseconds, in the form and with the bounds of a worker's."""
+    histogram = HdrHistogram(1, _LONGEST_NS, 3)
+    for value in values:
+        histogram.record_value(min(max(value, 1), _LONGEST_NS))
+    return str(histogram.encode().decode("ascii"))
 
 
 def merge(encoded: Iterable[str]) -> Histogram | None:

@@ -2,14 +2,15 @@
 
 import importlib.metadata
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, make_cells, parse_set
+from dbdyno.engines import EXEC
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
@@ -20,6 +21,7 @@ from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Interrupted, Plan, carry_out
 from dbdyno.run.templates import Workspace
+from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.systems.sqlite_library import find_library
 from dbdyno.systems.url import parse_url
@@ -28,15 +30,21 @@ from dbdyno.worker import WorkerFailed
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one."""
+    """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
+
+    ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends.
+    """
 
     experiment: Experiment
     chosen: list[str]
     systems: list[str]
-    rounds: int | None
+    rounds: int | Literal["auto"] | None
     seed: int | None
     directory: str | None
     command: list[str]
+    margin: float | None = None
+    stopping: Stopping = field(default_factory=Stopping)
+    rest: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ class Prepared:
     cells: Cells
     compiled: list[CompiledCell]
     rounds: int
+    stopping: Stopping | None
 
 
 def prepare(request: Request) -> Prepared:
@@ -59,14 +68,14 @@ def prepare(request: Request) -> Prepared:
         _check_system(each)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
-        raise InputError("rounds", "`auto` cannot be carried out yet", "give a number of rounds")
-    return Prepared(cells, compiled, rounds)
+        return Prepared(cells, compiled, request.stopping.maximum, request.stopping)
+    return Prepared(cells, compiled, rounds, None)
 
 
 def _check_system(compiled: CompiledCell) -> None:
     system = compiled.cell.system
-    if system.engine not in ("sqlite", "null"):
-        raise InputError(system.name, f"`{system.engine}` cannot be measured yet", "known: `sqlite:`, `null:`")
+    if system.engine not in ("sqlite", "null", EXEC):
+        raise InputError(system.name, f"`{system.engine}` cannot be measured yet", "known: `sqlite:`, `null:`, `exec:`")
     if system.database is None:
         return
     if not Path(system.database).is_file():
@@ -88,7 +97,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
         run = RunRecord(
             experiment=request.experiment.name,
             seed=seed,
-            design=_design(request.experiment, prepared),
+            design=_design(request.experiment, prepared) | _asked(request, prepared),
             definition=request.experiment.text,
             command=request.command,
             options={
@@ -97,12 +106,13 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "set": request.chosen,
                 "systems": [cell.system.name for cell in prepared.cells.cells] if request.systems else [],
                 "directory": request.directory,
+                "rest": request.rest,
             },
             host=host_facts(workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         run_id = store.begin_run(run)
-        plan = Plan(run_id, prepared.compiled, prepared.rounds, seed)
+        plan = Plan(run_id, prepared.compiled, prepared.rounds, seed, stopping=prepared.stopping, rest=request.rest)
         return _carry_out(plan, prepared, request.experiment, store, workspace, console, measure_machine=True)
     finally:
         workspace.close()
@@ -117,17 +127,21 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
         experiment,
         options["set"],
         list(dict.fromkeys(options["systems"])),
-        run.design["rounds"],
+        "auto" if "stopping" in run.design else run.design["rounds"],
         run.seed,
         options["directory"],
         run.command,
+        run.design.get("margin"),
+        _stored_stopping(run),
+        bool(options.get("rest")),
     )
     prepared = prepare(request)
-    done = {(trial.cell, trial.block) for trial in store.trials(run.id) if trial.status == "done"}
+    trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     workspace = Workspace(request.directory)
     try:
         store.update_run(run.id, status="running")
-        plan = Plan(run.id, prepared.compiled, prepared.rounds, run.seed, done)
+        plan = Plan(run.id, prepared.compiled, prepared.rounds, run.seed, stopping=prepared.stopping, rest=request.rest)
+        plan.done = {(trial.cell, trial.block): trial for trial in trials}
         return _carry_out(plan, prepared, experiment, store, workspace, console, measure_machine=run.device is None)
     finally:
         workspace.close()
@@ -153,12 +167,14 @@ def _carry_out(
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
                 troubles += _measure_machine(plan, prepared, store, workspace)
-            carry_out(plan, store, workspace, display, interrupted)
+            said = carry_out(plan, store, workspace, display, interrupted)
         ended = True
     finally:
         if not ended:
             store.finish_run(plan.run_id, "failed")
     document = read_document(store, plan.run_id, experiment)
+    if said and not interrupted:
+        troubles.append({"text": said, "cells": [], "evidence": None})
     findings = [*troubles, *_left_out(prepared.cells), *cross_cell_findings(document)]
     failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
     store.finish_run(plan.run_id, "interrupted" if interrupted else "failed" if failed else "done", findings)
@@ -173,6 +189,8 @@ def _measure_machine(plan: Plan, prepared: Prepared, store: Store, workspace: Wo
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
         troubles.append({"text": text, "cells": [], "evidence": None})
+    if prepared.compiled[0].cell.system.engine == EXEC:
+        return troubles
     try:
         store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
     except WorkerFailed as error:
@@ -243,6 +261,21 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
     }
+
+
+def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
+    """Return what decides how the numbers are judged."""
+    asked: dict[str, Any] = {}
+    if request.margin is not None:
+        asked["margin"] = request.margin
+    if prepared.stopping is not None:
+        asked["stopping"] = prepared.stopping.stored()
+    return asked
+
+
+def _stored_stopping(run: RunRecord) -> Stopping:
+    stored = run.design.get("stopping") or {}
+    return Stopping(**{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s") if name in stored})
 
 
 def _left_out(cells: Cells) -> list[dict[str, Any]]:

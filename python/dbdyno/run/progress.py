@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from dbdyno.design import Cell
+from dbdyno.report.numbers import figure
 from dbdyno.store import TrialRecord
 from dbdyno.worker import Event
 
@@ -72,7 +73,7 @@ class Display:
             return
         text = f"block {record.block + 1}/{self._rounds} {record.cell}: "
         if record.status == "done" and record.result is not None:
-            text += f"{_work(record.result, self._unit) / record.result['elapsed_s']:,.0f} {self._label}/s"
+            text += f"{figure(_work(record.result, self._unit) / record.result['elapsed_s'])} {self._label}/s"
         else:
             text += f"{record.status}: {record.error}"
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)

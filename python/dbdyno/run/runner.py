@@ -1,6 +1,7 @@
 """Carrying out a run: its blocks of trials in order, each stored as it ends."""
 
 import contextlib
+import hashlib
 import signal
 import threading
 import time
@@ -13,8 +14,13 @@ from typing import Any, Protocol
 from dbdyno.compile import CompiledCell
 from dbdyno.design import Cell, block_order, block_seed
 from dbdyno.diagnose import diagnose
+from dbdyno.engines import EXEC
 from dbdyno.errors import DbdynoError
+from dbdyno.results.rounds import Measure, build_round
+from dbdyno.run.program import run_program
+from dbdyno.run.rest import wait_for_rest
 from dbdyno.run.templates import Workspace, template
+from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
 from dbdyno.systems.sqlite_library import Library, find_library
 from dbdyno.worker import Event, Worker, WorkerFailed
@@ -44,13 +50,19 @@ class Watcher(Protocol):
 
 @dataclass
 class Plan:
-    """What a run is to do. ``done``: cells and blocks that have been measured already."""
+    """What a run is to do. ``done``: the trials, by cell and block, that have been measured already.
+
+    ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
+    trial.
+    """
 
     run_id: str
     cells: list[CompiledCell]
     rounds: int
     seed: int
-    done: set[tuple[str, int]] = field(default_factory=set)
+    done: dict[tuple[str, int], TrialRecord] = field(default_factory=dict)
+    stopping: Stopping | None = None
+    rest: bool = False
 
 
 class Interrupted:
@@ -88,11 +100,13 @@ class Interrupted:
                 signal.signal(number, handler)
 
 
-def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, interrupted: Interrupted) -> None:
+def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, interrupted: Interrupted) -> str | None:
     """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
 
-    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted.
+    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives a sentence
+    on why it ended when it did, where a rule decided that.
     """
+    began = time.monotonic()
     compiled = {each.cell.id: each for each in plan.cells}
     cells = [each.cell for each in plan.cells]
     for block in range(plan.rounds):
@@ -100,11 +114,41 @@ def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, 
             if (cell.id, block) in plan.done:
                 continue
             if interrupted:
-                return
+                return None
             watcher.trial(block, position, cell)
+            if plan.rest:
+                wait_for_rest(interrupted)
             record = measure(compiled[cell.id], block, position, plan, workspace, watcher, interrupted)
             store.add_trial(plan.run_id, record)
+            if record.status == "done":
+                plan.done[cell.id, block] = record
             watcher.trial_ended(record)
+        ended = _ended(plan, block + 1, time.monotonic() - began)
+        if ended:
+            return ended
+    return None
+
+
+def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
+    """Say why no further round is needed; None where one is. The last round of a fixed number says nothing."""
+    rule = plan.stopping
+    if rule is None:
+        return None
+    throughput: list[dict[int, float]] = []
+    for each in plan.cells:
+        measure = Measure.of({"measure": each.definition.measure.model_dump()})
+        rounds_of = (build_round(trial, measure) for (cell, _), trial in plan.done.items() if cell == each.cell.id)
+        throughput.append({each["block"]: each["throughput"] for each in rounds_of if each["throughput"]})
+    target = f"±{rule.target * 100:.3g} %"
+    if rule.enough(throughput):
+        return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
+    if rule.budget_s is not None and seconds >= rule.budget_s:
+        return (
+            f"Stopped after {rounds} rounds: the time budget of {rule.budget_s:g} s is spent, {target} is not reached."
+        )
+    if rounds >= rule.maximum:
+        return f"Stopped after {rounds} rounds, the most allowed: {target} is not reached."
+    return None
 
 
 def measure(
@@ -122,13 +166,18 @@ def measure(
     request: Event = {}
     outcome = _Outcome()
     try:
-        library = find_library(compiled.settings) if compiled.has_data else Library(None, "")
-        if compiled.has_data:
-            watcher.loading(compiled.cell)
-            source = compiled_template(compiled, library)
-            durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0])}
-        request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
-        outcome = _run(request, watcher.interval, interrupted)
+        if compiled.cell.system.engine == EXEC:
+            request = {"task": compiled.trial | {"command": compiled.command}}
+            padding = _padding(plan.seed, block, compiled.cell)
+            outcome = _Outcome(run_program(compiled.command, compiled.trial, padding, interrupted))
+        else:
+            library = find_library(compiled.settings) if compiled.has_data else Library(None, "")
+            if compiled.has_data:
+                watcher.loading(compiled.cell)
+                source = compiled_template(compiled, library)
+                durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0], block)}
+            request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
+            outcome = _run(request, watcher.interval, interrupted, _padding(plan.seed, block, compiled.cell))
     except DbdynoError as error:
         outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
     result = outcome.result
@@ -172,11 +221,22 @@ class _Outcome:
     kind: str | None = None
 
 
-def _run(request: Event, each_interval: Callable[[Event], None], interrupted: Interrupted) -> _Outcome:
+def _padding(seed: int, block: int, cell: Cell) -> int:
+    """Draw the bytes by which a worker's environment is made longer, up to 4 KiB.
+
+    The size of the environment moves the stack, and with it the speed of a program, by percents (Mytkowicz et al. 2009,
+    "Producing wrong data without doing anything obviously wrong!", doi:10.1145/1508284.1508275). Kept the same it would
+    be part of every result; drawn for each trial it is part of the noise, which the interval knows.
+    """
+    draw = hashlib.sha256(f"{seed}/{block}/{cell.id}/environment".encode()).digest()
+    return int.from_bytes(draw[:2], "big") % 4096
+
+
+def _run(request: Event, each_interval: Callable[[Event], None], interrupted: Interrupted, padding: int) -> _Outcome:
     outcome = _Outcome()
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
-    worker = Worker(request, LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S)
+    worker = Worker(request, LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S, padding)
     interrupted.worker = worker
     try:
         for event in worker:

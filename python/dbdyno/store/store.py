@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -16,13 +16,16 @@ from dbdyno.errors import InputError, StoreError
 from dbdyno.store.opening import default_path, open_engine, shown, store_error, store_url
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, utc_now
 from dbdyno.store.secrets import clean_json, mask_command
-from dbdyno.store.tables import RUNS, TRIALS
+from dbdyno.store.tables import META, RUNS, TRIALS
 
 __all__ = ["Store", "default_path", "open_store"]
 
 # Letters and digits that are not mistaken for one another and spell no words.
 _ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
 _ID_LETTERS = 4
+
+# Baselines are kept beside the store's version: a key and a run each.
+_BASELINE = "baseline:"
 _ID_TRIES = 20
 
 
@@ -72,6 +75,24 @@ class Store:
                 continue
             return cast("str", values["id"])
         raise StoreError(f"store {self.place}: no free id was found for a run; try again")
+
+    def set_baseline(self, name: str, run_id: str) -> None:
+        """Keep a run as the baseline of a name, in place of the one that had it."""
+        key = _BASELINE + name
+        with self._writing() as connection:
+            connection.execute(delete(META).where(META.c.key == key))
+            connection.execute(insert(META).values(key=key, value=run_id))
+
+    def baselines(self) -> dict[str, str]:
+        """Return the runs kept as baselines, by name."""
+        query = select(META.c.key, META.c.value).where(META.c.key.startswith(_BASELINE)).order_by(META.c.key)
+        with self._reading() as connection:
+            return {row.key.removeprefix(_BASELINE): row.value for row in connection.execute(query)}
+
+    def remove_baseline(self, name: str) -> bool:
+        """Forget a baseline's name (the run stays); return whether there was one."""
+        with self._writing() as connection:
+            return bool(connection.execute(delete(META).where(META.c.key == _BASELINE + name)).rowcount)
 
     def add_trial(self, run_id: str, trial: TrialRecord) -> int:
         """Store a trial of a run and return its number. It is on the device when this returns."""

@@ -2,11 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
-from dbdyno.engines import ENGINES
+from dbdyno.engines import ENGINES, EXEC
 from dbdyno.errors import InputError
 
 _ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
@@ -20,7 +21,8 @@ _AUTHORITY = re.compile(
 class SystemSpec:
     """What a URL says. Without a ``host`` (SQLite: without a ``database``) dbdyno manages the system itself.
 
-    ``name`` is the URL as it is shown and stored: in one form, and without the password.
+    ``name`` is the URL as it is shown and stored: in one form, and without the password. ``label``, after a ``#``,
+    tells systems apart that are otherwise the same. ``command``: of ``exec:``, the command line of a program.
     """
 
     engine: str
@@ -31,13 +33,15 @@ class SystemSpec:
     database: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    label: str = ""
+    command: str = ""
 
 
 def parse_url(url: str) -> SystemSpec:
     """Read a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
 
-    In a setting's value, characters such as ``&`` and ``%`` are written ``%26`` and ``%25``; a space and a ``+`` are
-    what they are. The settings themselves are checked where the engine is known. Raises InputError.
+    In a setting's value, characters such as ``&``, ``%`` and ``#`` are written ``%26``, ``%25`` and ``%23``; a space
+    and a ``+`` are what they are. The settings themselves are checked where the engine is known. Raises InputError.
     """
     found = _URL.fullmatch(url.strip())
     if not found:
@@ -48,7 +52,10 @@ def parse_url(url: str) -> SystemSpec:
         close = difflib.get_close_matches(engine, (*ENGINES, *_ALIASES), 1, 0.6)
         remedy = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{name}:`" for name in ENGINES)
         raise InputError(_shown(url), f"there is no engine `{found['engine']}`", remedy)
-    rest, _, query = found["rest"].partition("?")
+    if engine == EXEC:
+        return _program(url, found["rest"])
+    rest, _, label = found["rest"].partition("#")
+    rest, _, query = rest.partition("?")
     settings = _settings(url, query)
     authority, path = (None, rest)
     if rest.startswith("//"):
@@ -57,7 +64,7 @@ def parse_url(url: str) -> SystemSpec:
     if engine in ("sqlite", "null"):
         if authority or (engine == "null" and path):
             raise InputError(_shown(url), f"`{engine}` has no host", "write `sqlite:/path/to/file.db`, or `sqlite:`")
-        return _named(SystemSpec(engine, database=unquote(path) or None, settings=settings))
+        return _named(SystemSpec(engine, database=unquote(path) or None, settings=settings, label=label))
     if authority is None and path:
         raise InputError(_shown(url), "a host begins with `//`", f"write `{engine}://host/database`, or `{engine}:`")
     where = _AUTHORITY.fullmatch(authority or "")
@@ -73,8 +80,34 @@ def parse_url(url: str) -> SystemSpec:
             password=parts["password"],
             database=unquote(path) or None,
             settings=settings,
+            label=label,
         )
     )
+
+
+def _program(url: str, rest: str) -> SystemSpec:
+    """Read ``exec:./program --option {factor}``. What a command holds is up to it: only ``#2`` at its end is ours."""
+    found = re.fullmatch(r"(?P<command>.*?)(?:#(?P<label>\d+))?", rest.strip(), re.DOTALL)
+    command = found["command"].strip() if found else ""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(url, f"the command cannot be read: {str(error).lower()}", "close the quote") from None
+    if not words:
+        raise InputError(url, "there is no command", "write `exec:./my-program --its-options`")
+    return _named(SystemSpec(EXEC, command=command, label=(found["label"] if found else None) or ""))
+
+
+def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
+    """Label systems that are named more than once, so that a system can be compared with itself: ``#2`` and so on."""
+    made: dict[str, SystemSpec] = {}
+    for spec in specs:
+        number, apart = 1, spec
+        while apart.name in made:
+            number += 1
+            apart = _named(replace(spec, label=f"{spec.label}.{number}" if spec.label else str(number)))
+        made[apart.name] = apart
+    return list(made.values())
 
 
 def _settings(url: str, query: str) -> dict[str, str]:
@@ -91,16 +124,24 @@ def _settings(url: str, query: str) -> dict[str, str]:
 
 
 def _named(spec: SystemSpec) -> SystemSpec:
-    name = f"{spec.engine}:"
+    name = f"{spec.engine}:{spec.command}"
     if spec.host:
         name += "//" + (f"{spec.user}@" if spec.user else "") + spec.host + (f":{spec.port}" if spec.port else "") + "/"
     name += spec.database or ""
     if spec.settings:
-        written = (f"{key}={value.replace('%', '%25').replace('&', '%26')}" for key, value in spec.settings.items())
+        written = (f"{key}={_escaped(value)}" for key, value in spec.settings.items())
         name += "?" + "&".join(written)
-    return SystemSpec(**{**spec.__dict__, "name": name})
+    if spec.label:
+        name += f"#{spec.label}"
+    return replace(spec, name=name)
 
 
 def _shown(url: str) -> str:
     """Give a URL for a message, without a password."""
     return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", url)
+
+
+def _escaped(value: str) -> str:
+    for character in "%&#":
+        value = value.replace(character, f"%{ord(character):02X}")
+    return value

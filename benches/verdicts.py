@@ -1,0 +1,125 @@
+"""Whether verdicts are right: how often equal cells differ, and how often a planted slowdown is found.
+
+Prints a line for each figure and ends with 1 when one misses its target. It takes some fifteen minutes. `--only NAME`
+picks those whose name contains it.
+"""
+
+import argparse
+import json
+import math
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import LOOKUP, Bench, Figure
+
+from dbdyno.stats import decide
+from dbdyno.stats.intervals import ratio_of
+from dbdyno.worker import worker_path
+
+COMPARISONS = 200
+BLOCKS = 5
+OPERATIONS = 20_000
+CACHE = 2000
+
+TRIES = 20
+MOST_BLOCKS = 15
+SLOWDOWN = 0.03
+
+COUNTS = 5
+
+
+def throughput(bench: Bench, planted: int = 0) -> float:
+    result = bench.ours(LOOKUP, 1, OPERATIONS, CACHE, planted_work=planted)
+    return float(result["books"]["ok"]) / float(result["elapsed_s"])
+
+
+def block(bench: Bench, number: int, planted: int = 0) -> float:
+    """The logarithm of b / a in one block, a and b in turn first."""
+    if number % 2:
+        b, a = throughput(bench, planted), throughput(bench)
+    else:
+        a, b = throughput(bench), throughput(bench, planted)
+    return math.log(b / a)
+
+
+def false_verdicts(bench: Bench) -> Iterator[Figure]:
+    found = 0
+    logs: list[float] = []
+    for _ in range(COMPARISONS):
+        own = [block(bench, number) for number in range(BLOCKS)]
+        logs += own
+        found += decide([ratio_of(own)])[0].verdict in ("faster", "slower")
+    spread = f"{found} of {COMPARISONS}, {BLOCKS} blocks each"
+    yield Figure("false verdicts of equal cells, %", 100 * found / COMPARISONS, spread, 2, at_most=True)
+    # By randomisation on the noise just recorded: which of two equal cells is called the first is chance.
+    draw = random.Random(1)
+    again = 20_000
+    found = 0
+    for _ in range(again):
+        own = [draw.choice(logs) * draw.choice((-1, 1)) for _ in range(BLOCKS)]
+        found += decide([ratio_of(own, resample=False)])[0].verdict in ("faster", "slower")
+    deviation = math.sqrt(sum(each**2 for each in logs) / len(logs))
+    spread = f"n={again}, noise {100 * deviation:.2g} %"
+    yield Figure("false verdicts, drawn from that noise, %", 100 * found / again, spread, 3, at_most=True)
+
+
+def power(bench: Bench) -> Iterator[Figure]:
+    planted = calibrated(bench)
+    found, needed = 0, []
+    for _ in range(TRIES):
+        logs = [block(bench, number, planted) for number in range(MOST_BLOCKS)]
+        verdict = decide([ratio_of(logs)])[0].verdict
+        found += verdict == "slower"
+        needed.append(math.exp(sum(logs) / len(logs)) - 1)
+    spread = f"{found} of {TRIES}, mean change {100 * sum(needed) / TRIES:.2g} %"
+    yield Figure(f"{100 * SLOWDOWN:g} % slowdown found in 15 blocks, %", 100 * found / TRIES, spread, 95, at_most=False)
+
+
+def calibrated(bench: Bench) -> int:
+    """The turns of the empty loop that make a lookup longer by the slowdown wanted."""
+    turns = 2000
+    plain, slowed = [], []
+    for _ in range(10):
+        plain.append(1 / throughput(bench))
+        slowed.append(1 / throughput(bench, turns))
+    each = (sum(slowed) - sum(plain)) / 10 / turns
+    return max(1, round(SLOWDOWN * sum(plain) / 10 / each))
+
+
+def counting(bench: Bench) -> Iterator[Figure]:
+    """Instructions of a run with and without two turns of the empty loop a lookup."""
+    found, more = 0, 0.0
+    for _ in range(COUNTS):
+        counts = []
+        for planted in (0, 2):
+            plan = bench.plan(LOOKUP, 1, OPERATIONS, CACHE, planted_work=planted, record={"interval_ms": 60_000})
+            counts.append(bench.instructions([str(worker_path())], json.dumps(plan)))
+        more = (counts[1] - counts[0]) / counts[0]
+        found += counts[1] > counts[0]
+    spread = f"{found} of {COUNTS}, {100 * more:.2g} % more"
+    yield Figure("more instructions found by counting, %", 100 * found / COUNTS, spread, 100, at_most=False)
+
+
+ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (false_verdicts, power, counting)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="figures whose name contains this")
+    only = parser.parse_args().only
+    met = True
+    with tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as directory:
+        bench = Bench(Path(directory))
+        for each in ALL:
+            if only in each.__name__:
+                for figure in each(bench):
+                    met = met and figure.met
+                    print(figure.line(), flush=True)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

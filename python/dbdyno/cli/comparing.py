@@ -1,0 +1,214 @@
+"""The commands that judge: compare, gate, baseline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from dbdyno.cli.values import read_share
+from dbdyno.compare import Compared, Side, compare
+from dbdyno.errors import InputError
+from dbdyno.export import check_writable, write_text
+from dbdyno.gate import EXIT_CODES, Judgement, judge, overall
+from dbdyno.report.columns import Column, table
+from dbdyno.report.lines import comparison_ratio, comparison_sees, comparison_word
+from dbdyno.stats import MARGIN
+from dbdyno.store import Store, open_store
+
+_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
+_ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
+
+# GitHub and compatible runners show what is appended to this file.
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+def print_comparison(
+    a: str, b: str, margin: str | None, metric: str, across_machines: bool, store_place: str | None, json: Path | None
+) -> None:
+    """Compare two runs, or two cells, and show it. Raises DbdynoError."""
+    if json is not None:
+        check_writable(json, "--json")
+    share = MARGIN if margin is None else read_share(margin, "--margin")
+    store = open_store(store_place)
+    compared = compare(_side(store, a), _side(store, b), margin=share, metric=metric, across_machines=across_machines)
+    store.close()
+    if json is not None:
+        _write_json(compared, json)
+    Console().print(_view(compared))
+
+
+def run_gate(
+    run: str,
+    baseline: str,
+    margin: str,
+    metric: str,
+    across_machines: bool,
+    store_place: str | None,
+    junit: Path | None,
+    markdown: Path | None,
+) -> int:
+    """Judge a run against a baseline, write the files asked for; give the exit code. Raises DbdynoError."""
+    for option, path in (("--junit", junit), ("--markdown", markdown)):
+        if path is not None:
+            check_writable(path, option)
+    share = read_share(margin, "--margin")
+    store = open_store(store_place)
+    reference = store.baselines().get(baseline, baseline)
+    compared = compare(
+        _side(store, reference), _side(store, run), margin=share, metric=metric, across_machines=across_machines
+    )
+    store.close()
+    judgements = judge(compared, share)
+    answer = overall(judgements)
+    console = Console()
+    console.print(_view(compared))
+    for each in judgements:
+        console.print(Text.assemble((each.answer, _ANSWERS[each.answer]), f"  {each.comparison['b']}: {each.why}"))
+    console.print(Text.assemble("gate: ", (answer, _ANSWERS[answer])))
+    text = _gate_markdown(compared, judgements, answer)
+    if junit is not None:
+        write_text(junit, _junit(compared, judgements))
+    if markdown is not None:
+        write_text(markdown, text)
+    summary = os.environ.get(_SUMMARY)
+    if summary:
+        with Path(summary).open("a", encoding="utf-8") as out:
+            out.write(text + "\n")
+    return EXIT_CODES[answer]
+
+
+def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
+    """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
+    store = open_store(store_place)
+    console = Console(highlight=False)
+    if name is None:
+        found = store.baselines()
+        for each, kept in found.items():
+            console.print(f"{each}: {kept}", markup=False)
+        if not found:
+            console.print("no baselines; keep one with: dbdyno baseline NAME [RUN]")
+    elif remove:
+        if not store.remove_baseline(name):
+            raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
+        console.print(f"baseline {name} is forgotten; its run stays", markup=False)
+    else:
+        kept = store.run(run or "last").id
+        store.set_baseline(name, kept)
+        console.print(f"baseline {name}: {kept}", markup=False)
+    store.close()
+
+
+def _side(store: Store, text: str) -> Side:
+    from dbdyno.run.execute import read_document
+
+    run, slash, cell = text.partition("/")
+    return Side(read_document(store, run), cell if slash else None)
+
+
+def _view(compared: Compared) -> RenderableType:
+    a, b = compared.a, compared.b
+    parts: list[RenderableType] = [
+        Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
+        Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
+    ]
+    parts += [Text(f"! {each}", style="bold yellow") for each in compared.unlike]
+    if compared.differences:
+        parts += [
+            Text(""),
+            table(
+                [
+                    Column("differs", [Text(each.what) for each in compared.differences], right=False, fold=True),
+                    Column("a", [Text(each.a) for each in compared.differences], right=False, fold=True),
+                    Column("b", [Text(each.b) for each in compared.differences], right=False, fold=True),
+                ]
+            ),
+        ]
+    made = compared.comparisons
+    names = [each["b"] if each["a"] == each["b"] else f"{each['b']} against {each['a']}" for each in made]
+    words = [Text(comparison_word(each), style=_STYLES.get(each["verdict"] or "", "bold yellow")) for each in made]
+    parts += [
+        Text(""),
+        table(
+            [
+                Column("cell", [Text(name) for name in names], right=False, fold=True),
+                Column(f"{compared.metric} b / a [95 %]", [Text(comparison_ratio(each)) for each in made], right=False),
+                Column("p", [Text("" if each["p"] is None else f"{each['p']:.2g}") for each in made]),
+                Column("could see", [Text(comparison_sees(each)) for each in made]),
+                Column("b is", words, right=False),
+            ]
+        ),
+    ]
+    parts += [Text(f"! not ranked: {'; '.join(each['unlike'])}", style="yellow") for each in made if each["unlike"]][:1]
+    tested = sum(each["p"] is not None for each in made)
+    if tested > 1:
+        parts.append(Text(f"{tested} comparisons: p and verdicts are corrected for their number (Holm)", style="dim"))
+    parts += [Padding(Text(each, style="dim"), (0, 0)) for each in compared.weaker]
+    return Group(*parts)
+
+
+def _write_json(compared: Compared, path: Path) -> None:
+    import json
+    from dataclasses import asdict
+
+    document = {
+        "schema": "dbdyno.comparison/1",
+        "a": compared.a["id"],
+        "b": compared.b["id"],
+        "metric": compared.metric,
+        "differences": [asdict(each) for each in compared.differences],
+        "comparisons": compared.comparisons,
+        "unlike": compared.unlike,
+        "weaker": compared.weaker,
+    }
+    write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def _gate_markdown(compared: Compared, judgements: list[Judgement], answer: str) -> str:
+    lines = [
+        f"### dbdyno gate: {answer}",
+        "",
+        f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}",
+        "",
+        "| cell | answer | why |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| {_cell_text(each.comparison['b'])} | {each.answer} | {_cell_text(each.why)} |" for each in judgements]
+    lines += ["", *(f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences)]
+    return "\n".join(_plain_line(line) for line in lines).rstrip() + "\n"
+
+
+def _cell_text(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _plain_line(text: str) -> str:
+    return " ".join(text.splitlines()).replace("<", "&lt;")
+
+
+def _junit(compared: Compared, judgements: list[Judgement]) -> str:
+    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error."""
+    counts = {name: sum(each.answer == name for each in judgements) for name in EXIT_CODES}
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"dbdyno gate {compared.b['experiment']}",
+        tests=str(len(judgements)),
+        failures=str(counts["regression"]),
+        errors=str(counts["inconclusive"]),
+    )
+    for each in judgements:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=compared.b["experiment"], name=f"{each.comparison['b']} {compared.metric}"
+        )
+        if each.answer == "regression":
+            ElementTree.SubElement(case, "failure", message=each.why)
+        elif each.answer == "inconclusive":
+            ElementTree.SubElement(case, "error", message=each.why)
+        else:
+            ElementTree.SubElement(case, "system-out").text = each.why
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

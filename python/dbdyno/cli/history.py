@@ -1,0 +1,55 @@
+"""The command that shows how a metric went over the stored runs."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+
+def print_history(
+    experiment: str,
+    metric: str = "throughput",
+    cells: list[str] | None = None,
+    limit: int = 100,
+    store_place: str | None = None,
+    json: Path | None = None,
+    report: Path | None = None,
+) -> None:
+    """Show the history of an experiment over its newest ``limit`` runs, and write the files asked for.
+
+    ``experiment``: the name under which its runs are stored, or its file. Raises InputError for a metric, a cell or an
+    experiment that is not there and for a file that cannot be written, StoreError for a store that cannot be read.
+    """
+    # What can be refused at once is refused before anything is read.
+    from dbdyno.export import check_writable, write_text
+    from dbdyno.history.build import build_history
+    from dbdyno.history.metrics import metric as metric_of
+    from dbdyno.history.reading import read_history
+    from dbdyno.history.show import show
+
+    drawn = metric_of(metric)
+    for option, path in (("--json", json), ("--report", report)):
+        if path is not None:
+            check_writable(path, option)
+    name = _name(experiment)
+    history = build_history(name, read_history(store_place, name, limit, cells or None), drawn, cells or [])
+    if json is not None:
+        from json import dumps
+
+        write_text(json, dumps(history, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    if report is not None:
+        from dbdyno.history.html import write_html
+
+        write_html(history, report)
+    console = Console(highlight=False)
+    show(history, console)
+    if report is not None:
+        console.print(f"\nreport: {report.resolve()}", soft_wrap=True, markup=False)
+
+
+def _name(experiment: str) -> str:
+    """Give the name of an experiment; one whose file is gone still has its runs."""
+    if "/" not in experiment and not experiment.endswith(".toml"):
+        return experiment
+    from dbdyno.experiment import load_experiment
+
+    return load_experiment(experiment).name

@@ -1,0 +1,62 @@
+"""The gate: whether a run is slower than a baseline by more than a margin, as an answer for continuous integration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.compare import Compared
+from dbdyno.results.document import Comparison
+
+Answer = Literal["passed", "regression", "inconclusive"]
+
+EXIT_CODES: dict[Answer, int] = {"passed": 0, "regression": 3, "inconclusive": 4}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the gate says of one cell, and why in a sentence."""
+
+    comparison: Comparison
+    answer: Answer
+    why: str
+
+
+def judge(compared: Compared, margin: float) -> list[Judgement]:
+    """Judge each cell of a comparison whose ratios are of b to the baseline a. ``margin``: the loss allowed, a share.
+
+    *Passed*: the interval excludes a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle).
+    *Regression*: slower beyond chance (p below 0.02, corrected for the number of cells) and by more than the margin.
+    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded.
+    """
+    return [_judge(each, margin) for each in compared.comparisons]
+
+
+def overall(judgements: list[Judgement]) -> Answer:
+    """Return the worst answer; a gate that judged nothing is inconclusive."""
+    for answer in ("regression", "inconclusive"):
+        if any(each.answer == answer for each in judgements):
+            return answer
+    return "passed" if judgements else "inconclusive"
+
+
+def _judge(comparison: Comparison, margin: float) -> Judgement:
+    if comparison["unlike"]:
+        return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['unlike'])}")
+    ratio, ci95 = comparison["ratio"], comparison["ci95"]
+    if ratio is None or ci95 is None:
+        return Judgement(comparison, "inconclusive", "fewer than two rounds on either side: no interval")
+    low, high = ci95
+    if comparison["metric"] != "throughput":
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    allowed = 1 / (1 + margin)
+    change = f"{(ratio - 1) * 100:+.2f} % (95 % interval {(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f} %)"
+    if comparison["verdict"] == "slower" and ratio < allowed:
+        return Judgement(comparison, "regression", f"{change}: slower by more than {margin * 100:.3g} %")
+    if low >= allowed:
+        return Judgement(comparison, "passed", f"{change}: a loss of more than {margin * 100:.3g} % is excluded")
+    more = comparison["more_rounds"]
+    advice = f"; {more} more rounds would probably settle it" if more else ""
+    return Judgement(
+        comparison, "inconclusive", f"{change}: a loss of more than {margin * 100:.3g} % is not excluded{advice}"
+    )

@@ -1,0 +1,129 @@
+"""The shape of the history document, ``dbdyno.history/1``. What is not known is null, never 0."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+SCHEMA = "dbdyno.history/1"
+
+
+class MetricFacts(TypedDict):
+    """What is drawn."""
+
+    name: str
+    """As given to ``--metric``."""
+    title: str
+    unit: str
+    better: Literal["higher", "lower"]
+
+
+class Changed(TypedDict):
+    """A fact that differs between two runs."""
+
+    name: str
+    before: str
+    after: str
+
+
+class Nearby(TypedDict):
+    """What changed one run before or after a change point: with noise its place may be off by one."""
+
+    run: str
+    """The first run with it."""
+    changed: list[Changed]
+
+
+class Change(TypedDict):
+    """A change point of a series."""
+
+    index: int
+    """Of the first point after it, from 0 in the series."""
+    run: str
+    """The first run after it."""
+    started: str
+    previous: str
+    """The run before it."""
+    before: float
+    """Mean of the runs since the change before, in the metric's unit."""
+    after: float
+    """Mean of the runs up to the next change."""
+    change: float | None
+    """``after / before - 1``; null where ``before`` is 0."""
+    verdict: Literal["better", "worse"]
+    p_value: float
+    changed: list[Changed]
+    """What differs between ``previous`` and ``run``."""
+    nearby: list[Nearby]
+
+
+class Point(TypedDict):
+    """One run."""
+
+    run: str
+    started: str
+    value: float
+    """Of the run: one value over its rounds."""
+    rounds: int
+    """Rounds that gave a result."""
+
+
+class Series(TypedDict):
+    """Runs of a cell that may be compared: one machine, one definition of the cell."""
+
+    machine: int
+    """Number of the machine, from 1."""
+    redefined: list[str]
+    """What of the cell's definition changed at the first run; empty where the series is the machine's first."""
+    changed: list[Changed]
+    """What else differs between the first run and the one before it, where the definition changed."""
+    points: list[Point]
+    enough: bool
+    """Whether there are enough runs to look for changes."""
+    changes: list[Change]
+
+
+class LeftOut(TypedDict):
+    """Runs that do not count, and why."""
+
+    reason: str
+    runs: list[str]
+
+
+class CellHistory(TypedDict):
+    """One cell."""
+
+    id: str
+    factors: dict[str, Any]
+    left_out: list[LeftOut]
+    series: list[Series]
+    """By machine, and by time within a machine."""
+
+
+class Machine(TypedDict):
+    """A machine, and the place of the data on it. ``facts`` are those of its newest run."""
+
+    number: int
+    name: str
+    runs: int
+    facts: dict[str, Any]
+
+
+class History(TypedDict):
+    """The history of an experiment."""
+
+    schema: Literal["dbdyno.history/1"]
+    experiment: str
+    metric: MetricFacts
+    significance: float
+    fewest: int
+    """Runs a series needs before changes are looked for."""
+    runs: int
+    """Runs that count."""
+    first: str | None
+    """Start of the oldest of them."""
+    last: str | None
+    older: int
+    """Runs beyond the limit, not read."""
+    left_out: list[LeftOut]
+    machines: list[Machine]
+    cells: list[CellHistory]

@@ -1,0 +1,83 @@
+"""The history as one HTML file that needs no network and no script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dbdyno.export import write_text
+from dbdyno.history import lines
+from dbdyno.history.chart import series_chart
+from dbdyno.history.document import CellHistory, Change, History, Series
+from dbdyno.report.numbers import figure, percent
+from dbdyno.report.sections import flat
+
+
+def write_html(history: History, path: Path | str) -> None:
+    """Write the report at once or not at all. ``InputError`` where the file cannot be written."""
+    write_text(path, html_history(history))
+
+
+def html_history(history: History) -> str:
+    """Return the history as one HTML page."""
+    # The page has the look of a run's report: its style is that one's.
+    loader = ChoiceLoader([PackageLoader("dbdyno.history"), PackageLoader("dbdyno.report")])
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
+    environment.filters["svg"] = Markup
+    names = lines.names(history)
+    context = {
+        "history": history,
+        "scope": lines.scope(history),
+        "left_out": lines.left_out(history["left_out"]),
+        "machines": [(each, lines.runs(each["runs"]), flat(each["facts"])) for each in history["machines"]],
+        "cells": [_cell(history, cell, names[cell["id"]]) for cell in history["cells"]],
+        "significance": percent(history["significance"]),
+    }
+    return environment.get_template("history.html.j2").render(context) + "\n"
+
+
+def _cell(history: History, cell: CellHistory, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "unmeasured": lines.unmeasured(cell),
+        "series": [_series(history, series, name) for series in cell["series"]],
+    }
+
+
+def _series(history: History, series: Series, name: str) -> dict[str, Any]:
+    alone = len(history["machines"]) == 1
+    verdict = ""
+    if not series["enough"]:
+        verdict = lines.too_few(series, history["fewest"])
+    elif not series["changes"]:
+        verdict = f"no change found in {lines.runs(len(series['points']))}"
+    chart = series_chart(series, history["metric"], name if alone else f"{name}, machine {series['machine']}")
+    return {
+        "began": lines.began(series),
+        "changed": lines.changed(series["changed"]),
+        "chart": chart if len(series["points"]) > 1 else None,
+        "verdict": verdict,
+        "changes": [_change(each) for each in series["changes"]],
+        "points": [
+            (each["run"], each["started"][:19].replace("T", " "), figure(each["value"]), each["rounds"])
+            for each in series["points"]
+        ],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "run": change["run"],
+        "previous": change["previous"],
+        "date": lines.day(change["started"]),
+        "before": figure(change["before"]),
+        "after": figure(change["after"]),
+        "change": lines.change_share(change),
+        "style": "faster" if change["verdict"] == "better" else "slower",
+        "p": lines.p_value(change["p_value"]),
+        "causes": lines.causes(change),
+    }

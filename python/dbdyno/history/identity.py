@@ -1,0 +1,103 @@
+"""Which runs may be compared: the same machine, and the same definition of the cell."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from dbdyno.history.document import Machine
+from dbdyno.history.reading import StoredRun
+from dbdyno.results.reading import JsonObject, count, number, objects, part, text
+from dbdyno.results.rounds import Measure
+
+Parts = dict[str, str]
+
+# The library is a path in a cache; which one it is, the engine says when asked for version, source and options.
+_PATHS = ("path", "library")
+# Of the experiment's file what decides the data; all else of it is in the plan.
+_DATA = ("tables", "setup")
+# A kernel keeps some of the memory for itself, another one another amount.
+_MEMORY_TOLERANCE = 0.05
+
+
+def definition_parts(run: StoredRun, cell: str) -> Parts:
+    """Return the digest of each part of what a cell was in a run: its trial's plan, its levels, its data.
+
+    Left out are what differs between runs that ask the same: the run's seed and the paths of database and library; and
+    the factor ``system``, since another version of it is what a history is to show (its settings are in the plan).
+    """
+    task = part(run.plans.get(cell, {}), "task")
+    target = part(task, "target")
+    parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
+    parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}
+    planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {})
+    parts |= {f"factor {name}": value for name, value in part(planned, "factors").items() if name != "system"}
+    parts["measure.unit"] = Measure.of(run.design).unit
+    parts |= _data_of(run.definition)
+    return {name: _digest(value) for name, value in parts.items()}
+
+
+def differing(known: Parts, new: Parts) -> list[str]:
+    """Return the parts that differ. One that only one side has does not: plans grow with dbdyno's versions."""
+    return [name for name in new if name in known and known[name] != new[name]]
+
+
+@lru_cache(maxsize=64)
+def _data_of(definition: str) -> JsonObject:
+    try:
+        document = tomllib.loads(definition)
+    except tomllib.TOMLDecodeError:
+        return {}
+    # An experiment without setup steps has none, and then gets some: both are known.
+    return {name: document.get(name, {}) for name in _DATA} if document else {}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class Machines:
+    """The machines that runs were on, as far as the facts of a host tell them apart."""
+
+    known: list[Machine] = field(default_factory=list)
+
+    def of(self, host: JsonObject) -> int:
+        """Return the number of a host's machine, from 1; a new one for a host unlike all before.
+
+        The data's device and file system count as the machine's: a run with ``--dir`` elsewhere measures other storage.
+        """
+        machine = next((each for each in self.known if _alike(each["facts"], host)), None)
+        if machine is None:
+            machine = Machine(number=len(self.known) + 1, name="", runs=0, facts={})
+            self.known.append(machine)
+        machine["runs"] += 1
+        machine["facts"] = host
+        machine["name"] = _name(host)
+        return machine["number"]
+
+
+def _alike(known: JsonObject, host: JsonObject) -> bool:
+    if any(known.get(name) != host.get(name) for name in ("cpu", "cores", "machine", "file_system", "device")):
+        return False
+    here, there = number(known, "memory_bytes"), number(host, "memory_bytes")
+    if here is None or there is None:
+        return here == there
+    return abs(here - there) <= _MEMORY_TOLERANCE * max(here, there)
+
+
+def _name(host: JsonObject) -> str:
+    memory = number(host, "memory_bytes")
+    cores = count(host, "cores")
+    place = " on ".join(each for each in (text(host, "file_system"), text(host, "device")) if each)
+    words = [
+        text(host, "cpu"),
+        None if cores is None else f"{cores} core" + ("" if cores == 1 else "s"),
+        None if memory is None else f"{memory / 2**30:.0f} GiB",
+        place,
+    ]
+    return ", ".join(each for each in words if each) or "unknown"

@@ -1,0 +1,109 @@
+"""What the views say of a history, before they lay it out."""
+
+from __future__ import annotations
+
+from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Series
+from dbdyno.report.lines import factor_level
+from dbdyno.report.numbers import level, percent
+
+_LONGEST_VALUE = 60
+_MOST_CHANGED = 12
+_MOST_IDS = 3
+
+
+def names(history: History) -> dict[str, str]:
+    """Return each cell by the levels that tell it apart, such as ``cache=shared threads=4``."""
+    cells = history["cells"]
+    factors = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
+    varied = [name for name in factors if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
+    made = {
+        cell["id"]: " ".join(
+            factor_level(name, level(cell["factors"][name])) for name in varied if name in cell["factors"]
+        )
+        for cell in cells
+    }
+    # A cell of a level that is no longer asked for may look like another one; then ids say which is which.
+    unique = len(set(made.values())) == len(made)
+    return {cell: name if name and unique else cell for cell, name in made.items()}
+
+
+def scope(history: History) -> str:
+    """Return what was looked at, such as ``42 runs from 2026-01-03 to 2026-03-14``."""
+    first, last = day(history["first"] or ""), day(history["last"] or "")
+    if not history["runs"]:
+        return "no runs that count"
+    text = runs(history["runs"])
+    text += f" from {first} to {last}" if first != last else f" of {first}"
+    if history["older"]:
+        text += f"; {runs(history['older'])} before not read (--limit)"
+    return text
+
+
+def left_out(reasons: list[LeftOut]) -> str:
+    """Return which runs do not count and why, or nothing."""
+    return "; ".join(f"{runs(len(each['runs']))} {each['reason']} ({_ids(each['runs'])})" for each in reasons)
+
+
+def unmeasured(cell: CellHistory) -> str:
+    """Return why runs that count are missing from a cell, or nothing."""
+    return "; ".join(f"{runs(len(each['runs']))} {each['reason']}" for each in cell["left_out"])
+
+
+def too_few(series: Series, fewest: int) -> str:
+    """Return the sentence for a series that is too short to look for changes."""
+    return f"{runs(len(series['points']))}, too few to look for changes ({fewest} needed)"
+
+
+def began(series: Series) -> str:
+    """Return why a series began where another one was, or nothing."""
+    if not series["redefined"]:
+        return ""
+    first = series["points"][0]
+    parts = ", ".join(series["redefined"])
+    return f"the experiment changed at {first['run']}, {day(first['started'])} ({parts}): not compared with before"
+
+
+def change_share(change: Change) -> str:
+    """Return the size of a change, such as ``+10 %``."""
+    share = change["change"]
+    return "" if share is None else ("+" if share > 0 else "") + percent(share)
+
+
+def p_value(value: float) -> str:
+    """Return a p value with one or two significant digits, never 0."""
+    return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.001 else f"{value:.3f}"
+
+
+def causes(change: Change) -> list[str]:
+    """Return a line for everything that changed with a change point, or that nothing known did."""
+    lines = changed(change["changed"])
+    if not lines:
+        lines = ["nothing that was recorded changed with it"]
+    for each in change["nearby"]:
+        lines += [f"at {each['run']}, beside it: {line}" for line in changed(each["changed"])]
+    return lines
+
+
+def changed(facts: list[Changed]) -> list[str]:
+    """Return a line for each fact that differs; beyond a dozen only how many more."""
+    lines = [f"{each['name']}: {_short(each['before'])} → {_short(each['after'])}" for each in facts[:_MOST_CHANGED]]
+    more = len(facts) - _MOST_CHANGED
+    return [*lines, f"and {more} more (--json has all)"] if more > 0 else lines
+
+
+def runs(count: int) -> str:
+    """Return ``1 run`` or ``7 runs``."""
+    return f"{count:,} run" + ("" if count == 1 else "s")
+
+
+def day(moment: str) -> str:
+    """Return the date of a moment."""
+    return moment[:10]
+
+
+def _ids(found: list[str]) -> str:
+    return ", ".join(found[:_MOST_IDS]) + (", …" if len(found) > _MOST_IDS else "")
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"

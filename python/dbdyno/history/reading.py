@@ -1,0 +1,118 @@
+"""Reading from the store what a history needs of many runs: intervals and most plans stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DBAPIError
+
+from dbdyno.errors import InputError, StoreError
+from dbdyno.store.opening import open_engine, shown, store_error, store_url
+from dbdyno.store.records import JsonObject, TrialRecord
+from dbdyno.store.tables import RUNS, TRIALS
+
+COUNTED = ("done", "failed")
+"""Status of the runs that count. Of a failed run those cells count that gave a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run, and the trials of each cell: the latest of each block, in the order of blocks."""
+
+    id: str
+    started: str
+    version: str
+    host: JsonObject
+    design: JsonObject
+    definition: str
+    trials: dict[str, list[TrialRecord]] = field(default_factory=dict)
+    plans: dict[str, JsonObject] = field(default_factory=dict)
+    """The plan of one trial of each cell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRuns:
+    """The runs of an experiment that count, oldest first, and those that do not."""
+
+    runs: list[StoredRun]
+    older: int
+    """Runs that count beyond the limit; not read."""
+    uncounted: dict[str, list[str]]
+    """Ids of the runs that do not count, by their status."""
+
+
+def read_history(where: str | None, experiment: str, limit: int, cells: list[str] | None = None) -> StoredRuns:
+    """Read the newest ``limit`` runs of an experiment that count, of the given cells or of all.
+
+    ``InputError`` where the store holds no run of the experiment, ``StoreError`` where it cannot be read.
+    """
+    with _reading(where) as (connection, place):
+        shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status)
+        query = select(*shape).where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
+        listed = connection.execute(query).all()
+        if not listed:
+            known = connection.execute(select(RUNS.c.experiment).distinct().order_by(RUNS.c.experiment)).scalars()
+            there = ", ".join(f"`{name}`" for name in known)
+            remedy = f"there are runs of {there}" if there else "start one with dbdyno run"
+            raise InputError(f"experiment {experiment}", f"the store {place} holds no runs of it", remedy)
+        counted = [row for row in listed if row.status in COUNTED]
+        chosen = {row.id for row in counted[:limit]}
+        # Those before the first run shown are no part of the picture.
+        oldest = counted[:limit][-1].started if chosen else ""
+        uncounted: dict[str, list[str]] = {}
+        for row in reversed(listed):
+            if row.status not in COUNTED and row.started >= oldest:
+                uncounted.setdefault(row.status, []).append(row.id)
+        runs = _runs(connection, experiment, oldest, chosen, cells)
+    return StoredRuns(runs=runs, older=len(counted) - len(chosen), uncounted=uncounted)
+
+
+def _runs(
+    connection: Connection, experiment: str, oldest: str, chosen: set[str], cells: list[str] | None
+) -> list[StoredRun]:
+    shape = (RUNS.c.id, RUNS.c.started, RUNS.c.version, RUNS.c.host, RUNS.c.design, RUNS.c.definition)
+    wanted = (RUNS.c.experiment == experiment) & (RUNS.c.started >= oldest) & RUNS.c.status.in_(COUNTED)
+    query = select(*shape).where(wanted).order_by(RUNS.c.started, RUNS.c.id.desc())
+    runs = {row["id"]: StoredRun(**row) for row in connection.execute(query).mappings() if row["id"] in chosen}
+    # The moment of the oldest run bounds the read; naming each run would meet the limits of servers on parameters.
+    of_runs = TRIALS.join(RUNS, RUNS.c.id == TRIALS.c.run_id)
+    if cells is not None:
+        wanted &= TRIALS.c.cell.in_(cells)
+    trial = (TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.block, TRIALS.c.position, TRIALS.c.status, TRIALS.c.result)
+    latest: dict[tuple[str, str], dict[int, TrialRecord]] = {}
+    query = select(*trial).select_from(of_runs).where(wanted).order_by(TRIALS.c.id)
+    for row in connection.execute(query).mappings():
+        latest.setdefault((row["run_id"], row["cell"]), {})[row["block"]] = TrialRecord(**row)
+    for (run, cell), blocks in latest.items():
+        if run in runs:
+            runs[run].trials[cell] = [blocks[block] for block in sorted(blocks)]
+    # Within a run the trials of a cell differ by their seed only: one plan says what the cell was.
+    one = select(func.min(TRIALS.c.id)).select_from(of_runs).where(wanted, TRIALS.c.status == "done")
+    one = one.group_by(TRIALS.c.run_id, TRIALS.c.cell)
+    plans = select(TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.plan).where(TRIALS.c.id.in_(one))
+    for each in connection.execute(plans):
+        if each.run_id in runs:
+            runs[each.run_id].plans[each.cell] = each.plan
+    return list(runs.values())
+
+
+@contextmanager
+def _reading(where: str | None) -> Iterator[tuple[Connection, str]]:
+    """Give a connection to the store and its name; errors speak of the store, as those of ``Store`` do."""
+    url = store_url(where)
+    engine = open_engine(url)
+    try:
+        with engine.connect() as connection:
+            yield connection, shown(url)
+    except DBAPIError as error:
+        raise store_error(url, error) from error
+    except ValueError as error:  # JSON that does not parse: the file was changed by hand or is damaged
+        place = shown(url)
+        raise StoreError(
+            f"store {place}: holds something unreadable ({error}); give another path with --store"
+        ) from error
+    finally:
+        engine.dispose()

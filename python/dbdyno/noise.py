@@ -1,0 +1,94 @@
+"""The noise of this machine: a cell measured against itself, and what that says of verdicts here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median, stdev
+
+from dbdyno.results.comparing import by_block
+from dbdyno.results.document import Document
+from dbdyno.stats import LEVEL, MARGIN, Ratio, detectable
+from dbdyno.stats.intervals import block_logs, ratio_of
+
+ROUNDS = (5, 10, 20, 30)
+"""The numbers of rounds for which the smallest visible change is told."""
+
+_TRIES = 4000
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a run of so many rounds sees: the smallest change, as a share, and how long it takes in seconds."""
+
+    rounds: int
+    seconds: float
+    change: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise between two cells that are the same.
+
+    ``deviation``: of the logarithms of their ratio within blocks; ``ratio``: over all blocks, which should hold 1;
+    ``false_alarms``: the share of comparisons of ``alarm_rounds`` rounds, drawn from the blocks seen, that found a
+    difference where there is none (2 % is promised); ``beyond_margin``: of those, that were also beyond ``margin``;
+    ``block_s``: seconds a block of the two takes.
+    """
+
+    ratio: Ratio
+    deviation: float
+    blocks: int
+    alarm_rounds: int
+    false_alarms: float
+    beyond_margin: float
+    margin: float
+    block_s: float
+    sights: list[Sight]
+
+
+def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
+    """Return the noise between the first two cells of a run; None with fewer than 4 common blocks."""
+    a, b = document["cells"][:2]
+    logs = block_logs(by_block(a), by_block(b))
+    ratio = ratio_of(logs)
+    if ratio is None or len(logs) < 4:
+        return None
+    seconds = [
+        float(each["durations"].get("total_s") or 0.0)
+        for cell in (a, b)
+        for each in cell["rounds"]
+        if each["status"] == "done"
+    ]
+    block_s = 2 * median(seconds) if seconds else 0.0
+    deviation = stdev(logs)
+    alarm_rounds = min(10, len(logs))
+    alarms, beyond = false_alarms(logs, alarm_rounds, margin)
+    sights = []
+    for rounds in ROUNDS:
+        change = detectable(Ratio(1.0, 1.0, 1.0, rounds, 1.0, deviation))
+        if change is not None:
+            sights.append(Sight(rounds, rounds * block_s, change))
+    return Noise(ratio, deviation, len(logs), alarm_rounds, alarms, beyond, margin, block_s, sights)
+
+
+def false_alarms(logs: Sequence[float], rounds: int, margin: float) -> tuple[float, float]:
+    """Return how often ``rounds`` blocks of this noise show a difference, and one beyond the margin, by chance.
+
+    Which of two equal cells is called the first is a matter of chance, so each block's logarithm is as likely with the
+    other sign (a randomisation, Fisher 1935, The Design of Experiments, ch. 3). So many blocks are drawn, with
+    replacement and a random sign each, 4,000 times from a fixed seed.
+    """
+    import numpy
+
+    random = numpy.random.default_rng(0)
+    values = numpy.asarray(logs)
+    alarms = beyond = 0
+    for _ in range(_TRIES):
+        draws = random.choice(values, rounds) * random.choice((-1.0, 1.0), rounds)
+        ratio = ratio_of([float(each) for each in draws], resample=False)
+        if ratio is not None and ratio.p is not None and ratio.p < LEVEL:
+            alarms += 1
+            beyond += abs(math.log(ratio.mean)) > math.log1p(margin)
+    return alarms / _TRIES, beyond / _TRIES

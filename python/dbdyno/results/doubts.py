@@ -1,0 +1,127 @@
+"""Why a number may not be what it seems: an unsettled window, two levels, a busy machine, a busy client, a warm cache.
+
+Each doubt is one sentence with the option that would help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dbdyno.results.document import Cell, Finding, Round
+from dbdyno.results.reading import number
+from dbdyno.results.rounds import Measure
+from dbdyno.stats import trend, two_levels
+
+# Other programs and the host: shares of one processor from which a round counts as disturbed.
+_OTHERS = 0.2
+_STOLEN = 0.05
+
+# Above this share of what the client can do with an engine that does nothing, the client is part of the result.
+_CLIENT = 0.5
+
+# A page cache that misses less often than this per transaction holds the data.
+_MISSES = 0.01
+
+
+def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> list[Finding]:
+    """Return all doubts, each with the cells it is about. ``beyond_cache``: the data was meant not to fit in cache."""
+    checks: list[Callable[[Cell], str | None]] = [
+        lambda cell: _unsettled(cell, measure),
+        _bistable,
+        _busy_client,
+    ]
+    if beyond_cache:
+        checks.append(_fits_in_cache)
+    found: list[Finding] = [
+        {"text": text, "cells": [cell["id"]], "evidence": None}
+        for check in checks
+        for cell in cells
+        if (text := check(cell)) is not None
+    ]
+    return [*_disturbed(cells), *found]
+
+
+def _done(cell: Cell) -> list[Round]:
+    return [each for each in cell["rounds"] if each["status"] == "done"]
+
+
+def _unsettled(cell: Cell, measure: Measure) -> str | None:
+    """The level changed over the window."""
+    windows = [
+        [rate for interval in each["intervals"] if (rate := _rate(interval, measure)) is not None]
+        for each in _done(cell)
+    ]
+    # The last interval is cut short by the window's end.
+    change = trend([window[:-1] for window in windows])
+    if change is None:
+        return None
+    verb = "rose" if change > 0 else "fell"
+    return (
+        f"Throughput {verb} by {abs(change) * 100:.0f} % from the first to the last third of the window: it had not "
+        "settled; lengthen `load.warmup` or the window."
+    )
+
+
+def _rate(interval: dict[str, object], measure: Measure) -> float | None:
+    start, end = number(interval, "start_s"), number(interval, "end_s")
+    key = {"transaction": "ok", "statement": "statements", "row": "rows"}[measure.unit]
+    done = number(interval, key)
+    return None if start is None or end is None or done is None or end <= start else done / (end - start)
+
+
+def _bistable(cell: Cell) -> str | None:
+    levels = two_levels([each["throughput"] for each in _done(cell) if each["throughput"] is not None])
+    if levels is None:
+        return None
+    return (
+        f"The rounds are of two levels, about {levels[0]:,.4g} and {levels[1]:,.4g}: the mean says which came up more "
+        "often; take more rounds, and look at what differs between them."
+    )
+
+
+def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
+    """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
+    others, stolen, trials = [0.0], [0.0], 0
+    hit: dict[str, int] = {}
+    for cell in cells:
+        for each in _done(cell):
+            cpu = each["cpu_percent"]
+            trials += 1
+            if cpu["machine"] is None or cpu["client"] is None:
+                continue
+            others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100)
+            stolen.append((cpu["steal"] or 0.0) / 100)
+            if others[-1] >= _OTHERS or stolen[-1] >= _STOLEN:
+                hit[cell["id"]] = hit.get(cell["id"], 0) + 1
+    if not hit:
+        return []
+    parts = []
+    if max(others) >= _OTHERS:
+        parts.append(f"other programs used up to {max(others) * 100:.0f} % of a processor")
+    if max(stolen) >= _STOLEN:
+        parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
+    text = " and ".join(parts)
+    text = (
+        f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials; `--rest` waits for a quiet machine."
+    )
+    return [{"text": text, "cells": list(hit) if len(hit) < len(cells) else [], "evidence": {"trials": hit}}]
+
+
+def _busy_client(cell: Cell) -> str | None:
+    share = cell["share_of_ceiling"]["harness"]
+    if share is None or share < _CLIENT or cell["system"]["engine"] == "null":
+        return None
+    return (
+        f"The client did {share * 100:.0f} % of what it can with an engine that does nothing: the result is as much "
+        "about the client; give it more threads or machines."
+    )
+
+
+def _fits_in_cache(cell: Cell) -> str | None:
+    misses, hits = (cell["io_per_transaction"].get(name) for name in ("cache_misses", "cache_hits"))
+    if misses is None or not hits or misses >= _MISSES * max(1.0, hits / 100):
+        return None
+    return (
+        f"The data fitted into the page cache ({hits / (hits + misses) * 100:.2f} % hits), which this experiment means "
+        "it not to: lower `cache_size`, or raise the number of rows."
+    )

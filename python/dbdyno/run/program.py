@@ -1,0 +1,161 @@
+"""A trial of a program of the user's own: run so many times, each timed as a whole process."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psutil
+
+from dbdyno.errors import TrialFailed
+from dbdyno.results.histograms import encode_ns
+from dbdyno.worker import Event
+
+# How much of what a failing program said is kept.
+_SAID = 2000
+
+# How often a running program is looked at for Ctrl-C and for its time.
+_LOOK_S = 0.05
+
+LONGEST_S = 3600.0
+
+
+def run_program(command: Sequence[str], trial: dict[str, Any], padding: int, interrupted: object) -> Event:
+    """Run ``command`` as often as the trial says and return a result event like a worker's.
+
+    A transaction is one run of the program; its time is that of the whole process, from before it is started until it
+    has been waited for. CPU is that of the process and the children it has waited for. ``padding``: bytes by which its
+    environment is made longer. Raises TrialFailed where the program cannot be started, does not end with 0, or is
+    still running after an hour.
+    """
+    warmup, times = int(trial["warmup"]["transactions"] or 0), int(trial["window"]["transactions"])
+    seconds: list[float] = []
+    used = [0.0, 0.0]
+    peak = 0
+    before = psutil.cpu_times()
+    began = time.monotonic()
+    for number in range(warmup + times):
+        if number == warmup:
+            before, began = psutil.cpu_times(), time.monotonic()
+        took, usage = _once(command, padding, interrupted)
+        if number >= warmup:
+            seconds.append(took)
+            used = [used[0] + usage.ru_utime, used[1] + usage.ru_stime]
+            peak = max(peak, usage.ru_maxrss * 1024)
+        if interrupted:
+            break
+    elapsed = sum(seconds)
+    after, wall = psutil.cpu_times(), max(time.monotonic() - began, 1e-9)
+    if not seconds:
+        raise TrialFailed("the run was interrupted before the program had been run once")
+    return {
+        "event": "result",
+        "books": {"issued": len(seconds), "ok": len(seconds), "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
+        "failures": {},
+        "elapsed_s": elapsed,
+        "ended_by": "interrupted" if interrupted and len(seconds) < times else "transactions",
+        "warmup": {"seconds": 0.0},
+        "transactions": {"run": {"ok": len(seconds), "failed": 0}},
+        "statements": {},
+        "work": {"transactions": len(seconds), "statements": 0, "rows_returned": 0, "rows_changed": 0},
+        "histograms": {"service": encode_ns(int(each * 1e9) for each in seconds)},
+        "latency_ms": {"service": _latency(seconds)},
+        "cpu": {
+            "process_percent": sum(used) / elapsed * 100,
+            "user_percent": used[0] / elapsed * 100,
+            "system_percent": used[1] / elapsed * 100,
+            "machine_percent": (_busy(after) - _busy(before)) / wall * 100,
+            "steal_percent": (getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) / wall * 100,
+            "cores": len(os.sched_getaffinity(0)),
+        },
+        "engine": {"engine": "exec", "settings": {"command": " ".join(command)}},
+        "memory": {"peak_rss_bytes": peak},
+        "clock": "monotonic",
+    }
+
+
+def _once(command: Sequence[str], padding: int, interrupted: object) -> tuple[float, Any]:
+    """Run it once; return the seconds it took, and what it and its children used (``getrusage``)."""
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        try:
+            # Its output goes where nobody reads it while it runs; an error is told from its end.
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "DBDYNO_PADDING": "x" * padding},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TrialFailed(f"{command[0]} cannot be started: {(error.strerror or str(error)).lower()}") from error
+        timer = _Stopper(process.pid, interrupted)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            timer.end()
+        took = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode == 0:
+            return took, usage
+        size = said.tell()
+        said.seek(max(0, size - _SAID))
+        text = said.read().decode(errors="replace").strip()
+    how = f"ended with {process.returncode}" if process.returncode > 0 else f"was ended by signal {-process.returncode}"
+    if timer.late:
+        how = f"was still running after {LONGEST_S:g} s and was stopped"
+    raise TrialFailed(f"{command[0]} {how}" + (f": {text}" if text else ""))
+
+
+class _Stopper:
+    """Ends a program, with all it started, when the run is interrupted or it has run too long."""
+
+    def __init__(self, pid: int, interrupted: object) -> None:
+        """Begin to watch."""
+        import threading
+
+        self.late = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, args=(pid, interrupted), daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """The program has ended."""
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self, pid: int, interrupted: object) -> None:
+        start = time.monotonic()
+        while not self._over.wait(_LOOK_S):
+            self.late = time.monotonic() - start > LONGEST_S
+            if interrupted or self.late:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+                return
+
+
+def _busy(times: Any) -> float:
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+
+
+def _latency(seconds: list[float]) -> dict[str, float | int]:
+    """Return the quantiles of the runs in milliseconds: of so few, the ranks themselves."""
+    ordered = sorted(each * 1000 for each in seconds)
+
+    def rank(share: float) -> float:
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    return {
+        "p50": rank(0.5),
+        "p90": rank(0.9),
+        "p99": rank(0.99),
+        "p99_9": rank(0.999),
+        "max": ordered[-1],
+        "mean": sum(ordered) / len(ordered),
+        "count": len(ordered),
+    }

@@ -1,0 +1,38 @@
+"""Waiting until the machine has come to rest before a trial."""
+
+import time
+
+import psutil
+
+# A machine is at rest when in one second all its processors together did less than this share of one processor's
+# work, and less than this many bytes were written.
+_BUSY_SHARE = 0.1
+_WRITTEN_BYTES = 1 << 20
+
+LONGEST_S = 60.0
+"""After so many seconds a trial begins all the same; the findings will say that the machine was disturbed."""
+
+
+def wait_for_rest(interrupted: object, longest_s: float = LONGEST_S) -> float:
+    """Wait until processors and disks are quiet, at most ``longest_s`` seconds; return the seconds waited.
+
+    ``interrupted``: anything that turns true when the run is to end.
+    """
+    start = time.monotonic()
+    while time.monotonic() - start < longest_s and not interrupted:
+        busy, written = _busy(), _written()
+        time.sleep(1.0)
+        if _busy() - busy < _BUSY_SHARE and _written() - written < _WRITTEN_BYTES:
+            break
+    return time.monotonic() - start
+
+
+def _busy() -> float:
+    """Return the processor seconds the machine has used since its start."""
+    times = psutil.cpu_times()
+    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+
+
+def _written() -> int:
+    counters = psutil.disk_io_counters()
+    return counters.write_bytes if counters else 0

@@ -1,0 +1,30 @@
+"""How sure a number is: intervals over blocks, verdicts, stopping, and rounds that want a second look."""
+
+from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, mean_interval, paired_ratio, t_quantile, unpaired_ratio
+from dbdyno.stats.sequential import SEQUENTIAL_CONFIDENCE, Stopping
+from dbdyno.stats.stability import outliers, trend, two_levels
+from dbdyno.stats.verdicts import LEVEL, MARGIN, Decision, Verdict, decide, detectable, holm, more_rounds, verdict
+
+__all__ = [
+    "CONFIDENCE",
+    "LEVEL",
+    "MARGIN",
+    "SEQUENTIAL_CONFIDENCE",
+    "Decision",
+    "Interval",
+    "Ratio",
+    "Stopping",
+    "Verdict",
+    "decide",
+    "detectable",
+    "holm",
+    "mean_interval",
+    "more_rounds",
+    "outliers",
+    "paired_ratio",
+    "t_quantile",
+    "trend",
+    "two_levels",
+    "unpaired_ratio",
+    "verdict",
+]

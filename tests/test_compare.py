@@ -1,0 +1,162 @@
+"""Comparing cells of runs: what is paired, what is refused, what differs, and what the gate makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbdyno.compare import Compared, Side, compare
+from dbdyno.errors import InputError
+from dbdyno.gate import EXIT_CODES, judge, overall
+from dbdyno.results import Document, build_document
+from dbdyno.store import RunRecord, TrialRecord
+
+
+def document(
+    run_id: str, levels: dict[str, list[float]], *, host: dict[str, Any] | None = None, **engine: Any
+) -> Document:
+    """A run whose cells have these throughputs, a round each."""
+    cells = [{"id": f"threads={name}", "factors": {"threads": name}, "system": {"name": "sqlite:"}} for name in levels]
+    run = RunRecord(
+        id=run_id,
+        experiment="small",
+        seed=1,
+        design={"cells": cells},
+        definition="",
+        command=["dbdyno"],
+        options={},
+        host=host or {"cpu": "a", "cores": 2},
+        version="1",
+        started="2026-01-01T00:00:00Z",
+    )
+    trials = [
+        TrialRecord(cell=f"threads={name}", block=block, position=0, status="done", result=result(throughput, engine))
+        for name, values in levels.items()
+        for block, throughput in enumerate(values)
+    ]
+    return build_document(run, trials)
+
+
+def result(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
+    """A trial of a thousand transactions."""
+    ms = 1000 / throughput
+    return {
+        "books": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
+        "elapsed_s": 1000 / throughput,
+        "work": {"rows_returned": 1000},
+        "latency_ms": {"service": dict.fromkeys(("p50", "p90", "p99", "p99_9", "max", "mean"), ms)},
+        "engine": {"engine": "sqlite", **engine},
+    }
+
+
+STEADY = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1000.0]
+
+
+def scaled(factor: float) -> list[float]:
+    # Not in proportion round by round: a ratio without any spread would be a special case.
+    return [value * factor * (1 + 0.002 * (-1) ** index) for index, value in enumerate(STEADY)]
+
+
+def test_cells_of_one_run_are_paired_within_blocks() -> None:
+    drifting = [1000.0, 2000.0, 500.0, 1500.0]
+    run = document("r1", {"1": drifting, "2": [value * 1.1 * (1 + 0.001 * i) for i, value in enumerate(drifting)]})
+    compared = compare(Side(run, "threads=1"), Side(run, "threads=2"))
+    (found,) = compared.comparisons
+    assert found["verdict"] == "faster"
+    assert found["ratio"] == pytest.approx(1.1, rel=0.01)
+    assert compared.weaker == []
+    assert [(each.what, each.a, each.b) for each in compared.differences] == [("threads", "1", "2")]
+
+
+def test_two_runs_are_compared_cell_by_cell_and_said_to_be_weaker() -> None:
+    a = document("r1", {"1": STEADY, "2": STEADY})
+    b = document("r2", {"1": scaled(0.9), "2": scaled(1.0), "4": STEADY})
+    compared = compare(Side(a), Side(b))
+    assert [each["verdict"] for each in compared.comparisons] == ["slower", "equivalent"]
+    assert "measures both in turn" in compared.weaker[0]
+
+
+def test_less_time_is_better() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
+    compared = compare(Side(a), Side(b), metric="p99")
+    (found,) = compared.comparisons
+    assert found["metric"] == "p99"
+    assert found["ratio"] == pytest.approx(1 / 0.8, rel=0.02)
+    assert found["verdict"] == "slower"
+
+
+def test_runs_of_different_machines_are_not_ranked() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)}, host={"cpu": "b", "cores": 64})
+    compared = compare(Side(a), Side(b))
+    assert compared.comparisons[0]["verdict"] is None
+    assert "different machines" in compared.unlike[0]
+    assert ("host cpu", "a", "b") in [(each.what, each.a, each.b) for each in compared.differences]
+    assert overall(judge(compared, 0.03)) == "inconclusive"
+    ranked = compare(Side(a), Side(b), across_machines=True)
+    assert ranked.comparisons[0]["verdict"] == "slower"
+
+
+def test_settings_that_differ_are_listed() -> None:
+    a = document("r1", {"1": STEADY}, version="3.40.0", settings={"cache_size": "2000", "page_size": "4096"})
+    b = document("r2", {"1": STEADY}, version="3.50.0", settings={"cache_size": "9000", "page_size": "4096"})
+    differences = compare(Side(a), Side(b)).differences
+    assert [(each.what, each.a, each.b) for each in differences] == [
+        ("version", "3.40.0", "3.50.0"),
+        ("cache_size", "2000", "9000"),
+    ]
+
+
+def test_another_durability_is_not_ranked() -> None:
+    a = document("r1", {"1": STEADY}, durability={"class": "power-safe"})
+    b = document("r2", {"1": scaled(2)}, durability={"class": "none"})
+    assert compare(Side(a), Side(b)).comparisons[0]["verdict"] is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ((None, None), "r1: a run cannot be compared with itself; name cells: `RUN/threads=1 RUN/threads=2`"),
+        (("threads=1", "threads=9"), "r1/threads=9: there is no such cell; did you mean `threads=2`?"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(cells: tuple[str | None, str | None], message: str) -> None:
+    run = document("r1", {"1": STEADY, "2": STEADY})
+    with pytest.raises(InputError) as caught:
+        compare(Side(run, cells[0]), Side(run, cells[1]))
+    assert str(caught.value) == message
+
+
+def test_runs_without_a_cell_in_common_are_told() -> None:
+    with pytest.raises(InputError, match="have no cell in common"):
+        compare(Side(document("r1", {"1": STEADY})), Side(document("r2", {"2": STEADY})))
+
+
+def gated(factor: float, values: list[float] | None = None) -> Compared:
+    return compare(Side(document("r1", {"1": STEADY})), Side(document("r2", {"1": values or scaled(factor)})))
+
+
+@pytest.mark.parametrize(
+    ("compared", "answer", "why"),
+    [
+        (gated(1.0), "passed", "a loss of more than 3 % is excluded"),
+        (gated(1.2), "passed", "a loss of more than 3 % is excluded"),
+        (gated(0.99), "passed", "a loss of more than 3 % is excluded"),
+        (gated(0.9), "regression", "slower by more than 3 %"),
+        (gated(0.0, [900.0, 1100.0, 700.0, 1250.0]), "inconclusive", "a loss of more than 3 % is not excluded"),
+        (gated(0.0, [1000.0]), "inconclusive", "fewer than two rounds"),
+    ],
+)
+def test_the_gate(compared: Compared, answer: str, why: str) -> None:
+    judgements = judge(compared, 0.03)
+    assert [each.answer for each in judgements] == [answer]
+    assert why in judgements[0].why
+    assert overall(judgements) == answer
+
+
+def test_the_worst_cell_decides() -> None:
+    a = document("r1", {"1": STEADY, "2": STEADY})
+    b = document("r2", {"1": STEADY, "2": scaled(0.8)})
+    assert overall(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
+    assert overall([]) == "inconclusive"
+    assert EXIT_CODES == {"passed": 0, "regression": 3, "inconclusive": 4}

@@ -1,0 +1,495 @@
+"""The history of an experiment. All runs are synthetic."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dbdyno.cli.history import print_history
+from dbdyno.errors import InputError, StoreError
+from dbdyno.history.build import build_history
+from dbdyno.history.document import History
+from dbdyno.history.html import html_history
+from dbdyno.history.metrics import METRICS, metric
+from dbdyno.history.reading import read_history
+from dbdyno.history.show import history_view
+from dbdyno.results import build_document
+from dbdyno.store import Store, TrialRecord, open_store
+from synthetic import lookup_design, lookup_result, lookup_trials, run_record
+
+HOST = {
+    "cpu": "synthetic CPU",
+    "cores": 4,
+    "machine": "x86_64",
+    "memory_bytes": 16 * 2**30,
+    "system": "Linux 6.1",
+    "file_system": "ext4",
+    "device": "/dev/sda1",
+}
+PLAN = {
+    "schema": "dbdyno.plan/1",
+    "seed": 1,
+    "task": {
+        "kind": "trial",
+        "clients": 1,
+        "window": {"seconds": 4.0},
+        "statements": [{"name": "user_by_id", "sql": "select * from user where id = ?"}],
+        "target": {"engine": "sqlite", "path": "/data/1.db", "library": None, "pragmas": [["cache_size", "2000"]]},
+        "data_seed": 1,
+    },
+}
+DEFINITION = "name = 'pk-lookup'\n[tables.user]\nrows = {rows}\n"
+CELL = "cache=private,threads=1"
+DESIGN = lookup_design(threads=(1,), shared=())
+
+
+class Made:
+    """A store that runs are put into one day after another."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        self.store: Store = open_store(self.path)
+        self.day = 0
+
+    def put(
+        self,
+        rate: float | None = 1.0,
+        *,
+        status: str = "done",
+        plan: dict[str, Any] | None = None,
+        engine: dict[str, Any] | None = None,
+        host: dict[str, Any] | None = None,
+        rows: int = 1000,
+        design: dict[str, Any] | None = None,
+        version: str = "0.1.0",
+        change: Callable[[list[TrialRecord]], list[TrialRecord]] | None = None,
+    ) -> str:
+        """Store a run with two rounds at ``rate`` times the usual throughput; with None no round gives a result."""
+        self.day += 1
+        design = design or DESIGN
+        started = f"2026-{1 + self.day // 28:02d}-{1 + self.day % 28:02d}T10:00:00.000+00:00"
+        definition = DEFINITION.format(rows=rows)
+        run = run_record(design, started=started, host=HOST | (host or {}), version=version, definition=definition)
+        run_id = self.store.begin_run(run)
+        trials = []
+        for trial in lookup_trials(design, 2, seed=self.day + 100):
+            own = copy.deepcopy(plan or PLAN) | {"seed": self.day * 10 + trial.block}
+            own["task"]["target"]["path"] = f"/data/{self.day}-{trial.block}.db"
+            result = copy.deepcopy(trial.result) or {}
+            result["work"]["statements"] = int(result["work"]["statements"] * (rate or 0))
+            result["engine"] |= engine or {}
+            lost = {"status": "failed", "result": None, "error": "killed"} if rate is None else {}
+            trials.append(replace(trial, **({"plan": own, "result": result} | lost)))
+        for each in change(trials) if change else trials:
+            self.store.add_trial(run_id, each)
+        if status != "running":
+            self.store.finish_run(run_id, status)  # type: ignore[arg-type]
+        return run_id
+
+    def history(self, name: str = "throughput", limit: int = 100, cells: tuple[str, ...] = ()) -> History:
+        return build_history("pk-lookup", read_history(self.path, "pk-lookup", limit), metric(name), cells)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path / "runs.db")
+
+
+def shown(history: History, width: int = 100) -> str:
+    console = Console(width=width, no_color=True, highlight=False)
+    with console.capture() as capture:
+        console.print(history_view(history, width))
+    return capture.get()
+
+
+def series_of(history: History, cell: str = CELL) -> list[Any]:
+    return next(each for each in history["cells"] if each["id"] == cell)["series"]
+
+
+NEWER = {"version": "3.47.0", "source_id": "newer", "compile_options": ["THREADSAFE=1", "ENABLE_STAT4"]}
+
+
+def test_a_change_is_shown_with_what_changed_there(made: Made) -> None:
+    runs = [made.put() for _ in range(8)]
+    runs += [made.put(0.8, engine=NEWER, version="0.2.0", host={"system": "Linux 6.6"}) for _ in range(8)]
+    history = made.history()
+    (series,) = series_of(history)
+    (change,) = series["changes"]
+    assert [each["run"] for each in series["points"]] == runs
+    assert (change["previous"], change["run"]) == (runs[7], runs[8])
+    assert change["change"] == pytest.approx(-0.2, abs=0.03)
+    assert change["verdict"] == "worse"
+    assert change["p_value"] <= history["significance"]
+    assert {each["name"]: (each["before"], each["after"]) for each in change["changed"]} == {
+        "sqlite version": ("3.46.0", "3.47.0"),
+        "sqlite source": ("synthetic", "newer"),
+        "compile option ENABLE_STAT4": ("-", "set"),
+        "dbdyno version": ("0.1.0", "0.2.0"),
+        "host system": ("Linux 6.1", "Linux 6.6"),
+    }
+    text = shown(history)
+    assert runs[8] in text
+    assert "-20 %" in text or "-21 %" in text or "-19 %" in text
+    assert "sqlite version: 3.46.0 → 3.47.0" in text
+
+
+def test_a_setting_that_changed_a_run_later_is_named_beside_the_change(made: Made) -> None:
+    for _ in range(8):
+        made.put()
+    first = made.put(0.7)
+    settings = {"settings": {"cache_size": "-9"}}
+    later = [made.put(0.7, engine=settings) for _ in range(7)]
+    (change,) = series_of(made.history())[0]["changes"]
+    assert change["run"] == first
+    assert change["changed"] == []
+    assert [each["run"] for each in change["nearby"]] == [later[0]]
+    assert "setting cache_size" in {each["name"] for each in change["nearby"][0]["changed"]}
+    text = shown(made.history())
+    assert "nothing that was recorded changed with it" in text
+    assert f"at {later[0]}, beside it: setting cache_size: -2000 → -9" in text
+
+
+def test_without_a_change_it_says_so(made: Made) -> None:
+    for _ in range(6):
+        made.put()
+    (series,) = series_of(made.history())
+    assert series["enough"]
+    assert series["changes"] == []
+    assert "no change found in 6 runs" in shown(made.history())
+
+
+def test_few_runs_are_told_to_be_few(made: Made) -> None:
+    for rate in (1, 1, 2, 2):
+        made.put(rate)
+    (series,) = series_of(made.history())
+    assert not series["enough"]
+    assert series["changes"] == []
+    assert "4 runs, too few to look for changes (5 needed)" in shown(made.history())
+    assert "too few" in html_history(made.history())
+
+
+def test_the_newest_runs_up_to_the_limit_are_read(made: Made) -> None:
+    runs = [made.put() for _ in range(7)]
+    history = made.history(limit=5)
+    assert [each["run"] for each in series_of(history)[0]["points"]] == runs[2:]
+    assert (history["runs"], history["older"]) == (5, 2)
+    assert "2 runs before not read" in shown(history)
+
+
+def test_runs_that_do_not_count_are_named(made: Made) -> None:
+    good = [made.put() for _ in range(5)]
+    cut = made.put(status="interrupted")
+    under_way = made.put(status="running")
+    half = made.put(status="failed", change=lambda trials: [replace(trials[0], status="failed"), trials[1]])
+    empty = made.put(None, status="failed")
+    history = made.history()
+    assert [each["run"] for each in series_of(history)[0]["points"]] == [*good, half]
+    assert series_of(history)[0]["points"][-1]["rounds"] == 1
+    assert {each["reason"]: each["runs"] for each in history["left_out"]} == {
+        "interrupted": [cut],
+        "still running, or killed": [under_way],
+    }
+    assert history["cells"][0]["left_out"] == [{"reason": "no round gave a result", "runs": [empty]}]
+    text = " ".join(shown(history).split())
+    assert f"left out: 1 run interrupted ({cut}); 1 run still running, or killed ({under_way})" in text
+    assert "not in it: 1 run no round gave a result" in text
+
+
+def test_of_a_trial_done_again_the_latest_counts(made: Made) -> None:
+    def again(trials: list[TrialRecord]) -> list[TrialRecord]:
+        better = copy.deepcopy(trials[0].result) or {}
+        better["work"]["statements"] *= 2
+        return [trials[0], trials[1], replace(trials[0], result=better)]
+
+    run = made.put(change=again)
+    value = series_of(made.history())[0]["points"][0]["value"]
+    rounds = build_document(made.store.run(run), made.store.trials(run))["cells"][0]["rounds"]
+    assert len(rounds) == 2
+    assert value == pytest.approx(sum(each["throughput"] or 0 for each in rounds) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("throughput", lambda cell: cell["throughput"]["mean"]),
+        ("p50", lambda cell: cell["latency_ms"]["service"]["p50"]),
+        ("p99", lambda cell: cell["latency_ms"]["service"]["p99"]),
+        ("p99.9", lambda cell: cell["latency_ms"]["service"]["p99_9"]),
+    ],
+)
+def test_a_point_is_what_the_run_itself_shows(made: Made, name: str, of: Callable[[Any], float]) -> None:
+    run = made.put()
+    (cell,) = build_document(made.store.run(run), made.store.trials(run))["cells"]
+    (point,) = series_of(made.history(name))[0]["points"]
+    assert point["value"] == pytest.approx(of(cell))
+
+
+def test_cpu_is_microseconds_for_each_thing_counted(made: Made) -> None:
+    run = made.put()
+    rounds = build_document(made.store.run(run), made.store.trials(run))["cells"][0]["rounds"]
+    # 97 % of one core.
+    expected = sum(0.97e6 / (each["throughput"] or 0) for each in rounds) / len(rounds)
+    history = made.history("cpu")
+    assert series_of(history)[0]["points"][0]["value"] == pytest.approx(expected)
+    assert history["metric"]["unit"] == "µs/statement"
+    assert history["metric"]["better"] == "lower"
+
+
+def test_a_metric_that_was_not_recorded_leaves_the_run_out(made: Made) -> None:
+    def bare(trials: list[TrialRecord]) -> list[TrialRecord]:
+        return [replace(each, result={**(each.result or {}), "histograms": {}, "cpu": {}}) for each in trials]
+
+    run = made.put(change=bare)
+    for name in ("p99", "cpu"):
+        (cell,) = made.history(name)["cells"]
+        assert cell["series"] == []
+        assert [each["runs"] for each in cell["left_out"]] == [[run]]
+        assert "not recorded" in cell["left_out"][0]["reason"]
+
+
+def test_more_latency_is_worse(made: Made) -> None:
+    def slow(trials: list[TrialRecord]) -> list[TrialRecord]:
+        rng = random.Random(made.day)
+        return [
+            replace(each, result=lookup_result(4, "shared", rng) | {"engine": (each.result or {})["engine"]})
+            for each in trials
+        ]
+
+    for _ in range(6):
+        made.put()
+    for _ in range(6):
+        made.put(change=slow)
+    (change,) = series_of(made.history("p99"))[0]["changes"]
+    assert change["after"] > change["before"]
+    assert change["verdict"] == "worse"
+
+
+def changed_plan(**task: Any) -> dict[str, Any]:
+    plan = copy.deepcopy(PLAN)
+    target = task.pop("target", {})
+    plan["task"] |= task
+    plan["task"]["target"] |= target
+    return plan
+
+
+def test_seed_and_paths_are_no_change_of_the_experiment(made: Made) -> None:
+    made.put()
+    made.put(plan=changed_plan(target={"library": "/cache/libraries/1/libsqlite3.so"}))
+    assert len(series_of(made.history())) == 1
+
+
+def test_what_only_one_version_writes_into_plans_is_no_change(made: Made) -> None:
+    old = copy.deepcopy(PLAN)
+    del old["task"]["data_seed"]
+    made.put(plan=old)
+    made.put()
+    made.put(plan=changed_plan(os_cache="warm"))
+    assert len(series_of(made.history())) == 1
+    made.put(plan=changed_plan(data_seed=2))
+    assert len(series_of(made.history())) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        ({"plan": changed_plan(window={"seconds": 9.0})}, "window"),
+        ({"plan": changed_plan(statements=[{"name": "user_by_id", "sql": "select 1"}])}, "statements"),
+        ({"plan": changed_plan(target={"pragmas": [["cache_size", "9"]]})}, "target.pragmas"),
+        ({"rows": 2000}, "tables"),
+        ({"design": {**DESIGN, "measure": {"unit": "row", "label": "rows"}}}, "measure.unit"),
+        (
+            {
+                "design": {
+                    **DESIGN,
+                    "cells": [{"id": CELL, "system": "sqlite:", "factors": {"cache": "private", "threads": 2}}],
+                }
+            },
+            "factor threads",
+        ),
+    ],
+)
+def test_a_changed_experiment_begins_a_new_series(made: Made, more: dict[str, Any], part: str) -> None:
+    for _ in range(6):
+        made.put()
+    first = made.put(0.5, engine=NEWER, **more)
+    for _ in range(5):
+        made.put(0.5, engine=NEWER, **more)
+    history = made.history()
+    before, after = series_of(history)
+    assert before["changes"] == []
+    assert after["changes"] == []
+    assert part in after["redefined"]
+    assert after["points"][0]["run"] == first
+    assert "sqlite version" in {each["name"] for each in after["changed"]}
+    text = " ".join(shown(history).split())
+    assert f"the experiment changed at {first}" in text
+    assert part in text
+    assert "not compared with before" in text
+    assert "not compared with before" in html_history(history)
+
+
+@pytest.mark.parametrize(
+    "other", [{"cpu": "another CPU"}, {"cores": 8}, {"memory_bytes": 64 * 2**30}, {"device": "tmpfs"}]
+)
+def test_another_machine_is_another_series(made: Made, other: dict[str, Any]) -> None:
+    here, there = [], []
+    for _ in range(6):
+        here.append(made.put())
+        there.append(made.put(0.5, host=other))
+    history = made.history()
+    first, second = series_of(history)
+    assert [each["run"] for each in first["points"]] == here
+    assert [each["run"] for each in second["points"]] == there
+    assert (first["machine"], second["machine"]) == (1, 2)
+    assert [each["runs"] for each in history["machines"]] == [6, 6]
+    assert first["changes"] == second["changes"] == []
+    assert first["redefined"] == second["redefined"] == []
+    text = shown(history)
+    assert "2 machines, never compared with one another" in text
+    assert "2 machines" in html_history(history)
+
+
+def test_another_kernel_or_a_little_less_memory_is_the_same_machine(made: Made) -> None:
+    made.put()
+    made.put(host={"system": "Linux 6.6", "memory_bytes": 16 * 2**30 - 40_000_000})
+    assert len(made.history()["machines"]) == 1
+
+
+def test_cells_are_named_and_chosen_by_id(made: Made) -> None:
+    design = lookup_design(threads=(1, 2), shared=(2,))
+    for _ in range(5):
+        made.put(design=design)
+    made.put()
+    history = made.history()
+    assert [each["id"] for each in history["cells"]] == [CELL, "cache=private,threads=2", "cache=shared,threads=2"]
+    assert [len(each["series"][0]["points"]) for each in history["cells"]] == [6, 5, 5]
+    assert history["cells"][1]["left_out"][0]["reason"] == "without this cell"
+    chosen = made.history(cells=("cache=shared,threads=2",))
+    assert [each["id"] for each in chosen["cells"]] == ["cache=shared,threads=2"]
+    read = read_history(made.path, "pk-lookup", 100, ["cache=shared,threads=2"])
+    assert {cell for run in read.runs for cell in run.trials} == {"cache=shared,threads=2"}
+    with pytest.raises(InputError, match="no run that counts has this cell"):
+        made.history(cells=("threads=9",))
+
+
+def test_all_metrics_fit_a_narrow_terminal(made: Made) -> None:
+    for index in range(30):
+        made.put(1 if index < 15 else 1.5)
+    for name in METRICS:
+        lines = shown(made.history(name), width=48).splitlines()
+        assert max(map(len, lines)) <= 48
+    assert "│" in shown(made.history())
+
+
+class Page(HTMLParser):
+    """Collects tags and attributes, and checks that what opens closes in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_escapes_what_others_wrote(made: Made) -> None:
+    evil = "<script>alert(1)</script>"
+    for index in range(12):
+        made.put(1 if index < 6 else 2, engine={"version": evil} if index > 5 else None, host={"cpu": evil})
+    text = html_history(made.history())
+    page = Page(text)
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert not {"src", "href", "onload"} & set(page.attributes)
+    assert "svg" in page.tags
+    assert "&lt;script&gt;" in text
+    assert 'name="viewport"' in text
+    assert "3.46.0 → &lt;script&gt;" in text
+
+
+def test_the_command_shows_and_writes(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for index in range(12):
+        made.put(1 if index < 6 else 1.4)
+    out, page = tmp_path / "history.json", tmp_path / "history.html"
+    print_history("pk-lookup", store_place=made.path, json=out, report=page)
+    text = capsys.readouterr().out
+    assert "12 runs from 2026-01-02 to 2026-01-13" in text
+    document = json.loads(out.read_text())
+    assert document["schema"] == "dbdyno.history/1"
+    assert document["cells"][0]["series"][0]["changes"][0]["index"] == 6
+    assert "History of pk-lookup" in page.read_text()
+    # The same store gives the same document.
+    again = tmp_path / "again.json"
+    print_history("pk-lookup", store_place=made.path, json=again)
+    assert again.read_text() == out.read_text()
+
+
+def test_an_experiments_file_names_its_runs(tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    from dbdyno.experiment import package_path
+
+    file = tmp_path / "mine.toml"
+    file.write_text(package_path("experiments", "pk-lookup.toml").read_text())
+    (tmp_path / "e1_pk_lookup.csv").write_text(package_path("published", "e1_pk_lookup.csv").read_text())
+    made.put()
+    print_history(str(file), store_place=made.path)
+    assert "1 run of 2026-01-02" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": "p42"}, "--metric p42: there is no such metric; known: throughput, p50"),
+        ({"experiment": "pk-lokup"}, "holds no runs of it; there are runs of `pk-lookup`"),
+        ({"cells": ["threads=77"]}, "--cell threads=77: no run that counts has this cell"),
+        ({"json": Path("/nonexistent/x.json")}, "--json /nonexistent/x.json"),
+        ({"report": Path("/nonexistent/x.html")}, "--report /nonexistent/x.html"),
+    ],
+)
+def test_bad_input_says_what_would_be_right(made: Made, arguments: dict[str, Any], message: str) -> None:
+    made.put()
+    with pytest.raises(InputError) as caught:
+        print_history(**({"experiment": "pk-lookup", "store_place": made.path} | arguments))
+    assert message in str(caught.value)
+
+
+def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="start one with dbdyno run"):
+        print_history("pk-lookup", store_place=str(tmp_path / "new.db"))
+
+
+def test_runs_none_of_which_counts_are_no_error(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    made.put(status="interrupted")
+    print_history("pk-lookup", store_place=made.path)
+    assert "no runs that count" in capsys.readouterr().out
+
+
+def test_a_damaged_trial_is_a_fault_of_the_store(made: Made) -> None:
+    import sqlite3
+
+    made.put()
+    with sqlite3.connect(made.path) as connection:
+        connection.execute("update dbdyno_trials set result = '{'")
+    with pytest.raises(StoreError, match="unreadable"):
+        made.history()

@@ -1,0 +1,89 @@
+"""The stopping rule: when it stops, and that its interval keeps its promise although it was looked at."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from numpy.typing import NDArray
+from scipy import stats as scipy_stats
+
+from dbdyno.stats import SEQUENTIAL_CONFIDENCE, Stopping
+
+RUNS = 20_000
+
+
+def coverage(draws: NDArray[numpy.float64], rule: Stopping, confidence: float) -> tuple[float, float]:
+    """How often the interval at the stop holds the true mean, 0; and the rounds it took on average.
+
+    ``draws``: a run a row, of as many rounds as the rule allows.
+    """
+    count = numpy.arange(1, rule.maximum + 1)
+    mean = numpy.cumsum(draws, axis=1) / count
+    squares = numpy.cumsum(draws**2, axis=1) - count * mean**2
+    deviation = numpy.sqrt(numpy.maximum(squares / numpy.maximum(count - 1, 1), 0))
+    quantile = numpy.concatenate([[0.0], scipy_stats.t.ppf((1 + confidence) / 2, count[1:] - 1)])
+    reach = quantile * deviation / numpy.sqrt(count)
+    enough = reach <= numpy.log1p(rule.target)
+    enough[:, : rule.minimum - 1] = False
+    enough[:, -1] = True
+    stop = enough.argmax(axis=1)
+    rows = numpy.arange(len(draws))
+    return float((numpy.abs(mean[rows, stop]) <= reach[rows, stop]).mean()), float((stop + 1).mean())
+
+
+def normal(deviation: float, rounds: int) -> NDArray[numpy.float64]:
+    return numpy.random.default_rng(1).normal(0, deviation, (RUNS, rounds))
+
+
+def disturbed(deviation: float, rounds: int) -> NDArray[numpy.float64]:
+    """One round in ten is three times as noisy, as on a machine with neighbours."""
+    random = numpy.random.default_rng(2)
+    wide = random.random((RUNS, rounds)) < 0.1
+    return random.normal(0, deviation, (RUNS, rounds)) * numpy.where(wide, 3, 1)
+
+
+NOISE = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.06, 0.08, 0.1)
+
+
+@pytest.mark.parametrize("draw", [normal, disturbed])
+def test_the_interval_of_95_percent_holds_in_at_least_94_percent_of_runs(draw: type) -> None:
+    rule = Stopping()
+    worst = min(coverage(draw(deviation, rule.maximum), rule, SEQUENTIAL_CONFIDENCE)[0] for deviation in NOISE)
+    assert worst >= 0.94
+
+
+def test_without_the_correction_it_would_not() -> None:
+    rule = Stopping()
+    worst = min(coverage(normal(deviation, rule.maximum), rule, 0.95)[0] for deviation in NOISE)
+    assert worst < 0.935
+
+
+def test_quiet_machines_stop_early_and_noisy_ones_late() -> None:
+    rule = Stopping()
+    rounds = [coverage(normal(deviation, rule.maximum), rule, SEQUENTIAL_CONFIDENCE)[1] for deviation in NOISE]
+    assert rounds == sorted(rounds)
+    assert rounds[0] == rule.minimum
+    assert rounds[-1] > 25
+
+
+def blocks(*values: float) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
+def test_the_ratios_to_the_first_cell_are_what_is_asked_for() -> None:
+    rule = Stopping(minimum=3)
+    drifting = blocks(100, 150, 80, 120)
+    # Both drift alike: the ratio is known, though neither mean is.
+    assert rule.enough([drifting, blocks(200, 300, 160, 240.1)])
+    assert not rule.enough([drifting])
+    assert not rule.enough([drifting, blocks(200, 300, 160, 240.1), blocks(200, 300, 160, 400)])
+
+
+def test_too_few_rounds_are_never_enough() -> None:
+    assert not Stopping().enough([blocks(100, 100, 100, 100)])
+    assert Stopping().enough([blocks(100, 100, 100, 100, 100)])
+
+
+def test_failed_rounds_do_not_count() -> None:
+    rule = Stopping(minimum=3)
+    assert not rule.enough([blocks(100, 100, 100), {0: 100.0, 2: 100.0}])

@@ -1,0 +1,39 @@
+"""Two levels and a level that moves: found where they are, and not in noise."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from dbdyno.stats import trend, two_levels
+
+
+def test_two_levels_are_found() -> None:
+    found = two_levels([100, 121, 101, 120, 99, 122, 100])
+    assert found == (pytest.approx(100), pytest.approx(121))
+
+
+@pytest.mark.parametrize(
+    "values", [[100, 101, 102, 99, 100, 98, 130], [100, 120, 100, 120], [100.0] * 8, [100, 102, 104, 106, 108, 110]]
+)
+def test_one_level_is_one(values: list[float]) -> None:
+    assert two_levels(values) is None
+
+
+def test_noise_is_seldom_two_levels() -> None:
+    random = numpy.random.default_rng(5)
+    found = sum(two_levels([float(x) for x in random.normal(100, 5, 10)]) is not None for _ in range(500))
+    assert found / 500 < 0.05
+
+
+def test_a_window_that_has_not_settled_is_told_by_how_much() -> None:
+    rising = [50, 60, 80, 95, 100, 100, 100, 100, 100]
+    assert trend([rising, rising]) == pytest.approx(100 / (190 / 3) - 1)
+
+
+def test_a_level_window_has_no_trend() -> None:
+    random = numpy.random.default_rng(6)
+    windows = [[float(x) for x in random.normal(100, 4, 12)] for _ in range(5)]
+    assert trend(windows) is None
+    assert trend([[1.0, 2.0, 3.0]]) is None
+    assert trend([]) is None

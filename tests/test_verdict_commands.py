@@ -1,0 +1,141 @@
+"""Runs that are judged, through the installed command line and real programs and databases."""
+
+import json
+import sys
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import Cli
+
+Small = Callable[..., str]
+
+ONE_CLIENT = ("clients = [1, 2]", "clients = [1]")
+
+
+def test_a_system_is_compared_with_itself(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small(ONE_CLIENT))
+    document = cli.run(path, "--system", "sqlite:", "--system", "sqlite:", "--rounds", "4", "--margin", "5%")
+    assert [cell["system"]["name"] for cell in document["cells"]] == ["sqlite:", "sqlite:#2"]
+    (found,) = document["comparisons"]
+    assert (found["blocks"], found["margin"]) == (4, 0.05)
+    # The interval shown is the one computed from the stored rounds.
+    from dbdyno.stats import paired_ratio
+
+    rounds = [{each["block"]: each["throughput"] for each in cell["rounds"]} for cell in document["cells"]]
+    ratio = paired_ratio(*rounds)
+    assert ratio is not None
+    assert found["ci95"] == [ratio.low, ratio.high]
+    shown = cli("show", document["id"], "--store", "runs.db")
+    assert "sqlite:#2" in shown
+    assert "could see" in shown
+
+
+def test_auto_stops_when_it_knows_enough(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small(ONE_CLIENT))
+    options = ["--rounds", "auto", "--min-rounds", "2"]
+    document = cli.run(path, *options, "--max-rounds", "9", "--target", "99%")
+    assert len(document["cells"][0]["rounds"]) < 9
+    assert any("every interval asked for is within ±99 %" in each["text"] for each in document["findings"])
+    document = cli.run(path, *options, "--max-rounds", "3", "--target", "0.001%")
+    assert len(document["cells"][0]["rounds"]) == 3
+    assert any("the most allowed" in each["text"] for each in document["findings"])
+    document = cli.run(path, *options, "--target", "0.001%", "--budget", "0.1s")
+    assert len(document["cells"][0]["rounds"]) < 9
+    assert any("the time budget of 0.1 s is spent" in each["text"] for each in document["findings"])
+
+
+def test_a_gate_passes_or_fails_and_writes_what_ci_reads(cli: Cli, small: Small) -> None:
+    last = '\n[[transactions]]\nname = "count"'
+    text = small(ONE_CLIENT).replace(last, last + "\nweight = 0")
+    fast = cli.write("fast.toml", text)
+    # The same rows by reading the whole table.
+    slow = cli.write("slow.toml", text.replace("where id = ?", "where id + 0 = ?"))
+    cli.run(fast, "--rounds", "3")
+    assert "baseline main: " in cli("baseline", "main", "--store", "runs.db")
+    assert "main: " in cli("baseline", "--store", "runs.db")
+    cli.run(slow, "--rounds", "3")
+    cli.environment["GITHUB_STEP_SUMMARY"] = str(cli.directory / "summary.md")
+    process = cli.start("gate", "--baseline", "main", "--margin", "50%", "--store", "runs.db", "--junit", "gate.xml")
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 3, out + errors
+    assert "gate: regression" in out
+    suite = ElementTree.parse(cli.directory / "gate.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "### dbdyno gate: regression" in (cli.directory / "summary.md").read_text()
+    # The other way round it is no loss at all.
+    out = cli("gate", "main", "--baseline", "last", "--store", "runs.db", code=2)
+    assert "main" in out
+    cli("baseline", "slow", "--store", "runs.db")
+    cli.run(fast, "--rounds", "3")
+    assert "gate: passed" in cli("gate", "--baseline", "slow", "--store", "runs.db")
+    cli("baseline", "slow", "--remove", "--store", "runs.db")
+    assert "there is no such baseline" in cli("baseline", "slow", "--remove", "--store", "runs.db", code=2)
+
+
+def test_two_runs_are_compared(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small(ONE_CLIENT))
+    first = cli.run(path, "--rounds", "2")["id"]
+    second = cli.run(path, "--rounds", "2", "--system", "sqlite:?cache_size=55")["id"]
+    cells = (f"{first}/single", f"{second}/system=sqlite:?cache_size=55")
+    out = cli("compare", *cells, "--store", "runs.db", "--json", "compared.json")
+    assert "cache_size" in out
+    compared = json.loads((cli.directory / "compared.json").read_text())
+    assert compared["schema"] == "dbdyno.comparison/1"
+    assert {each["what"] for each in compared["differences"]} >= {"cache_size", "system"}
+
+
+def test_noise_says_what_can_be_seen_here(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small(ONE_CLIENT))
+    out = cli("noise", path, "--rounds", "4", "--store", "runs.db", "--json", "noise.json")
+    assert "sees a change of" in out
+    noise = json.loads((cli.directory / "noise.json").read_text())
+    assert noise["blocks"] == 4
+    assert 0 <= noise["false_alarms"] <= 1
+    assert [each["rounds"] for each in noise["sights"]] == [5, 10, 20, 30]
+    both = cli.write("both.toml", small())
+    assert "the noise is that of one" in cli("noise", both, "--store", "runs.db", code=2)
+
+
+def test_programs_are_timed_as_wholes(cli: Cli) -> None:
+    quick = f"exec:{sys.executable} -c pass"
+    slow = f"exec:{sys.executable} -c 'import time; time.sleep({{n}} / 100)'"
+    document = cli.run("--system", quick, "--system", slow, "--set", "n=40", "--rounds", "3")
+    first, second = document["cells"]
+    assert all(each["ok"] == 1 for each in first["rounds"])
+    assert second["latency_ms"]["service"]["p50"] >= 400
+    assert document["comparisons"][0]["verdict"] == "slower"
+    assert first["cpu_percent"]["client"] > second["cpu_percent"]["client"]
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "message"),
+    [
+        ("exec:./nothing-there", 1, "./nothing-there cannot be started: no such file or directory"),
+        ("exec:sh -c 'echo what is wrong; exit 7'", 1, "sh ended with 7: what is wrong"),
+        ("exec:echo {rows}", 2, "names 'rows', which is no factor"),
+        ("exec:", 2, "there is no command"),
+        ("exec:echo 'open", 2, "the command cannot be read: no closing quotation"),
+    ],
+)
+def test_programs_that_cannot_be_run_are_told(cli: Cli, url: str, code: int, message: str) -> None:
+    out = cli("run", "--system", url, "--rounds", "1", "--store", "runs.db", code=code)
+    assert message in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rounds", "many"], "--rounds: `many` is not a number of rounds; give a number from 1, or `auto`"),
+        (["--target", "3%"], "are of `--rounds auto`; add `--rounds auto`"),
+        (["--margin", "200%"], "--margin: `200%` is not between 0 and 100 %; write `3%` or `0.03`"),
+        (["--rounds", "auto", "--budget", "soon"], "--budget: `soon` is not a duration; write `90s`, `10m` or `1h`"),
+        (
+            ["--rounds", "auto", "--min-rounds", "9", "--max-rounds", "4"],
+            "--min-rounds: 9 is more than the 4 allowed; raise `--max-rounds`",
+        ),
+    ],
+)
+def test_options_that_cannot_be_read_are_told(cli: Cli, options: list[str], message: str) -> None:
+    assert message in cli("run", "pk-lookup", *options, "--store", "runs.db", code=2)
