@@ -21,7 +21,7 @@ from dbdyno.worker import worker_path
 
 COMPARISONS = 200
 BLOCKS = 5
-OPERATIONS = 20_000
+OPERATIONS = 15_000
 CACHE = 2000
 
 TRIES = 20

@@ -98,6 +98,18 @@ def test_noise_says_what_can_be_seen_here(cli: Cli, small: Small) -> None:
     assert "the noise is that of one" in cli("noise", both, "--store", "runs.db", code=2)
 
 
+def test_history_says_that_it_needs_more_runs_or_draws_them(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small(ONE_CLIENT))
+    for _ in range(2):
+        cli.run(path, "--rounds", "1")
+    out = cli("history", path, "--store", "runs.db", "--json", "history.json", "--report", "history.html")
+    assert "single" in out
+    history = json.loads((cli.directory / "history.json").read_text())
+    assert history["schema"] == "dbdyno.history/1"
+    assert "<svg" in (cli.directory / "history.html").read_text()
+    assert "metric" in cli("history", path, "--metric", "speed", "--store", "runs.db", code=2)
+
+
 def test_programs_are_timed_as_wholes(cli: Cli) -> None:
     quick = f"exec:{sys.executable} -c pass"
     slow = f"exec:{sys.executable} -c 'import time; time.sleep({{n}} / 100)'"
