@@ -10,6 +10,7 @@ use crate::recorder::Recorder;
 use crate::trial::Shared;
 use dbdyno_engines::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode};
+use dbdyno_plan::expression::Compiled;
 use dbdyno_plan::program::{ClientState, Execute, Op, Program};
 use dbdyno_plan::value::Values;
 use std::cell::RefCell;
@@ -331,10 +332,11 @@ impl<'a, E: Engine> Runner<'a, E> {
                     Err(stop) => Some(stop),
                 },
                 Op::Begin(_) | Op::Commit | Op::Rollback => self.control(recorder, op),
-                Op::Think { milliseconds } => {
-                    let pause = self.state.integer(milliseconds).max(0) as u64;
-                    Some(Stop::Think(pause.saturating_mul(1_000_000)))
+                Op::Think { time, unit_ns } => {
+                    let pause = self.state.integer(time).max(0) as u64;
+                    Some(Stop::Think(pause.saturating_mul(*unit_ns)))
                 }
+                Op::Evaluate { slot, expression } => self.evaluate(*slot, expression),
                 _ => {
                     at = self.state.step(op, at);
                     None
@@ -346,6 +348,14 @@ impl<'a, E: Engine> Runner<'a, E> {
             }
         }
         Stop::Done
+    }
+
+    /// Sets a variable to what an expression gives; gives the failure where it has no value. Kept out of the loop over the
+    /// operations, which is the shorter for it.
+    #[inline(never)]
+    fn evaluate(&mut self, slot: usize, expression: &Compiled) -> Option<Stop> {
+        let message = self.state.evaluate(slot, expression).err()?;
+        Some(Stop::Failed(Failure::new(FailureKind::Other, message)))
     }
 
     /// Begins or ends a transaction; gives why the operations stop at it, if they do.

@@ -5,6 +5,7 @@
 //! [`Generator::Reference`] repeats another table's key without a look at the table. In a transaction the stream is the
 //! client's, and the index counts the uses of that generator, interleaved so that no two clients share one.
 
+use crate::expression::Expression;
 use crate::value::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,14 @@ pub enum Generator {
     Variable {
         /// Its name.
         name: String,
+    },
+    /// What an expression gives. It stands alone: not in a column, nor within another generator.
+    Expression {
+        /// How it was written, for errors.
+        #[serde(default)]
+        text: String,
+        /// The expression.
+        tree: Expression,
     },
     /// `start + step × index`.
     Serial {

@@ -5,6 +5,7 @@
 //! Nothing here does I/O or knows an engine.
 
 pub mod document;
+pub mod expression;
 pub mod generator;
 pub mod maker;
 pub mod program;

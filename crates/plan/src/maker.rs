@@ -149,6 +149,9 @@ impl Maker {
                     None => return wrong(&format!("no earlier step sets the variable `{name}`")),
                 },
             },
+            Generator::Expression { .. } => {
+                return wrong("an expression stands alone: give it to a variable with `set`, and use that");
+            }
             Generator::Serial { start, step } => Kind::Serial {
                 start: *start,
                 step: *step,

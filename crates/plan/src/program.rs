@@ -1,6 +1,8 @@
 //! Transactions as flat programs: the steps' tree turned into a list with jumps, names into numbers.
 
 use crate::PlanError;
+use crate::expression::{Compiled, Context, Scalar};
+use crate::generator::Generator;
 use crate::maker::{Maker, Names, Place, Scope, choose, probability, thresholds};
 use crate::random::{Stream, client_stream};
 use crate::transaction::{BeginMode, Compare, Step, Transaction};
@@ -23,6 +25,20 @@ pub enum Op {
         slot: usize,
         /// What makes the value.
         value: Maker,
+    },
+    /// Set a variable to what an expression gives; the only operation of the client's own that can fail.
+    Evaluate {
+        /// Its slot.
+        slot: usize,
+        /// The expression.
+        expression: Compiled,
+    },
+    /// Go on at `to` unless this is the first time.
+    JumpUnlessFirst {
+        /// The slot that counts the times.
+        slot: usize,
+        /// Where to go on.
+        to: usize,
     },
     /// Go on at `to` unless the comparison holds.
     JumpUnless {
@@ -63,8 +79,10 @@ pub enum Op {
     },
     /// Wait.
     Think {
-        /// What makes the milliseconds.
-        milliseconds: Maker,
+        /// What makes the time.
+        time: Maker,
+        /// Its unit in nanoseconds.
+        unit_ns: u64,
     },
 }
 
@@ -112,6 +130,7 @@ impl Programs {
             statements,
             names: Names::default(),
             loops: 0,
+            once: Vec::new(),
             ops: Vec::new(),
             thinks: false,
         };
@@ -149,6 +168,7 @@ impl Programs {
     /// What a client needs to run these programs. `seed`: of its random stream; `data_seed`: of the tables' values.
     pub fn state(&self, seed: u64, data_seed: u64, client: u32, clients: u32) -> ClientState {
         ClientState {
+            seed,
             data_seed,
             stream: client_stream(seed, client),
             variables: vec![Owned::Null; self.variables],
@@ -164,6 +184,8 @@ impl Programs {
 /// The state of one client: its random stream, variables and counters.
 #[derive(Debug)]
 pub struct ClientState {
+    /// The seed of the random streams.
+    seed: u64,
     /// The seed with which the tables were filled.
     data_seed: u64,
     /// The client's random stream.
@@ -172,7 +194,7 @@ pub struct ClientState {
     pub variables: Vec<Owned>,
     /// How often each serial generator was used.
     counters: Vec<u64>,
-    /// How often each loop still runs.
+    /// How often each loop still runs, and how often what is done once has been done.
     loops: Vec<u64>,
     /// The client's number, and the number of clients.
     client: (u32, u32),
@@ -211,6 +233,12 @@ impl ClientState {
     pub fn step(&mut self, op: &Op, next: usize) -> usize {
         match op {
             Op::Set { slot, value } => self.set(*slot, value),
+            Op::JumpUnlessFirst { slot, to } => {
+                if self.loops[*slot] > 0 {
+                    return *to;
+                }
+                self.loops[*slot] = 1;
+            }
             Op::JumpUnless {
                 left,
                 compare,
@@ -234,9 +262,28 @@ impl ClientState {
                     return *to;
                 }
             }
-            Op::Execute(_) | Op::Begin(_) | Op::Commit | Op::Rollback | Op::Think { .. } => {}
+            Op::Execute(_) | Op::Evaluate { .. } | Op::Begin(_) | Op::Commit | Op::Rollback | Op::Think { .. } => {}
         }
         next
+    }
+
+    /// Sets a variable to what an expression gives. The error is one line that says why it gives nothing.
+    #[inline(never)]
+    pub fn evaluate(&mut self, slot: usize, expression: &Compiled) -> Result<(), String> {
+        let value = expression.evaluate(&mut Context {
+            variables: &self.variables,
+            stream: &mut self.stream,
+            client: self.client.0,
+            seed: self.seed,
+            data_seed: self.data_seed,
+        })?;
+        self.variables[slot] = match value {
+            Scalar::Null => Owned::Null,
+            Scalar::Boolean(v) => Owned::Boolean(v),
+            Scalar::Integer(v) => Owned::Integer(v),
+            Scalar::Double(v) => Owned::Real(v),
+        };
+        Ok(())
     }
 
     /// Sets a variable.
@@ -315,6 +362,8 @@ struct Compiler {
     statements: usize,
     names: Names,
     loops: usize,
+    /// The variables that are set once, each with the slot among the loops that says whether it has been.
+    once: Vec<(usize, usize)>,
     ops: Vec<Op>,
     thinks: bool,
 }
@@ -353,10 +402,28 @@ impl Compiler {
             Step::Begin { mode } => self.ops.push(Op::Begin(*mode)),
             Step::Commit => self.ops.push(Op::Commit),
             Step::Rollback => self.ops.push(Op::Rollback),
-            Step::Set { variable, value } => {
-                let value = self.maker(value, &format!("{path}.value"))?;
-                let slot = self.names.variable(variable);
-                self.ops.push(Op::Set { slot, value });
+            Step::Set { variable, value, once } => {
+                let path = format!("{path}.value");
+                let op = match value {
+                    Generator::Expression { text, tree } => {
+                        let expression = Compiled::new(tree, text, &path, &self.names)?;
+                        let slot = self.names.variable(variable);
+                        Op::Evaluate { slot, expression }
+                    }
+                    _ => {
+                        let value = self.maker(value, &path)?;
+                        let slot = self.names.variable(variable);
+                        Op::Set { slot, value }
+                    }
+                };
+                if *once {
+                    let slot = self.once_slot(variable);
+                    self.ops.push(Op::JumpUnlessFirst {
+                        slot,
+                        to: self.ops.len() + 2,
+                    });
+                }
+                self.ops.push(op);
             }
             Step::When {
                 left,
@@ -418,17 +485,47 @@ impl Compiler {
                 self.steps(steps, &format!("{path}.steps"))?;
                 self.ops.push(Op::RepeatEnd { slot, to });
             }
-            Step::Think { milliseconds } => {
-                let milliseconds = self.maker(milliseconds, &format!("{path}.milliseconds"))?;
-                self.thinks = true;
-                self.ops.push(Op::Think { milliseconds });
-            }
+            Step::Think { milliseconds } => self.think(milliseconds, &format!("{path}.milliseconds"), 1_000_000)?,
+            Step::Pause { microseconds } => self.think(microseconds, &format!("{path}.microseconds"), 1_000)?,
         }
         Ok(())
     }
 
-    fn maker(&mut self, generator: &crate::generator::Generator, path: &str) -> Result<Maker, PlanError> {
-        Maker::compile(generator, path, &mut Place::Transaction(&mut self.names))
+    fn think(&mut self, time: &Generator, path: &str, unit_ns: u64) -> Result<(), PlanError> {
+        let time = self.maker(time, path)?;
+        self.thinks = true;
+        self.ops.push(Op::Think { time, unit_ns });
+        Ok(())
+    }
+
+    /// The slot that says whether a variable has been given the value to begin with, in whichever transaction.
+    fn once_slot(&mut self, variable: &str) -> usize {
+        let variable = self.names.variable(variable);
+        match self.once.iter().find(|(known, _)| *known == variable) {
+            Some((_, slot)) => *slot,
+            None => {
+                self.loops += 1;
+                self.once.push((variable, self.loops - 1));
+                self.loops - 1
+            }
+        }
+    }
+
+    fn maker(&mut self, generator: &Generator, path: &str) -> Result<Maker, PlanError> {
+        let Generator::Expression { text, tree } = generator else {
+            return Maker::compile(generator, path, &mut Place::Transaction(&mut self.names));
+        };
+        // An expression can fail, and what makes values cannot: it is computed before, into a variable without a name
+        // that could be written.
+        let expression = Compiled::new(tree, text, path, &self.names)?;
+        let name = format!("\0{path}");
+        let slot = self.names.variable(&name);
+        self.ops.push(Op::Evaluate { slot, expression });
+        Maker::compile(
+            &Generator::Variable { name },
+            path,
+            &mut Place::Transaction(&mut self.names),
+        )
     }
 
     /// Makes the jump at `from` go to the next operation.
@@ -443,7 +540,6 @@ impl Compiler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::Generator;
     use crate::value::Literal;
 
     fn constant(value: i64) -> Generator {
@@ -456,6 +552,7 @@ mod tests {
         Step::Set {
             variable: variable.into(),
             value: constant(value),
+            once: false,
         }
     }
 
@@ -540,6 +637,7 @@ mod tests {
         let steps = vec![Step::Set {
             variable: "a".into(),
             value: Generator::Variable { name: "b".into() },
+            once: false,
         }];
         let transaction = Transaction {
             name: "t".into(),

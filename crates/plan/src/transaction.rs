@@ -52,6 +52,9 @@ pub enum Step {
         variable: String,
         /// Its value.
         value: Generator,
+        /// Only if no such step of the same client has given it one: a value to begin with.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        once: bool,
     },
     /// Do `then` if a comparison holds, else `otherwise`.
     When {
@@ -86,6 +89,11 @@ pub enum Step {
     Think {
         /// Milliseconds.
         milliseconds: Generator,
+    },
+    /// The same, to the microsecond.
+    Pause {
+        /// Microseconds.
+        microseconds: Generator,
     },
 }
 

@@ -66,6 +66,8 @@ pub enum Owned {
     /// SQL null.
     #[default]
     Null,
+    /// A truth value, which only an expression makes; to a session it is 0 or 1.
+    Boolean(bool),
     /// A 64-bit integer.
     Integer(i64),
     /// A double.
@@ -81,6 +83,7 @@ impl Owned {
     pub fn view(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
+            Self::Boolean(v) => Value::Integer(i64::from(*v)),
             Self::Integer(v) => Value::Integer(*v),
             Self::Real(v) => Value::Real(*v),
             Self::Text(v) => Value::Text(v),

@@ -61,9 +61,18 @@ def init(file: Annotated[Path, typer.Argument(help="The file to write; it must n
 
 @app.command()
 def run(
-    experiment: Annotated[str | None, typer.Argument(help="A built-in experiment, or a file: ./my.toml")] = None,
+    experiment: Annotated[
+        list[str] | None, typer.Argument(help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts")
+    ] = None,
     chosen: _Set = None,
     system: _System = None,
+    pgbench: Annotated[
+        bool, typer.Option("--pgbench", help="Run pgbench scripts: script.sql@WEIGHT, or tpcb-like and its kin")
+    ] = False,
+    scale: Annotated[int | None, typer.Option(min=1, help="--pgbench: times 100,000 accounts (1)")] = None,
+    define: Annotated[
+        list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="--pgbench: a variable")
+    ] = None,
     rounds: Annotated[
         str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
     ] = None,
@@ -95,19 +104,22 @@ def run(
 
     exports = Exports(json, csv, markdown, report)
     asked = Asked(
-        experiment,
-        chosen or [],
-        system or [],
-        rounds,
-        seed,
-        directory,
-        resume,
-        margin,
-        target,
-        min_rounds,
-        max_rounds,
-        budget,
-        rest,
+        experiments=experiment or [],
+        chosen=chosen or [],
+        systems=system or [],
+        pgbench=pgbench,
+        scale=scale,
+        defines=define or [],
+        rounds=rounds,
+        seed=seed,
+        directory=directory,
+        resumed=resume,
+        margin=margin,
+        target=target,
+        min_rounds=min_rounds,
+        max_rounds=max_rounds,
+        budget=budget,
+        rest=rest,
     )
     code = run_experiment(asked, store, exports, sys.argv)
     if code:
@@ -241,7 +253,7 @@ def noise(
     if experiment == "pk-lookup" and not chosen:
         chosen = ["threads=1", "cache=private"]
     asked = Asked(
-        experiment=experiment,
+        experiments=[experiment],
         chosen=chosen or [],
         systems=[system, system],
         rounds=str(rounds),

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.errors import InputError
-from dbdyno.experiment import load_experiment, programs_experiment
+from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 from dbdyno.results import Document
 from dbdyno.run.execute import Request, execute, resume
 from dbdyno.stats import Stopping
@@ -58,7 +58,10 @@ class Exports:
 class Asked:
     """The options of a run as they were typed; see :class:`dbdyno.run.execute.Request`."""
 
-    experiment: str | None = None
+    experiments: list[str] = field(default_factory=list)
+    pgbench: bool = False
+    scale: int | None = None
+    defines: list[str] = field(default_factory=list)
     chosen: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
     rounds: str | None = None
@@ -74,13 +77,7 @@ class Asked:
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
-        name = self.experiment
-        if name is not None:
-            experiment = load_experiment(name)
-        elif self.systems and all(each.strip().startswith("exec:") for each in self.systems):
-            experiment = programs_experiment()
-        else:
-            raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
+        experiment = self._experiment()
         rounds = read_rounds(self.rounds)
         auto = (experiment.rounds if rounds is None else rounds) == "auto"
         given = [self.target, self.min_rounds, self.max_rounds, self.budget]
@@ -99,6 +96,21 @@ class Asked:
             self._stopping(),
             self.rest,
         )
+
+    def _experiment(self) -> Experiment:
+        if self.pgbench:
+            from dbdyno.pgbench.experiment import from_options
+
+            return from_options(self.experiments, 1 if self.scale is None else self.scale, self.defines, self.systems)
+        if self.scale is not None or self.defines:
+            raise InputError("run", "`--scale` and `--define` are of pgbench's scripts", "add `--pgbench`")
+        if len(self.experiments) > 1:
+            raise InputError("run", "several experiments are named", "name one; scripts of pgbench need `--pgbench`")
+        if self.experiments:
+            return load_experiment(self.experiments[0])
+        if self.systems and all(each.strip().startswith("exec:") for each in self.systems):
+            return programs_experiment()
+        raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
 
     def _stopping(self) -> Stopping:
         usual = Stopping()

@@ -108,6 +108,8 @@ def _step(step: dict[str, Any], statements: list[str]) -> str:
         case "set":
             return f"{step['variable']} = {generator_text(step['value'])}"
         case "when":
+            if step["left"]["kind"] == "expression":
+                return f"when {generator_text(step['left'])}"
             right = f" {generator_text(step['right'])}" if "right" in step else ""
             return f"when {generator_text(step['left'])} {_COMPARISONS[step['compare']]}{right}"
         case "chance":
@@ -116,6 +118,8 @@ def _step(step: dict[str, Any], statements: list[str]) -> str:
             return f"{step['times']:,} times"
         case "think":
             return f"think {generator_text(step['milliseconds'])} ms"
+        case "pause":
+            return f"think {generator_text(step['microseconds'])} us"
         case verb:
             return str(verb)
 
@@ -139,6 +143,8 @@ def generator_text(generator: dict[str, Any]) -> str:
             return "null" if value is None else repr(value)
         case {"kind": "variable", "name": name}:
             return str(name)
+        case {"kind": "expression", "text": text}:
+            return str(text)
         case {"kind": "reference", "of": of, "row": row}:
             return f"{generator_text(of)} of row {generator_text(row)}"
         case {"kind": "format", "template": template, "parts": parts}:

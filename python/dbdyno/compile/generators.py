@@ -49,6 +49,8 @@ class Columns:
                 return {"kind": "format", "template": inner.template, "parts": parts}
             case written.Nullable(nullable=nullable):
                 return {"kind": "nullable", "share": nullable.share, "of": self.compile(nullable.of)}
+            case written.Expression():
+                return compile_expression(generator)
         return compile_plain(generator)
 
     def _row(self, table: str, draw: Draw) -> PlanGenerator:
@@ -65,6 +67,11 @@ def column_fill(column: Column) -> written.Generator:
     if column.fill is not None:
         return column.fill
     return written.Serial(serial=written.SerialOf()) if column.autoincrement else written.Null(null=True)
+
+
+def compile_expression(generator: written.Expression) -> PlanGenerator:
+    """Say an expression in the plan's words; its text is for messages."""
+    return {"kind": "expression", "text": generator.expression.text, "tree": generator.expression.tree}
 
 
 def compile_plain(generator: written.Generator) -> PlanGenerator:

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dbdyno.compile.dialects import Dialect
-from dbdyno.compile.generators import Columns, compile_plain
+from dbdyno.compile.generators import Columns, compile_expression, compile_plain
 from dbdyno.errors import InputError
 from dbdyno.experiment.conditions import Condition
 from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.generators import Constant, Expression
 from dbdyno.experiment.transactions import (
     AnyStep,
     Begin,
@@ -56,10 +57,11 @@ class TransactionCompiler:
             case Rollback():
                 return [{"do": "rollback"}]
             case Set():
-                return [{"do": "set", "variable": step.set, "value": self._columns.compile(step.value)}]
+                made = {"do": "set", "variable": step.set, "value": self._columns.compile(step.value)}
+                return [made | {"once": True} if step.once else made]
             case When():
-                made = {"do": "when", **_condition(step.when), "then": self._steps(step.then, owner)}
-                return [made | {"otherwise": self._steps(step.otherwise, owner)}]
+                then, otherwise = self._steps(step.then, owner), self._steps(step.otherwise, owner)
+                return [{"do": "when", **_condition(step.when), "then": then, "otherwise": otherwise}]
             case Chance():
                 return [{"do": "chance", "probability": step.chance, "then": self._steps(step.then, owner)}]
             case Repeat():
@@ -67,7 +69,10 @@ class TransactionCompiler:
                 # Once needs no loop, so that a factor's level 1 costs nothing.
                 return inner if step.repeat == 1 else [{"do": "repeat", "times": step.repeat, "steps": inner}]
             case Think():
-                return [{"do": "think", "milliseconds": self._columns.compile(step.think)}]
+                time = self._columns.compile(step.think)
+                if step.unit == "us":
+                    return [{"do": "pause", "microseconds": time}]
+                return [{"do": "think", "milliseconds": time}]
 
     def _execute(self, step: Execute, owner: str) -> PlanStep:
         text = step.execute.text_for(self._dialect.engine)
@@ -97,5 +102,13 @@ def _short(sql: str) -> str:
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
+    if isinstance(condition.left, Expression):
+        return _truth(condition.left) | {"compare": "ne", "right": compile_plain(Constant(constant=0))}
     made = {"left": compile_plain(condition.left), "compare": condition.compare}
     return made if condition.right is None else made | {"right": compile_plain(condition.right)}
+
+
+def _truth(expression: Expression) -> dict[str, Any]:
+    """Give the left side of a comparison that an expression's own truth decides: 1 or 0."""
+    made = compile_expression(expression)
+    return {"left": made | {"tree": {"op": "call", "function": "truth", "arguments": [made["tree"]]}}}

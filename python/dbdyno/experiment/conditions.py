@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator
 
-from dbdyno.experiment.generators import Constant, Variable
+from dbdyno.experiment.generators import Constant, Expression, Variable, read_expression
 from dbdyno.experiment.mistakes import show, wrong
 
 COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -16,19 +16,27 @@ _COMPARISON = re.compile(
 )
 _NULL = re.compile(r"\s*(?P<left>[A-Za-z_]\w*)\s+is\s+(?P<no>not\s+)?null\s*", re.IGNORECASE)
 
+# An expression's own truth, in the place of a comparison.
+TRUTH = "truth"
+
 _REMEDY = "compare a variable with a variable, a number or a 'text', as in `n > 0` or `n is null`"
 
 
 class Condition(NamedTuple):
-    """A comparison: ``compare`` is a word of the plan, ``right`` is left out for ``is_null`` and ``is_not_null``."""
+    """A comparison: ``compare`` is a word of the plan, ``right`` is left out for ``is_null`` and ``is_not_null``.
 
-    left: Constant | Variable
+    An expression stands alone, with ``compare`` ``truth``.
+    """
+
+    left: Constant | Variable | Expression
     compare: str
     right: Constant | Variable | None = None
 
     @property
     def variables(self) -> list[str]:
         """The names of the variables it compares."""
+        if isinstance(self.left, Expression):
+            return list(self.left.expression.variables)
         return [side.variable for side in (self.left, self.right) if isinstance(side, Variable)]
 
 
@@ -39,6 +47,8 @@ def read_condition(value: Any) -> Condition:
             return Condition(Variable(variable=found["left"]), "is_not_null" if found["no"] else "is_null")
         if found := _COMPARISON.fullmatch(value):
             return Condition(_operand(found["left"]), COMPARISONS[found["compare"]], _operand(found["right"]))
+    if isinstance(value, dict) and list(value) == ["expression"]:
+        return Condition(Expression(expression=read_expression(value["expression"])), TRUTH)
     raise wrong(f"{show(value)} is not a condition", _REMEDY)
 
 

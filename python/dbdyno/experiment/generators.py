@@ -17,6 +17,7 @@ from dbdyno.experiment.strict import (
     read_range,
     read_whole_range,
 )
+from dbdyno.pgbench import expression as pgbench
 
 Scalar = bool | int | float | str
 Range = Annotated[tuple[int, int] | tuple[float, float], PlainValidator(read_range)]
@@ -40,6 +41,27 @@ class Variable(Strict):
     """The value of a variable of the transaction."""
 
     variable: Name
+
+
+def read_expression(value: Any) -> pgbench.Expression:
+    """Read an expression; a text that is none is a mistake."""
+    if isinstance(value, pgbench.Expression):
+        return value
+    if not isinstance(value, str):
+        raise wrong(f"{show(value)} is not an expression", 'write it as a text, as in `"random(1, 10 * :n)"`')
+    try:
+        return pgbench.parse_expression(value)
+    except pgbench.WrongExpression as error:
+        raise wrong(f"{show(value)}: {error.problem}", error.remedy) from None
+
+
+ExpressionText = Annotated[pgbench.Expression, PlainValidator(read_expression)]
+
+
+class Expression(Strict):
+    """What an expression in pgbench's language gives; in transactions only, and not within another generator."""
+
+    expression: ExpressionText
 
 
 class SerialOf(Strict):
@@ -227,7 +249,8 @@ class Next(Strict):
     next: Name
 
 
-_KINDS = (Constant, Null, Variable, Serial, Uniform, Zipf, Gaussian, Text, Words, Pick, Uuid, Format, Now, Nullable)
+_PLAIN_KINDS = (Constant, Null, Variable, Serial, Uniform, Zipf, Gaussian, Text, Words, Pick, Uuid)
+_KINDS = (*_PLAIN_KINDS, Format, Now, Nullable, Expression)
 _KINDS_OF_TABLES = (RowOf, Key, Next)
 KINDS: tuple[str, ...] = tuple(next(iter(kind.model_fields)) for kind in (*_KINDS, *_KINDS_OF_TABLES))
 
@@ -269,6 +292,7 @@ Generator = Annotated[
     | Annotated[Format, Tag("#format")]
     | Annotated[Now, Tag("#now")]
     | Annotated[Nullable, Tag("#nullable")]
+    | Annotated[Expression, Tag("#expression")]
     | Annotated[RowOf, Tag("#row_of")]
     | Annotated[Key, Tag("#key")]
     | Annotated[Next, Tag("#next")],

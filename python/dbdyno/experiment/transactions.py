@@ -55,10 +55,11 @@ class Rollback(Step):
 
 
 class Set(Step):
-    """Give a variable a value."""
+    """Give a variable a value; with ``once`` only the first time that a client comes to such a step."""
 
     set: Name
     value: Generator
+    once: bool = False
 
 
 class When(Step):
@@ -84,9 +85,10 @@ class Repeat(Step):
 
 
 class Think(Step):
-    """Wait some milliseconds."""
+    """Wait some milliseconds, or microseconds."""
 
     think: Generator
+    unit: Literal["ms", "us"] = "ms"
 
 
 def _read(value: Any) -> Any:

@@ -1,0 +1,340 @@
+"""A pgbench script as the steps of a transaction of an experiment."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbdyno.errors import InputError
+from dbdyno.pgbench.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
+from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
+from dbdyno.pgbench.results import result_columns
+
+Step = dict[str, Any]
+
+# Each level of conditions is two levels of the plan's JSON, of which its reader takes no more than 128.
+MOST_CONDITIONS = 16
+
+_BEGIN = re.compile(
+    r"(?:begin(?:\s+(?P<mode>deferred|immediate|exclusive))?(?:\s+(?:work|transaction))?|start\s+transaction)"
+    r"(?P<rest>\s+.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_COMMIT = re.compile(r"(?:commit|end)(?:\s+(?:work|transaction))?(?P<rest>\s+.*)?", re.IGNORECASE | re.DOTALL)
+_ROLLBACK = re.compile(r"(?:rollback|abort)(?:\s+(?:work|transaction))?(?P<rest>\s+.*)?", re.IGNORECASE | re.DOTALL)
+_SLEEP = re.compile(rf"(?P<time>\d+|:(?P<variable>{NAME}))\s*(?P<unit>us|ms|s)?", re.IGNORECASE)
+
+_REFUSED = {
+    "aset": r"end each statement with `;`, or with `\gset` where its values are wanted",
+    "setshell": r"a program's start would be measured; use `\set` or `--define`",
+    "shell": "a program's start would be measured; leave it out",
+    "startpipeline": "statements are sent one at a time; leave it out",
+    "endpipeline": "statements are sent one at a time; leave it out",
+    "syncpipeline": "statements are sent one at a time; leave it out",
+}
+_KNOWN = ("set", "if", "elif", "else", "endif", "sleep", "gset")
+
+
+@dataclass(frozen=True)
+class Presets:
+    """The variables that are set before a script begins: name and text, as ``-D`` gives them."""
+
+    texts: Mapping[str, str]
+
+    def constant(self, name: str) -> str | None:
+        """Give the value as an expression writes it, or ``None`` where the text is not one."""
+        try:
+            value = read_constant(self.texts[name])
+        except ValueError:
+            return None
+        return "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
+
+    def value(self, name: str) -> Any:
+        """Give the value as a generator of an experiment."""
+        try:
+            value = read_constant(self.texts[name])
+        except ValueError:
+            return self.texts[name].replace("${", "$${")
+        return {"null": True} if value is None else value
+
+
+@dataclass
+class _Condition:
+    line: int
+    step: Step
+    levels: int
+    ended: bool = False
+
+
+@dataclass
+class Script:
+    """A script read. ``begins``: it has a plain ``BEGIN``."""
+
+    steps: list[Step] = field(default_factory=list)
+    begins: bool = False
+
+
+def assigned_variables(text: str, place: str) -> set[str]:
+    r"""Name the variables that a script's ``\set`` and ``\gset`` give values to. Raises InputError."""
+    names: set[str] = set()
+    statement: Sql | None = None
+    for command in commands(text, place):
+        if isinstance(command, Sql):
+            statement = command
+            continue
+        first, _, _ = command.arguments.partition(" ")
+        if command.name == "set":
+            names.add(first)
+        elif command.name == "gset" and statement is not None:
+            names.update(first + column for column in result_columns(statement, f"{place}: line {command.line}"))
+    return names
+
+
+def read_script(text: str, place: str, presets: Presets, begin: str, dynamic: set[str]) -> Script:
+    """Read a script. ``begin``: the mode of a plain ``BEGIN``. ``dynamic``: presets that a script gives other values.
+
+    Raises InputError with file and line for what is not understood or cannot be carried out.
+    """
+    reader = _Reader(place, presets, begin, dynamic)
+    for command in commands(text, place):
+        if isinstance(command, Sql):
+            reader.sql(command)
+        else:
+            reader.meta(command)
+    return reader.end()
+
+
+class _Reader:
+    def __init__(self, place: str, presets: Presets, begin: str, dynamic: set[str]) -> None:
+        self._place = place
+        self._presets = presets
+        self._begin = begin
+        self._dynamic = dynamic
+        self._script = Script()
+        self._steps = self._script.steps
+        self._conditions: list[tuple[_Condition, list[Step]]] = []
+        # The statement that may yet be ended by `\gset`, and its step.
+        self._last: tuple[Sql, Step] | None = None
+        self._open: int | None = None
+        self._known = set(dynamic)
+        # Presets that other values are given to, as far as the script needs them. Hashes use a seed without naming it.
+        self._used = dynamic & set(AUTOMATIC)
+
+    def end(self) -> Script:
+        """Give the script once all its commands are read."""
+        if self._conditions:
+            raise self._wrong(self._conditions[-1][0].line, r"this `\if` is never ended", r"add `\endif`")
+        if self._open is not None:
+            raise self._wrong(self._open, "the transaction begun here is never ended", "add `END;` or `COMMIT;`")
+        first = [
+            {"set": name, "value": self._presets.value(name), "once": True}
+            for name in sorted(self._used & self._dynamic)
+        ]
+        self._script.steps = [*first, *_tidy(self._script.steps)]
+        if not any("execute" in step or "then" in step for step in self._script.steps):
+            raise InputError(self._place, "the script has no statement", "give it one, ended by `;`")
+        return self._script
+
+    def sql(self, statement: Sql) -> None:
+        """Add a statement."""
+        self._last = None
+        if len(statement.pieces) == 1 and isinstance(statement.pieces[0], str):
+            control = self._control(statement.pieces[0], statement.line)
+            if control is not None:
+                self._steps.append(control)
+                return
+        text, params = "", []
+        for piece in statement.pieces:
+            if isinstance(piece, str):
+                text += piece.replace("${", "$${")
+                continue
+            inline, param = self._param(piece)
+            text += inline
+            if param is not None:
+                params.append(param)
+        step: Step = {"execute": text} | ({"params": params} if params else {})
+        self._steps.append(step)
+        self._last = (statement, step)
+
+    def _control(self, text: str, line: int) -> Step | None:
+        for verb, pattern in (("begin", _BEGIN), ("commit", _COMMIT), ("rollback", _ROLLBACK)):
+            found = pattern.fullmatch(text)
+            if not found:
+                continue
+            rest = (found["rest"] or "").strip()
+            if verb == "rollback" and re.match(r"to\b", rest, re.IGNORECASE):
+                return None
+            if rest:
+                raise self._wrong(line, f"`{' '.join(text.split())}` cannot be run: `{rest}`", f"write `{verb};` alone")
+            if verb != "begin":
+                self._open = None
+                return {verb: True}
+            if self._open is None:
+                self._open = line
+            mode = found["mode"]
+            self._script.begins |= mode is None
+            return {"begin": mode.lower() if mode else self._begin}
+        return None
+
+    def _param(self, variable: Variable) -> tuple[str, Any]:
+        """Give what stands in a statement's text for a variable, and the value bound there, if one is."""
+        name = variable.name
+        self._used.add(name)
+        if name in self._known:
+            made: Any = {"variable": name}
+        elif name in self._presets.texts:
+            text = self._presets.texts[name]
+            value = self._presets.value(name)
+            # pgbench puts a value's text into the statement; what is no value may be a table's name.
+            plain = not isinstance(value, bool) or text.lower() in ("true", "false")
+            if variable.glued or isinstance(value, str) or not plain:
+                return text.replace("${", "$${"), None
+            made = value
+        elif name in AUTOMATIC:
+            made = {"expression": f":{name}"}
+        else:
+            raise self._unset(name, variable.line)
+        if variable.glued:
+            problem = f"`:{name}` is a part of a longer name, where no value can be bound"
+            raise self._wrong(variable.line, problem, f"give it with `--define {name}=…`, or put a space before it")
+        return "?", made
+
+    def meta(self, command: Meta) -> None:
+        """Carry out or add a backslash command."""
+        last, self._last = self._last, None
+        match command.name:
+            case "set":
+                self._set(command)
+            case "if" | "elif" | "else" | "endif":
+                self._condition(command)
+            case "sleep":
+                self._sleep(command)
+            case "gset":
+                self._gset(command, last)
+            case name if name in _REFUSED:
+                raise self._wrong(command.line, rf"`\{name}` cannot be carried out", _REFUSED[name])
+            case name:
+                from dbdyno.experiment.mistakes import nearest
+
+                raise self._wrong(command.line, rf"there is no command `\{name}`", nearest(name, _KNOWN))
+
+    def _set(self, command: Meta) -> None:
+        name, _, text = command.arguments.partition(" ")
+        text = text.strip()
+        if not text:
+            raise self._wrong(command.line, r"`\set` needs a name and an expression", r"as in `\set x random(1, 10)`")
+        self._assign(name, command.line)
+        self._steps.append({"set": name, "value": {"expression": self._expression(text, command.line)}})
+        self._known.add(name)
+
+    def _assign(self, name: str, line: int) -> None:
+        if not re.fullmatch(NAME, name):
+            raise self._wrong(line, f"`{name}` is not the name of a variable", "use letters, digits and `_`")
+        if name in AUTOMATIC and name not in self._dynamic:
+            problem = f"`{name}` is set by itself and cannot be set here"
+            raise self._wrong(line, problem, f"choose another name, or give it with `--define {name}=…` as well")
+        self._used.add(name)
+
+    def _expression(self, text: str, line: int) -> str:
+        try:
+            parsed = parse_expression(text)
+            constants: dict[str, str] = {}
+            self._used.update(parsed.variables)
+            for name in parsed.variables:
+                if name in self._known:
+                    continue
+                if name not in self._presets.texts:
+                    raise self._unset(name, line)
+                constant = self._presets.constant(name)
+                if constant is None:
+                    problem = f"`{name}` is `{self._presets.texts[name]}`, which is not a number"
+                    raise self._wrong(line, problem, f"give a number, as in `--define {name}=1`")
+                constants[name] = constant
+            text = put_in(text, constants)
+            return parse_expression(text).text
+        except WrongExpression as error:
+            shown = " ".join(text.split())
+            raise self._wrong(line, f"`{shown}`: {error.problem}", error.remedy) from None
+
+    def _condition(self, command: Meta) -> None:
+        name, line = command.name, command.line
+        if name in ("if", "elif") and not command.arguments:
+            raise self._wrong(line, rf"`\{name}` needs an expression", rf"as in `\{name} :x > 1`")
+        if name in ("else", "endif") and command.arguments:
+            raise self._wrong(line, rf"`\{name}` takes no argument", "take it away")
+        if name != "if" and not self._conditions:
+            raise self._wrong(line, rf"there is no `\if` to this `\{name}`", r"begin with `\if`")
+        if name in ("if", "elif"):
+            levels = 1 + (self._conditions[-1][0].levels if self._conditions else 0)
+            if levels > MOST_CONDITIONS:
+                problem = f"conditions are nested deeper than {MOST_CONDITIONS} levels"
+                raise self._wrong(line, problem, r"an `\elif` is a level too; make fewer")
+            step: Step = {"when": {"expression": self._expression(command.arguments, line)}, "then": []}
+        if name == "if":
+            self._conditions.append((_Condition(line, step, levels), self._steps))
+            self._steps.append(step)
+            self._steps = step["then"]
+            return
+        condition, outside = self._conditions[-1]
+        if name == "endif":
+            self._conditions.pop()
+            self._steps = outside
+            return
+        if condition.ended:
+            raise self._wrong(line, rf"`\{name}` comes after `\else`", r"end the condition with `\endif` first")
+        if name == "else":
+            condition.ended = True
+            self._steps = condition.step["else"] = []
+            return
+        condition.step["else"] = [step]
+        condition.step, condition.levels, self._steps = step, levels, step["then"]
+
+    def _sleep(self, command: Meta) -> None:
+        found = _SLEEP.fullmatch(command.arguments)
+        if not found:
+            problem = rf"`\sleep {command.arguments}` cannot be read".replace(" `", "`")
+            raise self._wrong(command.line, problem, r"write a whole number or a variable, and `us`, `ms` or `s`")
+        unit = (found["unit"] or "s").lower()
+        factor = 1000 if unit == "s" else 1
+        time: Any
+        if found["variable"]:
+            expression = f"int(:{found['variable']})" + (f" * {factor}" if factor > 1 else "")
+            time = {"expression": self._expression(expression, command.line)}
+        else:
+            time = int(found["time"]) * factor
+        self._steps.append({"think": time} | ({"unit": "us"} if unit == "us" else {}))
+
+    def _gset(self, command: Meta, last: tuple[Sql, Step] | None) -> None:
+        if last is None:
+            problem = r"`\gset` does not follow a statement"
+            raise self._wrong(command.line, problem, r"write it in the place of the statement's `;`")
+        prefix = command.arguments
+        names = [prefix + column for column in result_columns(last[0], f"{self._place}: line {command.line}")]
+        for name in names:
+            self._assign(name, command.line)
+        last[1]["into"] = names
+        self._known.update(names)
+
+    def _unset(self, name: str, line: int) -> InputError:
+        remedy = rf"set it before, with `\set {name} …`, or give it with `--define {name}=…`"
+        return self._wrong(line, f"no earlier command sets the variable `{name}`", remedy)
+
+    def _wrong(self, line: int, problem: str, remedy: str) -> InputError:
+        return InputError(f"{self._place}: line {line}", problem, remedy)
+
+
+def _tidy(steps: list[Step]) -> list[Step]:
+    """Leave out branches without steps."""
+    made = []
+    for step in steps:
+        if "when" not in step:
+            made.append(step)
+            continue
+        then, otherwise = _tidy(step["then"]), _tidy(step.get("else", []))
+        when = step["when"]
+        if not then:
+            then, otherwise = otherwise, []
+            when = {"expression": f"case when {when['expression']} then false else true end"}
+        if then:
+            made.append({"when": when, "then": then} | ({"else": otherwise} if otherwise else {}))
+    return made

@@ -1,0 +1,314 @@
+"""Scripts: what becomes of each command, and what is refused with file and line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.errors import DbdynoError, InputError
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.pgbench.experiment import builtin_scripts, from_options, pgbench_experiment
+from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
+from dbdyno.pgbench.script import Presets, assigned_variables, read_script
+from dbdyno.pgbench.toml import write_toml
+from experiment_files import TABLE, compiled
+from experiment_files import steps as written
+
+
+def steps(text: str, **defines: str) -> list[dict[str, Any]]:
+    presets = Presets({"scale": "1"} | defines)
+    dynamic = assigned_variables(text, "s.sql") & presets.texts.keys()
+    return read_script(text, "s.sql", presets, "deferred", set(dynamic)).steps
+
+
+def refusal(text: str, **defines: str) -> str:
+    with pytest.raises(InputError) as error:
+        steps(text, **defines)
+    assert error.value.remedy
+    return str(error.value)
+
+
+def test_statements_end_at_semicolons_and_values_are_bound() -> None:
+    made = steps("\\set a 1\n\\set b 2\nselect :a,\n  :b -- :c ;\n from t;insert into t values (:a); select (';')")
+    assert made[2:] == [
+        {"execute": "select ?, ? from t", "params": [{"variable": "a"}, {"variable": "b"}]},
+        {"execute": "insert into t values (?)", "params": [{"variable": "a"}]},
+        {"execute": "select (';')"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select ':a'",
+        "select 'it''s :a'",
+        "select E'\\' :a'",
+        'select ":a"',
+        "select $$ :a ; $$",
+        "select $x$ :a $$ ; $x$",
+        "select 1 /* :a ; */ + 2",
+        "select 1::text",
+        "select x[1:2]",
+    ],
+)
+def test_what_stands_in_quotes_and_casts_is_left_alone(text: str) -> None:
+    assert steps(f"\\set a 1\n{text};")[1:] == [{"execute": text}]
+
+
+def test_a_cast_follows_a_variable() -> None:
+    assert steps("\\set a 1\nselect :a::text;")[1] == {"execute": "select ?::text", "params": [{"variable": "a"}]}
+
+
+def test_transactions_are_steps_of_their_own() -> None:
+    made = steps("BEGIN;\nselect 1;\nEND;\nstart transaction; select 1; ROLLBACK WORK;\nbegin immediate; commit;")
+    assert [step for step in made if "execute" not in step] == [
+        {"begin": "deferred"},
+        {"commit": True},
+        {"begin": "deferred"},
+        {"rollback": True},
+        {"begin": "immediate"},
+        {"commit": True},
+    ]
+    assert steps("savepoint a; select 1; rollback to a; release a;")[2] == {"execute": "rollback to a"}
+
+
+def test_conditions_nest() -> None:
+    made = steps(
+        "\\set a 1\n\\if :a > 0\n select 1;\n\\if :a\nselect 2;\n\\endif\n"
+        "\\elif :a = 0\n\\else\nselect 4;\n\\endif\n\\if 1\n\\endif\n"
+    )
+    inner = {"when": {"expression": ":a"}, "then": [{"execute": "select 2"}]}
+    negated = {"expression": "case when :a = 0 then false else true end"}
+    assert made[1:] == [
+        {
+            "when": {"expression": ":a > 0"},
+            "then": [{"execute": "select 1"}, inner],
+            "else": [{"when": negated, "then": [{"execute": "select 4"}]}],
+        }
+    ]
+
+
+def test_sleep_has_units() -> None:
+    made = steps("\\set t 3\n\\sleep 10 us\n\\sleep 5ms\n\\sleep 2\n\\sleep :t s\n\\sleep :t us\nselect 1;")
+    assert made[1:-1] == [
+        {"think": 10, "unit": "us"},
+        {"think": 5},
+        {"think": 2000},
+        {"think": {"expression": "int(:t) * 1000"}},
+        {"think": {"expression": "int(:t)"}, "unit": "us"},
+    ]
+
+
+def test_gset_names_variables_after_columns() -> None:
+    made = steps(
+        'select abalance, x.Bid, 1 + 2 as Three, 4 "Four" from t as x where aid = :scale \\gset p_\n'
+        "update t set a = a + 1 returning a \\gset\nselect :p_three + :a;"
+    )
+    assert made[0]["into"] == ["p_abalance", "p_bid", "p_three", "p_Four"]
+    assert made[1]["into"] == ["a"]
+    assert made[2]["params"] == [{"variable": "p_three"}, {"variable": "a"}]
+
+
+def test_presets_are_constants_unless_a_script_sets_them() -> None:
+    made = steps("\\set n :n + :scale\nselect :scale, :n, :f, :x;", n="4", f="1.5", x="NULL")
+    assert made == [
+        {"set": "n", "value": 4, "once": True},
+        {"set": "n", "value": {"expression": ":n + 1"}},
+        {"execute": "select ?, ?, ?, ?", "params": [1, {"variable": "n"}, 1.5, {"null": True}]},
+    ]
+
+
+def test_a_preset_that_is_no_value_is_text_of_the_statement() -> None:
+    made = steps("select * from :tab_:scale, :tab;", tab="accounts", tab_="t")
+    assert made == [{"execute": "select * from t1, accounts"}]
+
+
+def test_automatic_variables_are_there() -> None:
+    assert steps("select :client_id;") == [{"execute": "select ?", "params": [{"expression": ":client_id"}]}]
+
+
+def test_a_dollar_and_a_brace_are_no_factor() -> None:
+    assert steps("select '${clients}';") == [{"execute": "select '$${clients}'"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("select 1;\n\\setshell x echo 1", r"s.sql: line 2: `\setshell` cannot be carried out"),
+        ("\\shell true", r"`\shell` cannot"),
+        ("select 1 \\aset", r"`\aset` cannot"),
+        ("\\startpipeline", r"`\startpipeline` cannot"),
+        ("\\endpipeline", r"`\endpipeline` cannot"),
+        ("select 1 \\; select 2;", r"line 1: statements joined by `\;`"),
+        ("\\sett x 1", r"there is no command `\sett`; did you mean `set`?"),
+        ("\n\n\\set x", r"line 3: `\set` needs a name and an expression"),
+        ("\\set 1x 2", "`1x` is not the name of a variable"),
+        ("\\set client_id 2", "`client_id` is set by itself"),
+        ("\\set x 1 +", "line 1: `1 +`: the expression ends too early"),
+        ("\\set x :y", r"no earlier command sets the variable `y`; set it before, with `\set y …`"),
+        ("select\n\n:y;", "line 3: no earlier command sets the variable `y`"),
+        ("\\if 1\nselect 1;", r"line 1: this `\if` is never ended"),
+        ("\\if 1\n\\else\n\\else\n\\endif", r"line 3: `\else` comes after `\else`"),
+        ("\\endif", r"there is no `\if` to this `\endif`"),
+        ("\\if\n\\endif", r"`\if` needs an expression"),
+        ("\\sleep x", r"`\sleep x` cannot be read"),
+        ("\\gset", r"`\gset` does not follow a statement"),
+        ("select count(*) from t \\gset", r"a column of the statement before `\gset` has no name"),
+        ("select * from t \\gset", "has no name"),
+        ("delete from t \\gset", "returns no columns"),
+        ("begin;\nselect 1;", "line 1: the transaction begun here is never ended"),
+        ("begin isolation level serializable; end;", "`isolation level serializable`"),
+        ("select 'a", "line 1: a text is not closed"),
+        ("select a ? b;", "a `?` stands for a value"),
+        ("\\set a 1\nselect x:a;", "line 2: `:a` is a part of a longer name"),
+        ("-- nothing", "the script has no statement"),
+        ("\\set x :tab\nselect 1;", "`tab` is `accounts`, which is not a number"),
+        ("\\if 1\n" * 20, "nested deeper than 16 levels"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused(text: str, words: str) -> None:
+    assert words in refusal(text, tab="accounts")
+
+
+@given(st.text(alphabet="abs:;'\"\\$/*-?() \n1E", max_size=80))
+def test_any_text_is_cut_or_refused_and_lines_ascend(text: str) -> None:
+    try:
+        found = list(commands(text, "s.sql"))
+    except InputError:
+        return
+    lines = [each.line for each in found]
+    assert lines == sorted(lines)
+    for each in found:
+        if isinstance(each, Sql):
+            variables = [piece for piece in each.pieces if isinstance(piece, Variable)]
+            assert each.pieces and all(f":{variable.name}" in text for variable in variables)
+        else:
+            assert isinstance(each, Meta) and each.name
+
+
+def test_the_built_in_scripts_make_experiments() -> None:
+    assert builtin_scripts() == ["select-only", "simple-update", "tpcb-like"]
+    statements = {}
+    for name in builtin_scripts():
+        experiment = pgbench_experiment([name])
+        definition = experiment.definition(experiment.first_levels())
+        statements[name] = len(definition.transactions[0].steps)
+        assert sum(part.rows for part in definition.tables["pgbench_accounts"].parts) == 0
+    assert statements == {"select-only": 2, "simple-update": 9, "tpcb-like": 11}
+
+
+def test_scale_makes_branches_with_their_own_rows() -> None:
+    experiment = pgbench_experiment(["tpcb-like"], scale=3)
+    tables = experiment.definition(experiment.first_levels()).tables
+    rows = {name: table.rows + sum(part.rows for part in table.parts) for name, table in tables.items()}
+    assert rows == {
+        "pgbench_branches": 3,
+        "pgbench_tellers": 30,
+        "pgbench_accounts": 300_000,
+        "pgbench_history": 0,
+    }
+    assert "random(1, 100000 * 3)" in experiment.text
+
+
+def test_an_experiment_is_the_same_when_read_back(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text("select \"ü\", '\\n\x7f' from t where a = :v;\n", encoding="utf-8")
+    made = pgbench_experiment([f"{tmp_path}/mine.sql@3", "select-only", "tpcb-like@0"], 1, {"v": "-1.5"}, False)
+    again = make_experiment(parse(made.text, made.place, made.folder))
+    assert again == made
+    definition = made.definition(made.first_levels())
+    assert [(each.name, each.weight) for each in definition.transactions] == [("mine", 3), ("select-only", 1)]
+    assert not definition.tables
+    assert made.name == "pgbench-mine-select-only"
+    assert list(made.factors) == ["clients", "seconds", "prepare"]
+
+
+@pytest.mark.parametrize(
+    ("scripts", "scale", "defines", "words"),
+    [
+        (["tpcb"], 1, {}, "there is no such script; did you mean `tpcb-like`?"),
+        (["tpcb-like@x"], 1, {}, "`x` is not a weight"),
+        (["tpcb-like@0"], 1, {}, "no script is left to run"),
+        (["tpcb-like"], 0, {}, "--scale 0"),
+        (["tpcb-like"], 1, {"1a": "2"}, "--define 1a=2"),
+        (["tpcb-like"], 1, {"a": ""}, "--define a="),
+    ],
+)
+def test_wrong_options_are_refused(scripts: list[str], scale: int, defines: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError) as error:
+        pgbench_experiment(scripts, scale, defines)
+    assert words in str(error.value)
+
+
+def test_options_say_what_is_defined_and_whose_tables_there_are() -> None:
+    made = from_options(["select-only"], 2, ["scale=5"], ["sqlite:", "sqlite:?journal_mode=wal"])
+    assert "100000 * 5" in made.text and "pgbench_accounts" in made.document["tables"]
+    assert not from_options(["select-only"], 1, [], ["sqlite:/x.db"]).definition({**made.first_levels()}).tables
+    for defines, words in ((["x"], "there is no `=`"), (["x=1", "x=2"], "`x` is defined twice")):
+        with pytest.raises(InputError) as error:
+            from_options(["select-only"], 1, defines, [])
+        assert words in str(error.value)
+
+
+_VALUES = st.recursive(
+    st.one_of(
+        st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False), st.text()
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), _VALUES, max_size=4))
+def test_toml_is_read_back_as_it_was(data: dict[str, Any]) -> None:
+    import tomllib
+
+    assert tomllib.loads(write_toml(data)) == data
+
+
+def made_of(text: str, table: str = "") -> list[dict[str, Any]]:
+    """Compile the steps of an experiment that is written by hand."""
+    [cell] = compiled(written(text, table=table or TABLE))
+    made: list[dict[str, Any]] = cell.trial["transactions"][0]["steps"]
+    return made
+
+
+def test_an_experiment_has_expressions_too() -> None:
+    made = made_of(
+        '{ set = "n", value = { expression = "1 + :client_id" }, once = true },'
+        '{ when = { expression = ":n > 2" }, then = [{ think = 5, unit = "us" }, { think = 5 }] },'
+        '{ execute = "select ?", params = [{ expression = ":n * 2" }] }'
+    )
+    assert made[0]["once"] is True and made[0]["value"]["text"] == "1 + :client_id"
+    assert (made[1]["left"]["tree"]["function"], made[1]["compare"]) == ("truth", "ne")
+    constant = {"kind": "constant", "value": 5}
+    assert made[1]["then"] == [{"do": "pause", "microseconds": constant}, {"do": "think", "milliseconds": constant}]
+    assert made[2]["params"][0]["kind"] == "expression"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{ set = "n", value = { expression = "1 +" } }', 'value.expression: "1 +": the expression ends too early'),
+        ('{ set = "n", value = { expression = 1 } }', "value.expression: 1 is not an expression"),
+        ('{ set = "n", value = { expression = ":m" } }', "no earlier step sets the variable `m`"),
+        ('{ when = { expression = ":m" }, then = [{ think = 1 }] }', "no earlier step sets the variable `m`"),
+        (
+            '{ set = "n", value = { nullable = { share = 0.5, of = { expression = "1" } } } }',
+            "an expression cannot stand within another generator; give it to a variable",
+        ),
+    ],
+)
+def test_a_wrong_expression_in_an_experiment_is_refused(text: str, words: str) -> None:
+    with pytest.raises(DbdynoError) as error:
+        written(text)
+    assert words in str(error.value)
+
+
+def test_a_column_takes_no_expression() -> None:
+    table = TABLE + 'x = { type = "integer", fill = { expression = "1" } }\n'
+    with pytest.raises(DbdynoError) as error:
+        written('{ execute = "select 1" }', table=table)
+    assert "a column cannot take an expression" in str(error.value)
