@@ -22,6 +22,8 @@ from dbdyno.worker import worker_path
 COMPARISONS = 200
 BLOCKS = 5
 OPERATIONS = 15_000
+# Longer than those of equal cells: the spread of short windows is greater than the slowdown looked for.
+LONGER = 60_000
 CACHE = 2000
 
 TRIES = 20
@@ -29,19 +31,20 @@ MOST_BLOCKS = 15
 SLOWDOWN = 0.03
 
 COUNTS = 5
+COUNTED = 60_000
 
 
-def throughput(bench: Bench, planted: int = 0) -> float:
-    result = bench.ours(LOOKUP, 1, OPERATIONS, CACHE, planted_work=planted)
+def throughput(bench: Bench, operations: int, planted: int = 0) -> float:
+    result = bench.ours(LOOKUP, 1, operations, CACHE, planted_work=planted)
     return float(result["books"]["ok"]) / float(result["elapsed_s"])
 
 
-def block(bench: Bench, number: int, planted: int = 0) -> float:
+def block(bench: Bench, number: int, operations: int, planted: int = 0) -> float:
     """The logarithm of b / a in one block, a and b in turn first."""
     if number % 2:
-        b, a = throughput(bench, planted), throughput(bench)
+        b, a = throughput(bench, operations, planted), throughput(bench, operations)
     else:
-        a, b = throughput(bench), throughput(bench, planted)
+        a, b = throughput(bench, operations), throughput(bench, operations, planted)
     return math.log(b / a)
 
 
@@ -49,7 +52,7 @@ def false_verdicts(bench: Bench) -> Iterator[Figure]:
     found = 0
     logs: list[float] = []
     for _ in range(COMPARISONS):
-        own = [block(bench, number) for number in range(BLOCKS)]
+        own = [block(bench, number, OPERATIONS) for number in range(BLOCKS)]
         logs += own
         found += decide([ratio_of(own)])[0].verdict in ("faster", "slower")
     spread = f"{found} of {COMPARISONS}, {BLOCKS} blocks each"
@@ -70,7 +73,7 @@ def power(bench: Bench) -> Iterator[Figure]:
     planted = calibrated(bench)
     found, needed = 0, []
     for _ in range(TRIES):
-        logs = [block(bench, number, planted) for number in range(MOST_BLOCKS)]
+        logs = [block(bench, number, LONGER, planted) for number in range(MOST_BLOCKS)]
         verdict = decide([ratio_of(logs)])[0].verdict
         found += verdict == "slower"
         needed.append(math.exp(sum(logs) / len(logs)) - 1)
@@ -83,8 +86,8 @@ def calibrated(bench: Bench) -> int:
     turns = 2000
     plain, slowed = [], []
     for _ in range(10):
-        plain.append(1 / throughput(bench))
-        slowed.append(1 / throughput(bench, turns))
+        plain.append(1 / throughput(bench, LONGER))
+        slowed.append(1 / throughput(bench, LONGER, turns))
     each = (sum(slowed) - sum(plain)) / 10 / turns
     return max(1, round(SLOWDOWN * sum(plain) / 10 / each))
 
@@ -95,7 +98,9 @@ def counting(bench: Bench) -> Iterator[Figure]:
     for _ in range(COUNTS):
         counts = []
         for planted in (0, 2):
-            plan = bench.plan(LOOKUP, 1, OPERATIONS, CACHE, planted_work=planted, record={"interval_ms": 60_000})
+            # What depends on time (intervals, calls timed while they are slow) would count as instructions.
+            record = {"interval_ms": 60_000, "io": False}
+            plan = bench.plan(LOOKUP, 1, COUNTED, CACHE, planted_work=planted, record=record)
             counts.append(bench.instructions([str(worker_path())], json.dumps(plan)))
         more = (counts[1] - counts[0]) / counts[0]
         found += counts[1] > counts[0]
