@@ -16,6 +16,12 @@ static const char *path, *sql, *cache_size;
 static uint64_t keys, operations;
 static pthread_barrier_t barrier;
 
+/* What a thread begins with and gives back. */
+struct part {
+    uint64_t seed, seen;
+    struct timespec start, end;
+};
+
 static void check(int ok, sqlite3 *db) {
     if (!ok) {
         fprintf(stderr, "bare: %s\n", sqlite3_errmsg(db));
@@ -33,7 +39,8 @@ static uint64_t next(uint64_t *s) {
 }
 
 static void *run(void *argument) {
-    uint64_t seed = (uintptr_t)argument + 1, seen = 0;
+    struct part *part = argument;
+    uint64_t seed = part->seed, seen = 0;
     uint64_t state[4] = {seed * 0x9E3779B97F4A7C15u, seed ^ 0xBF58476D1CE4E5B9u, seed + 77, ~seed};
     sqlite3 *db;
     sqlite3_stmt *statement;
@@ -44,6 +51,7 @@ static void *run(void *argument) {
     check(sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK, db);
     int columns = sqlite3_column_count(statement);
     pthread_barrier_wait(&barrier);
+    clock_gettime(CLOCK_MONOTONIC, &part->start);
     for (uint64_t i = 0; i < operations; i++) {
         uint64_t key = 1 + (uint64_t)(((__uint128_t)next(state) * keys) >> 64);
         check(sqlite3_bind_int64(statement, 1, (sqlite3_int64)key) == SQLITE_OK, db);
@@ -63,10 +71,14 @@ static void *run(void *argument) {
         check(code == SQLITE_DONE, db);
         check(sqlite3_reset(statement) == SQLITE_OK, db);
     }
+    clock_gettime(CLOCK_MONOTONIC, &part->end);
+    part->seen = seen;
     sqlite3_finalize(statement);
     sqlite3_close(db);
-    return (void *)(uintptr_t)seen;
+    return NULL;
 }
+
+static double seconds(struct timespec time) { return (double)time.tv_sec + (double)time.tv_nsec / 1e9; }
 
 int main(int count, char **arguments) {
     if (count != 7) {
@@ -75,26 +87,26 @@ int main(int count, char **arguments) {
     }
     path = arguments[1], sql = arguments[2], keys = strtoull(arguments[3], NULL, 10);
     int threads = atoi(arguments[4]);
-    operations = strtoull(arguments[5], NULL, 10), cache_size = arguments[6];
     pthread_t handles[64];
-    struct timespec start, end;
-    uint64_t seen = 0;
+    struct part parts[64];
+    operations = strtoull(arguments[5], NULL, 10), cache_size = arguments[6];
     if (threads < 1 || threads > 64) {
         return 2;
     }
-    pthread_barrier_init(&barrier, NULL, (unsigned)threads + 1);
+    pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     for (int i = 0; i < threads; i++) {
-        pthread_create(&handles[i], NULL, run, (void *)(uintptr_t)i);
+        parts[i].seed = (uint64_t)i + 1;
+        pthread_create(&handles[i], NULL, run, &parts[i]);
     }
-    pthread_barrier_wait(&barrier);
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    /* The threads read the clock themselves: this one, on a machine they keep busy, would come to it late. */
+    double start = 0, end = 0;
+    uint64_t seen = 0;
     for (int i = 0; i < threads; i++) {
-        void *result;
-        pthread_join(handles[i], &result);
-        seen ^= (uintptr_t)result;
+        pthread_join(handles[i], NULL);
+        start = i == 0 || seconds(parts[i].start) < start ? seconds(parts[i].start) : start;
+        end = seconds(parts[i].end) > end ? seconds(parts[i].end) : end;
+        seen ^= parts[i].seen;
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
-    printf("%.1f %llx\n", (double)operations * threads / seconds, (unsigned long long)seen);
+    printf("%.1f %llx\n", (double)operations * threads / (end - start), (unsigned long long)seen);
     return 0;
 }

@@ -4,18 +4,15 @@ Prints a line for each figure and ends with 1 when one misses its target. It tak
 picks those whose name contains it.
 """
 
-import argparse
 import json
 import math
 import random
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-from bench import LOOKUP, Bench, Figure
+from bench import LOOKUP, Bench, Figure, main, rate
 
-from dbdyno.stats import decide
+from dbdyno.stats import verdict
 from dbdyno.stats.intervals import ratio_of
 from dbdyno.worker import worker_path
 
@@ -23,7 +20,7 @@ COMPARISONS = 200
 BLOCKS = 5
 OPERATIONS = 15_000
 # Longer than those of equal cells: the spread of short windows is greater than the slowdown looked for.
-LONGER = 60_000
+LONGER = 150_000
 CACHE = 2000
 
 TRIES = 20
@@ -35,8 +32,7 @@ COUNTED = 60_000
 
 
 def throughput(bench: Bench, operations: int, planted: int = 0) -> float:
-    result = bench.ours(LOOKUP, 1, operations, CACHE, planted_work=planted)
-    return float(result["books"]["ok"]) / float(result["elapsed_s"])
+    return rate(bench.ours(LOOKUP, 1, operations, CACHE, planted_work=planted))
 
 
 def block(bench: Bench, number: int, operations: int, planted: int = 0) -> float:
@@ -54,7 +50,7 @@ def false_verdicts(bench: Bench) -> Iterator[Figure]:
     for _ in range(COMPARISONS):
         own = [block(bench, number, OPERATIONS) for number in range(BLOCKS)]
         logs += own
-        found += decide([ratio_of(own)])[0].verdict in ("faster", "slower")
+        found += verdict(ratio_of(own)) in ("faster", "slower")
     spread = f"{found} of {COMPARISONS}, {BLOCKS} blocks each"
     yield Figure("false verdicts of equal cells, %", 100 * found / COMPARISONS, spread, 2, at_most=True)
     # By randomisation on the noise just recorded: which of two equal cells is called the first is chance.
@@ -63,7 +59,7 @@ def false_verdicts(bench: Bench) -> Iterator[Figure]:
     found = 0
     for _ in range(again):
         own = [draw.choice(logs) * draw.choice((-1, 1)) for _ in range(BLOCKS)]
-        found += decide([ratio_of(own, resample=False)])[0].verdict in ("faster", "slower")
+        found += verdict(ratio_of(own, resample=False)) in ("faster", "slower")
     deviation = math.sqrt(sum(each**2 for each in logs) / len(logs))
     spread = f"n={again}, noise {100 * deviation:.2g} %"
     yield Figure("false verdicts, drawn from that noise, %", 100 * found / again, spread, 3, at_most=True)
@@ -74,8 +70,7 @@ def power(bench: Bench) -> Iterator[Figure]:
     found, needed = 0, []
     for _ in range(TRIES):
         logs = [block(bench, number, LONGER, planted) for number in range(MOST_BLOCKS)]
-        verdict = decide([ratio_of(logs)])[0].verdict
-        found += verdict == "slower"
+        found += verdict(ratio_of(logs)) == "slower"
         needed.append(math.exp(sum(logs) / len(logs)) - 1)
     spread = f"{found} of {TRIES}, mean change {100 * sum(needed) / TRIES:.2g} %"
     yield Figure(f"{100 * SLOWDOWN:g} % slowdown found in 15 blocks, %", 100 * found / TRIES, spread, 95, at_most=False)
@@ -111,20 +106,5 @@ def counting(bench: Bench) -> Iterator[Figure]:
 ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (false_verdicts, power, counting)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="figures whose name contains this")
-    only = parser.parse_args().only
-    met = True
-    with tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as directory:
-        bench = Bench(Path(directory))
-        for each in ALL:
-            if only in each.__name__:
-                for figure in each(bench):
-                    met = met and figure.met
-                    print(figure.line(), flush=True)
-    return 0 if met else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(ALL, __doc__))

@@ -103,6 +103,44 @@ def test_an_unsafe_combination_is_left_out_and_said(cli: Cli, small: Small) -> N
     assert any("would corrupt its memory" in finding["text"] for finding in document["findings"])
 
 
+def test_a_library_without_mutexes_serves_one_client(cli: Cli, small: Small) -> None:
+    document = cli.run(cli.write("small.toml", small()), "--system", "sqlite:?library_threading=0", "--rounds", "1")
+    (cell,) = document["cells"]
+    assert cell["factors"]["clients"] == 1
+    assert cell["system"]["settings"]["threadsafe"] == "0"
+    assert cell["rounds"][0]["ok"] == 500
+    assert any("would corrupt its memory" in finding["text"] for finding in document["findings"])
+
+
+def test_a_mapped_file_is_not_read_by_calls(cli: Cli, small: Small) -> None:
+    path = cli.write("small.toml", small(("clients = [1, 2]", "clients = [1]")))
+    systems = ("--system", "sqlite:?cache_size=10", "--system", "sqlite:?cache_size=10&mmap_size=100000000")
+    called, mapped = cli.run(path, *systems, "--rounds", "1")["cells"]
+    assert mapped["system"]["settings"]["mmap_size"] == "100000000"
+    # Each transaction still reads the 16 bytes that tell whether the file was changed.
+    read = [cell["rounds"][0]["io"]["read_bytes"] for cell in (called, mapped)]
+    assert read[1] < 20_000 < 1_000_000 < read[0]
+
+
+def test_a_cold_file_is_read_from_the_device(cli: Cli, small: Small) -> None:
+    # 20,000 rows of 200 characters are 4 MB, of which every page is wanted.
+    scan = (
+        'steps = [{ execute = "select * from t where id = ?", params = [{ key = "t.id" }] }]',
+        'steps = [{ execute = "select sum(length(s)) from t" }]',
+    )
+    one = ("clients = [1, 2]", "clients = [1]")
+    edits = (scan, one, ("rows = 2000", "rows = 20000"), ("weight = 3", "weight = 1000"))
+    text = small(*edits, ("transactions = 500", "transactions = 1"))
+    read = {}
+    for state in ("warm", "cold"):
+        path = cli.write(f"{state}.toml", text.replace("[load]", f'[load]\nos_cache = "{state}"'))
+        (cell,) = cli.run(path, "--rounds", "1")["cells"]
+        read[state] = cell["rounds"][0]["process_io"]["read_bytes"]
+    if read["cold"] == 0:
+        pytest.skip("the test's directory is not on a device")
+    assert read["cold"] > 3_000_000 > read["warm"]
+
+
 def test_a_failing_statement_fails_its_trial_and_not_the_run(cli: Cli, small: Small) -> None:
     text = small(
         ("[factors]", '[factors]\nwhich = ["t", "nowhere"]'), ("select * from t where", "select * from ${which} where")
@@ -188,6 +226,8 @@ def test_no_load_goes_on_without_the_laboratory(cli: Cli, small: Small) -> None:
     process.kill()
     process.communicate()
     worker.wait(timeout=30)
+    # It could not say that it was killed.
+    assert "interrupted" in cli("runs", "--store", "runs.db")
     # What it left is removed by the next run.
     assert cli.left_behind() != []
     cli.run(cli.write("small.toml", small()), "--rounds", "1")

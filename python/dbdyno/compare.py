@@ -8,9 +8,9 @@ from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest
-from dbdyno.results.comparing import by_block, comparison, differences
+from dbdyno.results.comparing import by_block, decided, differences
 from dbdyno.results.document import Cell, Comparison, Document
-from dbdyno.stats import MARGIN, Ratio, decide, paired_ratio, unpaired_ratio
+from dbdyno.stats import MARGIN, paired_ratio, unpaired_ratio
 
 METRICS = ("throughput", "p50", "p90", "p99", "p99_9", "mean", "max")
 """Throughput, and the percentiles, mean and maximum of the service time."""
@@ -82,23 +82,9 @@ def compare(
         for x, y in pairs
     ]
     apart = [[*unlike, *differences(x, y)] for x, y in pairs]
-    # Less time is better: the verdict is on the reciprocal.
-    judged = [None if reasons else _better(ratio, metric) for ratio, reasons in zip(ratios, apart, strict=True)]
-    decisions = decide(judged, margin)
-    made = [
-        comparison(x["id"], y["id"], ratio, decision, margin, reasons, metric)
-        for (x, y), ratio, decision, reasons in zip(pairs, ratios, decisions, apart, strict=True)
-    ]
+    names = [(x["id"], y["id"]) for x, y in pairs]
+    made = decided(names, ratios, apart, margin, metric)
     return Compared(a.document, b.document, metric, _differences(a.document, b.document, pairs), made, unlike, weaker)
-
-
-def _better(ratio: Ratio | None, metric: str) -> Ratio | None:
-    """Return the ratio, turned round where less is better."""
-    if ratio is None or metric == "throughput":
-        return ratio
-    low = None if ratio.high is None else 1 / ratio.high
-    high = None if ratio.low is None else 1 / ratio.low
-    return Ratio(1 / ratio.mean, low, high, ratio.count, ratio.p, ratio.deviation, None, ratio.confidence)
 
 
 def _values(cell: Cell, metric: str) -> dict[int, float]:

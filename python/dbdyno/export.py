@@ -10,7 +10,9 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.report.lines import (
@@ -86,8 +88,8 @@ def write_text(path: Path | str, text: str) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def write_json(document: Document, path: Path | str) -> None:
-    """Write the whole document (``dbdyno.run/1``). ``InputError`` where the file cannot be written."""
+def write_json(document: Mapping[str, Any], path: Path | str) -> None:
+    """Write a whole document, such as ``dbdyno.run/1``. ``InputError`` where the file cannot be written."""
     write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 

@@ -46,6 +46,11 @@ def worker_path() -> Path:
     return Path(found)
 
 
+def padded_environment(padding: int) -> dict[str, str]:
+    """Return this process's environment, made longer by so many bytes, for a process whose stack that is to move."""
+    return {**os.environ, "DBDYNO_PADDING": "x" * padding}
+
+
 class Worker:
     """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
 
@@ -60,7 +65,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "DBDYNO_PADDING": "x" * padding},
+            env=padded_environment(padding),
             # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
             start_new_session=True,
         )

@@ -75,6 +75,15 @@ pub trait Engine: Sync {
     /// Forgets the contended mutexes seen so far, as a window begins.
     fn reset_contention(&self) {}
 
+    /// The slices of time in which contended mutexes are watched, if watching them all the time would cost too much. What
+    /// is counted of them is then counted in those slices only.
+    fn slices(&self) -> Option<Slices> {
+        None
+    }
+
+    /// Begins or ends such a slice.
+    fn watch(&self, _on: bool) {}
+
     /// Adds what the calling thread waited for in its window to the sum that `contention` gives.
     fn add_contention(&self, _window: &ThreadCounters) {}
 
@@ -82,6 +91,15 @@ pub trait Engine: Sync {
     fn contention(&self) -> Option<Contention> {
         None
     }
+}
+
+/// Slices of time of which some, chosen by chance, are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slices {
+    /// The length of one; nanoseconds.
+    pub length_ns: u64,
+    /// Of how many one is watched.
+    pub one_in: u32,
 }
 
 /// One session, used by one client.
@@ -341,6 +359,14 @@ sums!(ThreadCounters {
     mutex_ns,
 });
 
+impl ThreadCounters {
+    /// Makes what was counted of mutexes in a part of the time, which is one in `by`, into figures of the whole.
+    pub fn scale_mutexes(&mut self, by: f64) {
+        let scale = |n: u64| (n as f64 * by).round() as u64;
+        (self.mutex_waits, self.mutex_ns) = (scale(self.mutex_waits), scale(self.mutex_ns));
+    }
+}
+
 /// What one session's page cache did since it was opened.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct SessionCounters {
@@ -367,6 +393,19 @@ pub struct Contention {
     pub wait_s: f64,
     /// Where, most time first. The times are of all waits; the stacks of a sample of them, scaled to all.
     pub sites: Vec<ContentionSite>,
+}
+
+impl Contention {
+    /// Makes figures of a part of the time, which is one in `by`, into figures of the whole.
+    pub fn scale(&mut self, by: f64) {
+        let count = |n: u64| (n as f64 * by).round() as u64;
+        self.contended = count(self.contended);
+        self.wait_s *= by;
+        for site in &mut self.sites {
+            site.waits = count(site.waits);
+            site.wait_s *= by;
+        }
+    }
 }
 
 /// One place in the code that waited for a mutex.

@@ -11,6 +11,7 @@ pub mod live;
 pub mod outcome;
 pub mod pacing;
 pub mod recorder;
+pub mod slices;
 pub mod time;
 pub mod trial;
 

@@ -144,7 +144,11 @@ pub(crate) fn conclude<E: Engine>(
     if let (EndedBy::Seconds, Some(seconds)) = (outcome.ended_by, trial.window.seconds) {
         outcome.elapsed_s = seconds;
     }
-    outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
+    outcome.thread.scale_mutexes(watched.watched_one_in);
     outcome.contention = shared.engine.contention();
+    if let Some(contention) = &mut outcome.contention {
+        contention.scale(watched.watched_one_in);
+    }
+    outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
     outcome
 }

@@ -7,6 +7,7 @@ use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
 use crate::pacing::{ThreadTimer, Timer};
 use crate::recorder::Recorder;
+use crate::slices::Switch;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
@@ -143,6 +144,8 @@ pub(crate) struct Watched {
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
     /// Seconds between the two readings.
     pub(crate) seconds: f64,
+    /// How much longer that time is than the part of it in which contended mutexes were watched.
+    pub(crate) watched_one_in: f64,
 }
 
 /// Carries out a trial on an engine whose sessions run in the calling thread: a thread for each client.
@@ -306,6 +309,13 @@ fn coordinate<E: Engine>(
     timeline.take();
     let window_start = clock.now() + NOTICE;
     let disk_before = disk.and_then(Disk::read);
+    let mut switch = shared
+        .engine
+        .slices()
+        .map(|slices| Switch::new(slices, shared.seed, window_start));
+    if switch.is_some() {
+        shared.engine.watch(true);
+    }
     shared.window_start.store(window_start, Ordering::Release);
 
     let (mut usage, mut counts, mut disk_then, mut then) =
@@ -314,7 +324,7 @@ fn coordinate<E: Engine>(
     let mut after = None;
     loop {
         let boundary = window_start + (index + 1) * timeline.interval;
-        let all_done = wait(clock, boundary, || {
+        let all_done = watch_until(shared, boundary, switch.as_mut(), || {
             finished.load(Ordering::Acquire) >= shared.trial.clients
         });
         let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));
@@ -351,7 +361,30 @@ fn coordinate<E: Engine>(
         after,
         disk: disk_before.zip(disk_then),
         seconds: now.saturating_sub(window_start) as f64 / 1e9,
+        watched_one_in: switch.and_then(|switch| switch.scale(now)).unwrap_or(1.0),
     })
+}
+
+/// Waits until a time, or until `done`, and watches the engine in slices meanwhile; tells whether it was the latter.
+fn watch_until<E: Engine>(
+    shared: &Shared<'_, E>,
+    until: u64,
+    mut switch: Option<&mut Switch>,
+    done: impl Fn() -> bool,
+) -> bool {
+    loop {
+        let turn = switch.as_ref().map_or(u64::MAX, |switch| switch.next());
+        if wait(shared.clock, until.min(turn), &done) {
+            return true;
+        }
+        let now = shared.clock.now();
+        if let Some(on) = switch.as_mut().and_then(|switch| switch.turn(now)) {
+            shared.engine.watch(on);
+        }
+        if now >= until {
+            return false;
+        }
+    }
 }
 
 /// Waits until a time, or until `done`; tells whether it was the latter.

@@ -265,7 +265,8 @@ pub struct Record {
     /// Time and count what the engine asks of the file system, where the engine can be wrapped so.
     #[serde(default = "yes")]
     pub io: bool,
-    /// Time contended mutexes and take stacks of the waiters, where the engine can be wrapped so. Left out: with more than one client.
+    /// Time contended mutexes and take stacks of the waiters, where the engine can be wrapped so. True: all the time; left
+    /// out: in a sample of the time, with more than one client.
     #[serde(default)]
     pub mutexes: Option<bool>,
 }

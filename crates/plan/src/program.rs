@@ -104,8 +104,6 @@ pub struct Program {
     pub name: String,
     /// What it does.
     pub ops: Box<[Op]>,
-    /// Whether it has a `Think` step, whose time must be taken out.
-    pub thinks: bool,
 }
 
 /// All transactions of a trial, and how one is chosen.
@@ -132,17 +130,14 @@ impl Programs {
             loops: 0,
             once: Vec::new(),
             ops: Vec::new(),
-            thinks: false,
         };
         let mut programs = Vec::with_capacity(transactions.len());
         for (i, transaction) in transactions.iter().enumerate() {
-            compiler.thinks = false;
             compiler.steps(&transaction.steps, &format!("{at}[{i}].steps"))?;
             let ops = std::mem::take(&mut compiler.ops).into_boxed_slice();
             programs.push(Program {
                 name: transaction.name.clone(),
                 ops,
-                thinks: compiler.thinks,
             });
         }
         Ok(Self {
@@ -365,7 +360,6 @@ struct Compiler {
     /// The variables that are set once, each with the slot among the loops that says whether it has been.
     once: Vec<(usize, usize)>,
     ops: Vec<Op>,
-    thinks: bool,
 }
 
 impl Compiler {
@@ -493,7 +487,6 @@ impl Compiler {
 
     fn think(&mut self, time: &Generator, path: &str, unit_ns: u64) -> Result<(), PlanError> {
         let time = self.maker(time, path)?;
-        self.thinks = true;
         self.ops.push(Op::Think { time, unit_ns });
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::events::Events;
 use dbdyno_engines::null::NullEngine;
-use dbdyno_engines::sqlite::{self, SqliteEngine, Watch};
+use dbdyno_engines::sqlite::{self, SqliteEngine, Watch, WatchMutexes};
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_load::{Event, TrialError};
 use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
@@ -67,8 +67,13 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 prepare_os_cache(target)?;
                 let watch = Watch {
                     io: trial.record.io,
-                    // Without a second client nobody can be in the way.
-                    mutexes: trial.record.mutexes.unwrap_or(trial.clients > 1),
+                    mutexes: match trial.record.mutexes {
+                        Some(true) => WatchMutexes::Always,
+                        Some(false) => WatchMutexes::Never,
+                        // Without a second client nobody can be in the way.
+                        None if trial.clients == 1 => WatchMutexes::Never,
+                        None => WatchMutexes::Sampled,
+                    },
                 };
                 let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, watch)?;
                 measure(&engine, trial, plan.seed, Some(Path::new(&target.path)), events, stop)

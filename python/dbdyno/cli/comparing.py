@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,14 +14,14 @@ from rich.text import Text
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, Side, compare
 from dbdyno.errors import InputError
-from dbdyno.export import check_writable, write_text
+from dbdyno.export import check_writable, write_json, write_text
 from dbdyno.gate import EXIT_CODES, Judgement, judge, overall
 from dbdyno.report.columns import Column, table
-from dbdyno.report.lines import comparison_ratio, comparison_sees, comparison_word
+from dbdyno.report.lines import comparison_ratio, comparison_sees
+from dbdyno.report.table import verdict_text
 from dbdyno.stats import MARGIN
 from dbdyno.store import Store, open_store
 
-_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 _ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
 
 # GitHub and compatible runners show what is appended to this file.
@@ -130,7 +131,7 @@ def _view(compared: Compared) -> RenderableType:
         ]
     made = compared.comparisons
     names = [each["b"] if each["a"] == each["b"] else f"{each['b']} against {each['a']}" for each in made]
-    words = [Text(comparison_word(each), style=_STYLES.get(each["verdict"] or "", "bold yellow")) for each in made]
+    words = [verdict_text(each) for each in made]
     parts += [
         Text(""),
         table(
@@ -152,9 +153,6 @@ def _view(compared: Compared) -> RenderableType:
 
 
 def _write_json(compared: Compared, path: Path) -> None:
-    import json
-    from dataclasses import asdict
-
     document = {
         "schema": "dbdyno.comparison/1",
         "a": compared.a["id"],
@@ -165,7 +163,7 @@ def _write_json(compared: Compared, path: Path) -> None:
         "unlike": compared.unlike,
         "weaker": compared.weaker,
     }
-    write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    write_json(document, path)
 
 
 def _gate_markdown(compared: Compared, judgements: list[Judgement], answer: str) -> str:

@@ -20,7 +20,7 @@ def print_history(
     experiment that is not there and for a file that cannot be written, StoreError for a store that cannot be read.
     """
     # What can be refused at once is refused before anything is read.
-    from dbdyno.export import check_writable, write_text
+    from dbdyno.export import check_writable, write_json
     from dbdyno.history.build import build_history
     from dbdyno.history.metrics import metric as metric_of
     from dbdyno.history.reading import read_history
@@ -33,9 +33,7 @@ def print_history(
     name = _name(experiment)
     history = build_history(name, read_history(store_place, name, limit, cells or None), drawn, cells or [])
     if json is not None:
-        from json import dumps
-
-        write_text(json, dumps(history, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write_json(history, json)
     if report is not None:
         from dbdyno.history.html import write_html
 

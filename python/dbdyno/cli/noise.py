@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dbdyno.cli.running import Asked
 from dbdyno.errors import InputError
-from dbdyno.export import check_writable, write_text
+from dbdyno.export import check_writable, write_json
 from dbdyno.noise import Noise, noise_of
 from dbdyno.report.columns import Column, table
 from dbdyno.run.execute import execute, prepare
@@ -40,11 +40,7 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
     _show(noise, document["cells"][0]["id"], console)
     console.print(f"run {document['id']} is stored: dbdyno show {document['id']}", highlight=False)
     if json is not None:
-        import json as library
-
-        write_text(
-            json, library.dumps({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, indent=2) + "\n"
-        )
+        write_json({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, json)
     return 130 if interrupted else 0
 
 

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import DBAPIError
 
-from dbdyno.errors import InputError, StoreError
-from dbdyno.store.opening import open_engine, shown, store_error, store_url
+from dbdyno.errors import InputError
+from dbdyno.store.opening import open_engine, reading, shown, store_url
 from dbdyno.store.records import JsonObject, TrialRecord
 from dbdyno.store.tables import RUNS, TRIALS
 
@@ -105,14 +104,7 @@ def _reading(where: str | None) -> Iterator[tuple[Connection, str]]:
     url = store_url(where)
     engine = open_engine(url)
     try:
-        with engine.connect() as connection:
+        with reading(engine, url) as connection:
             yield connection, shown(url)
-    except DBAPIError as error:
-        raise store_error(url, error) from error
-    except ValueError as error:  # JSON that does not parse: the file was changed by hand or is damaged
-        place = shown(url)
-        raise StoreError(
-            f"store {place}: holds something unreadable ({error}); give another path with --store"
-        ) from error
     finally:
         engine.dispose()

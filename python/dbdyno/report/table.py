@@ -32,7 +32,7 @@ from dbdyno.report.lines import (
     warnings,
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
-from dbdyno.results.document import Cell, Document
+from dbdyno.results.document import Cell, Comparison, Document
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
@@ -136,15 +136,17 @@ def _notes(document: Document) -> list[RenderableType]:
     return [Text(note, style="dim") for note in notes]
 
 
+def verdict_text(comparison: Comparison) -> Text:
+    """Return the verdict in its colour."""
+    return Text(comparison_word(comparison), style=_VERDICT_STYLES.get(comparison["verdict"] or "", "bold yellow"))
+
+
 def _comparisons(document: Document) -> Table:
     base = document["comparisons"][0]["a"]
     against = f"against {cell_names(document, [base])}"
     names = [Text(cell_names(document, [each["b"]])) for each in document["comparisons"]]
     ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
-    words = [
-        Text(comparison_word(each), style=_VERDICT_STYLES.get(each["verdict"] or "", "bold yellow"))
-        for each in document["comparisons"]
-    ]
+    words = [verdict_text(each) for each in document["comparisons"]]
     seen = [Text(comparison_sees(each)) for each in document["comparisons"]]
     return table(
         [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.results.document import Cell, Comparison
-from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, paired_ratio
+from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ratio
 
 # Rows per transaction of random lookups differ a little between runs of the same work.
 _SAME_ROWS = 0.005
@@ -22,10 +22,29 @@ def compare_with_baseline(cells: Sequence[Cell], margin: float, confidence: floa
     first, others = cells[0], cells[1:]
     unlike = [differences(first, cell) if first["system"]["name"] != cell["system"]["name"] else [] for cell in others]
     ratios = [paired_ratio(by_block(first), by_block(cell), confidence) for cell in others]
-    decisions = decide([None if apart else ratio for ratio, apart in zip(ratios, unlike, strict=True)], margin)
+    names = [(first["id"], cell["id"]) for cell in others]
+    return decided(names, ratios, unlike, margin)
+
+
+def decided(
+    names: Sequence[tuple[str, str]],
+    ratios: Sequence[Ratio | None],
+    unlike: Sequence[list[str]],
+    margin: float,
+    metric: str = "throughput",
+) -> list[Comparison]:
+    """Decide ratios together, and put each into the form of the result document.
+
+    Of every metric but the throughput less is better: there the reciprocal is judged. What is ``unlike`` is not judged.
+    """
+    less = metric != "throughput"
+    judged = [
+        None if apart or ratio is None else inverse(ratio) if less else ratio
+        for ratio, apart in zip(ratios, unlike, strict=True)
+    ]
     return [
-        comparison(first["id"], cell["id"], ratio, decision, margin, apart)
-        for cell, ratio, decision, apart in zip(others, ratios, decisions, unlike, strict=True)
+        comparison(a, b, ratio, decision, margin, apart, metric)
+        for (a, b), ratio, decision, apart in zip(names, ratios, decide(judged, margin), unlike, strict=True)
     ]
 
 

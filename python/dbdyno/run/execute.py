@@ -19,10 +19,11 @@ from dbdyno.results import Document, Published, build_document
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
-from dbdyno.run.runner import Interrupted, Plan, carry_out
+from dbdyno.run.runner import Interrupted, Plan, carry_out, throughput_of
 from dbdyno.run.templates import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
+from dbdyno.store.process import this_process
 from dbdyno.systems.sqlite_library import find_library
 from dbdyno.systems.url import parse_url
 from dbdyno.worker import WorkerFailed
@@ -107,6 +108,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "systems": [cell.system.name for cell in prepared.cells.cells] if request.systems else [],
                 "directory": request.directory,
                 "rest": request.rest,
+                "process": this_process(),
             },
             host=host_facts(workspace.path),
             version=importlib.metadata.version("dbdyno"),
@@ -139,9 +141,14 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     workspace = Workspace(request.directory)
     try:
-        store.update_run(run.id, status="running")
+        store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = Plan(run.id, prepared.compiled, prepared.rounds, run.seed, stopping=prepared.stopping, rest=request.rest)
-        plan.done = {(trial.cell, trial.block): trial for trial in trials}
+        cells = {each.cell.id: each for each in prepared.compiled}
+        plan.done = {
+            (trial.cell, trial.block): throughput_of(trial, cells[trial.cell])
+            for trial in trials
+            if trial.cell in cells
+        }
         return _carry_out(plan, prepared, experiment, store, workspace, console, measure_machine=run.device is None)
     finally:
         workspace.close()

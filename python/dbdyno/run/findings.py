@@ -3,9 +3,8 @@
 from typing import Any
 
 from dbdyno.results import Document
+from dbdyno.results.comparing import by_block
 from dbdyno.stats import MARGIN, paired_ratio
-
-Numbers = dict[int, float]
 
 
 def cross_cell_findings(document: Document) -> list[dict[str, Any]]:
@@ -40,7 +39,7 @@ def _along(axis: str, where: str, cells: list[Any]) -> list[dict[str, Any]]:
     found = []
     for cell in dict.fromkeys(cell["id"] for cell in (best, worst) if cell is not first):
         other = next(each for each in measured if each["id"] == cell)
-        ratio = paired_ratio(_rounds(first), _rounds(other))
+        ratio = paired_ratio(by_block(first), by_block(other))
         if ratio is None or ratio.low is None or ratio.high is None:
             continue
         if ratio.low < 1 + MARGIN and ratio.high > 1 / (1 + MARGIN):
@@ -53,7 +52,3 @@ def _along(axis: str, where: str, cells: list[Any]) -> list[dict[str, Any]]:
         text = text[0].upper() + text[1:]
         found.append({"text": text, "cells": [first["id"], other["id"]], "evidence": {"ratio": ratio.mean}})
     return found
-
-
-def _rounds(cell: Any) -> Numbers:
-    return {each["block"]: each["throughput"] for each in cell["rounds"] if each["throughput"]}

@@ -14,6 +14,11 @@ _DEVICE_DEPTHS = (1, 4, 16)
 _CEILING_SECONDS = 0.5
 
 
+def busy_seconds(times: Any) -> float:
+    """Return the processor seconds in ``psutil.cpu_times()`` that were spent on work of any kind."""
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+
+
 def host_facts(directory: Path) -> dict[str, Any]:
     """Say what machine this is, and what lies under ``directory``."""
     import psutil

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,8 @@ import psutil
 
 from dbdyno.errors import TrialFailed
 from dbdyno.results.histograms import encode_ns
-from dbdyno.worker import Event
+from dbdyno.run.machine import busy_seconds
+from dbdyno.worker import Event, padded_environment
 
 # How much of what a failing program said is kept.
 _SAID = 2000
@@ -21,16 +23,16 @@ _SAID = 2000
 # How often a running program is looked at for Ctrl-C and for its time.
 _LOOK_S = 0.05
 
-LONGEST_S = 3600.0
 
-
-def run_program(command: Sequence[str], trial: dict[str, Any], padding: int, interrupted: object) -> Event:
+def run_program(
+    command: Sequence[str], trial: dict[str, Any], padding: int, interrupted: object, longest_s: float
+) -> Event:
     """Run ``command`` as often as the trial says and return a result event like a worker's.
 
     A transaction is one run of the program; its time is that of the whole process, from before it is started until it
     has been waited for. CPU is that of the process and the children it has waited for. ``padding``: bytes by which its
     environment is made longer. Raises TrialFailed where the program cannot be started, does not end with 0, or is
-    still running after an hour.
+    still running after ``longest_s`` seconds.
     """
     warmup, times = int(trial["warmup"]["transactions"] or 0), int(trial["window"]["transactions"])
     seconds: list[float] = []
@@ -41,7 +43,7 @@ def run_program(command: Sequence[str], trial: dict[str, Any], padding: int, int
     for number in range(warmup + times):
         if number == warmup:
             before, began = psutil.cpu_times(), time.monotonic()
-        took, usage = _once(command, padding, interrupted)
+        took, usage = _once(command, padding, interrupted, longest_s)
         if number >= warmup:
             seconds.append(took)
             used = [used[0] + usage.ru_utime, used[1] + usage.ru_stime]
@@ -68,7 +70,7 @@ def run_program(command: Sequence[str], trial: dict[str, Any], padding: int, int
             "process_percent": sum(used) / elapsed * 100,
             "user_percent": used[0] / elapsed * 100,
             "system_percent": used[1] / elapsed * 100,
-            "machine_percent": (_busy(after) - _busy(before)) / wall * 100,
+            "machine_percent": (busy_seconds(after) - busy_seconds(before)) / wall * 100,
             "steal_percent": (getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) / wall * 100,
             "cores": len(os.sched_getaffinity(0)),
         },
@@ -78,7 +80,7 @@ def run_program(command: Sequence[str], trial: dict[str, Any], padding: int, int
     }
 
 
-def _once(command: Sequence[str], padding: int, interrupted: object) -> tuple[float, Any]:
+def _once(command: Sequence[str], padding: int, interrupted: object, longest_s: float) -> tuple[float, Any]:
     """Run it once; return the seconds it took, and what it and its children used (``getrusage``)."""
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
@@ -89,12 +91,12 @@ def _once(command: Sequence[str], padding: int, interrupted: object) -> tuple[fl
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "DBDYNO_PADDING": "x" * padding},
+                env=padded_environment(padding),
                 start_new_session=True,
             )
         except OSError as error:
             raise TrialFailed(f"{command[0]} cannot be started: {(error.strerror or str(error)).lower()}") from error
-        timer = _Stopper(process.pid, interrupted)
+        timer = _Stopper(process.pid, interrupted, longest_s)
         try:
             _, status, usage = os.wait4(process.pid, 0)
         finally:
@@ -108,20 +110,18 @@ def _once(command: Sequence[str], padding: int, interrupted: object) -> tuple[fl
         text = said.read().decode(errors="replace").strip()
     how = f"ended with {process.returncode}" if process.returncode > 0 else f"was ended by signal {-process.returncode}"
     if timer.late:
-        how = f"was still running after {LONGEST_S:g} s and was stopped"
+        how = f"was still running after {longest_s:g} s and was stopped"
     raise TrialFailed(f"{command[0]} {how}" + (f": {text}" if text else ""))
 
 
 class _Stopper:
     """Ends a program, with all it started, when the run is interrupted or it has run too long."""
 
-    def __init__(self, pid: int, interrupted: object) -> None:
+    def __init__(self, pid: int, interrupted: object, longest_s: float) -> None:
         """Begin to watch."""
-        import threading
-
         self.late = False
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, args=(pid, interrupted), daemon=True)
+        self._thread = threading.Thread(target=self._watch, args=(pid, interrupted, longest_s), daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -129,18 +129,14 @@ class _Stopper:
         self._over.set()
         self._thread.join()
 
-    def _watch(self, pid: int, interrupted: object) -> None:
+    def _watch(self, pid: int, interrupted: object, longest_s: float) -> None:
         start = time.monotonic()
         while not self._over.wait(_LOOK_S):
-            self.late = time.monotonic() - start > LONGEST_S
+            self.late = time.monotonic() - start > longest_s
             if interrupted or self.late:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
                 return
-
-
-def _busy(times: Any) -> float:
-    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
 
 
 def _latency(seconds: list[float]) -> dict[str, float | int]:

@@ -65,15 +65,15 @@ class Display:
             failed = f", {event['failed']:,} failed" if event["failed"] else ""
             self._update(f"{self._what} · {count / seconds:,.0f} {self._label}/s{failed}")
 
-    def trial_ended(self, record: TrialRecord) -> None:
-        """A trial has ended and is stored."""
+    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
+        """A trial has ended and is stored; with its ``throughput`` if it is done."""
         self._done += 1
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
             return
         text = f"block {record.block + 1}/{self._rounds} {record.cell}: "
-        if record.status == "done" and record.result is not None:
-            text += f"{figure(_work(record.result, self._unit) / record.result['elapsed_s'])} {self._label}/s"
+        if throughput is not None:
+            text += f"{figure(throughput)} {self._label}/s"
         else:
             text += f"{record.status}: {record.error}"
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -86,13 +86,6 @@ class Display:
             seconds = (time.monotonic() - self._began) / self._done * (self._trials - self._done)
             left = f" · {_duration(seconds)} left"
         self._progress.update(self._task, description=text + left)
-
-
-def _work(result: Event, unit: str) -> float:
-    work = result["work"]
-    if unit == "row":
-        return float(work["rows_returned"]) + float(work["rows_changed"])
-    return float(work["statements"] if unit == "statement" else work["transactions"])
 
 
 def _duration(seconds: float) -> str:

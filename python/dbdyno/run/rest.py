@@ -4,6 +4,8 @@ import time
 
 import psutil
 
+from dbdyno.run.machine import busy_seconds
+
 # A machine is at rest when in one second all its processors together did less than this share of one processor's
 # work, and less than this many bytes were written.
 _BUSY_SHARE = 0.1
@@ -29,8 +31,7 @@ def wait_for_rest(interrupted: object, longest_s: float = LONGEST_S) -> float:
 
 def _busy() -> float:
     """Return the processor seconds the machine has used since its start."""
-    times = psutil.cpu_times()
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+    return busy_seconds(psutil.cpu_times())
 
 
 def _written() -> int:

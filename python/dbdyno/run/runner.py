@@ -44,13 +44,13 @@ class Watcher(Protocol):
     def interval(self, event: Event) -> None:
         """A second of a trial is over."""
 
-    def trial_ended(self, record: TrialRecord) -> None:
-        """A trial has ended and is stored."""
+    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
+        """A trial has ended and is stored; with its ``throughput`` if it is done."""
 
 
 @dataclass
 class Plan:
-    """What a run is to do. ``done``: the trials, by cell and block, that have been measured already.
+    """What a run is to do. ``done``: the throughput of the trials, by cell and block, that were measured already.
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
     trial.
@@ -60,7 +60,7 @@ class Plan:
     cells: list[CompiledCell]
     rounds: int
     seed: int
-    done: dict[tuple[str, int], TrialRecord] = field(default_factory=dict)
+    done: dict[tuple[str, int], float | None] = field(default_factory=dict)
     stopping: Stopping | None = None
     rest: bool = False
 
@@ -121,8 +121,8 @@ def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, 
             record = measure(compiled[cell.id], block, position, plan, workspace, watcher, interrupted)
             store.add_trial(plan.run_id, record)
             if record.status == "done":
-                plan.done[cell.id, block] = record
-            watcher.trial_ended(record)
+                plan.done[cell.id, block] = throughput_of(record, compiled[cell.id])
+            watcher.trial_ended(record, plan.done.get((cell.id, block)))
         ended = _ended(plan, block + 1, time.monotonic() - began)
         if ended:
             return ended
@@ -134,13 +134,12 @@ def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
     rule = plan.stopping
     if rule is None:
         return None
-    throughput: list[dict[int, float]] = []
-    for each in plan.cells:
-        measure = Measure.of({"measure": each.definition.measure.model_dump()})
-        rounds_of = (build_round(trial, measure) for (cell, _), trial in plan.done.items() if cell == each.cell.id)
-        throughput.append({each["block"]: each["throughput"] for each in rounds_of if each["throughput"]})
+    throughput: dict[str, dict[int, float]] = {each.cell.id: {} for each in plan.cells}
+    for (cell, block), value in plan.done.items():
+        if value:
+            throughput[cell][block] = value
     target = f"±{rule.target * 100:.3g} %"
-    if rule.enough(throughput):
+    if rule.enough(list(throughput.values())):
         return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
     if rule.budget_s is not None and seconds >= rule.budget_s:
         return (
@@ -149,6 +148,11 @@ def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
     if rounds >= rule.maximum:
         return f"Stopped after {rounds} rounds, the most allowed: {target} is not reached."
     return None
+
+
+def throughput_of(record: TrialRecord, compiled: CompiledCell) -> float | None:
+    """Return a trial's throughput in the unit of its experiment, as its result document will have it."""
+    return build_round(record, Measure.of({"measure": compiled.definition.measure.model_dump()}))["throughput"]
 
 
 def measure(
@@ -166,10 +170,10 @@ def measure(
     request: Event = {}
     outcome = _Outcome()
     try:
+        padding = _padding(plan.seed, block, compiled.cell)
         if compiled.cell.system.engine == EXEC:
             request = {"task": compiled.trial | {"command": compiled.command}}
-            padding = _padding(plan.seed, block, compiled.cell)
-            outcome = _Outcome(run_program(compiled.command, compiled.trial, padding, interrupted))
+            outcome = _Outcome(run_program(compiled.command, compiled.trial, padding, interrupted, LONGEST_TRIAL_S))
         else:
             library = find_library(compiled.settings) if compiled.has_data else Library(None, "")
             if compiled.has_data:
@@ -177,7 +181,7 @@ def measure(
                 source = compiled_template(compiled, library)
                 durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0], block)}
             request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
-            outcome = _run(request, watcher.interval, interrupted, _padding(plan.seed, block, compiled.cell))
+            outcome = _run(request, watcher.interval, interrupted, padding)
     except DbdynoError as error:
         outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
     result = outcome.result

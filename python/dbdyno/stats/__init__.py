@@ -1,6 +1,15 @@
 """How sure a number is: intervals over blocks, verdicts, stopping, and rounds that want a second look."""
 
-from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, mean_interval, paired_ratio, t_quantile, unpaired_ratio
+from dbdyno.stats.intervals import (
+    CONFIDENCE,
+    Interval,
+    Ratio,
+    inverse,
+    mean_interval,
+    paired_ratio,
+    t_quantile,
+    unpaired_ratio,
+)
 from dbdyno.stats.sequential import SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.stats.stability import outliers, trend, two_levels
 from dbdyno.stats.verdicts import LEVEL, MARGIN, Decision, Verdict, decide, detectable, holm, more_rounds, verdict
@@ -18,6 +27,7 @@ __all__ = [
     "decide",
     "detectable",
     "holm",
+    "inverse",
     "mean_interval",
     "more_rounds",
     "outliers",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 CONFIDENCE = 0.95
@@ -127,6 +127,14 @@ def unpaired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = C
     deviation = error * math.sqrt(min(sizes))
     low, high = _exp(difference - reach), _exp(difference + reach)
     return Ratio(_exp(difference), low, high, min(sizes), p, deviation, None, confidence)
+
+
+def inverse(ratio: Ratio) -> Ratio:
+    """Return ``a / b`` of a ratio ``b / a``: what is judged where less is better."""
+    low = None if ratio.high is None else 1 / ratio.high
+    high = None if ratio.low is None else 1 / ratio.low
+    bootstrap = None if ratio.bootstrap is None else (1 / ratio.bootstrap[1], 1 / ratio.bootstrap[0])
+    return replace(ratio, mean=1 / ratio.mean, low=low, high=high, bootstrap=bootstrap)
 
 
 def ratio_of(logs: Sequence[float], confidence: float = CONFIDENCE, *, resample: bool = True) -> Ratio | None:

@@ -129,6 +129,6 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1) -> int | 
     return None
 
 
-def verdict(ratio: Ratio, margin: float = MARGIN) -> Verdict:
+def verdict(ratio: Ratio | None, margin: float = MARGIN) -> Verdict:
     """Return the verdict of one comparison alone; see :func:`decide`."""
     return decide([ratio], margin)[0].verdict

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 
@@ -89,6 +91,20 @@ def store_error(url: URL, error: DBAPIError) -> StoreError:
     else:
         remedy = "check that it is there and can be used, or give another one with --store"
     return StoreError(f"store {shown(url)}: {text}; {remedy}")
+
+
+@contextmanager
+def reading(engine: Engine, url: URL) -> Iterator[Connection]:
+    """Give a connection to read with; whatever goes wrong is told of the store at ``url``, as StoreError."""
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except DBAPIError as error:
+        raise store_error(url, error) from error
+    except ValueError as error:  # JSON that does not parse: the file was changed by hand or is damaged
+        raise StoreError(
+            f"store {shown(url)}: holds something unreadable ({error}); give another path with --store"
+        ) from error
 
 
 def shown(url: URL) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
@@ -13,7 +13,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from dbdyno.errors import InputError, StoreError
-from dbdyno.store.opening import default_path, open_engine, shown, store_error, store_url
+from dbdyno.store.opening import default_path, open_engine, reading, shown, store_error, store_url
+from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, utc_now
 from dbdyno.store.secrets import clean_json, mask_command
 from dbdyno.store.tables import META, RUNS, TRIALS
@@ -86,7 +87,7 @@ class Store:
     def baselines(self) -> dict[str, str]:
         """Return the runs kept as baselines, by name."""
         query = select(META.c.key, META.c.value).where(META.c.key.startswith(_BASELINE)).order_by(META.c.key)
-        with self._reading() as connection:
+        with reading(self._engine, self._url) as connection:
             return {row.key.removeprefix(_BASELINE): row.value for row in connection.execute(query)}
 
     def remove_baseline(self, name: str) -> bool:
@@ -113,10 +114,12 @@ class Store:
         device: JsonObject | None = None,
         ceiling: JsonObject | None = None,
         design: JsonObject | None = None,
+        options: JsonObject | None = None,
         status: RunStatus | None = None,
     ) -> None:
         """Replace what became known after the run was begun. What is not given stays. ``running`` resumes a run."""
-        given = {"host": host, "device": device, "ceiling": ceiling, "design": design, "status": status}
+        given: dict[str, Any] = {"host": host, "device": device, "ceiling": ceiling, "design": design}
+        given |= {"options": options, "status": status}
         values = {name: clean_json(value) for name, value in given.items() if value is not None}
         if status == "running":
             values["ended"] = None
@@ -128,7 +131,10 @@ class Store:
         self._change_run(run_id, {"status": status, "findings": clean_json(list(findings)), "ended": utc_now()})
 
     def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:
-        """Return the runs, newest first, with how many of their trials gave a result and how many did not."""
+        """Return the runs, newest first, with how many of their trials gave a result and how many did not.
+
+        A run whose process was killed could not say so itself: it counts as interrupted.
+        """
         done = func.count(TRIALS.c.id).filter(TRIALS.c.status == "done")
         failed = func.count(TRIALS.c.id).filter(TRIALS.c.status != "done")
         shape = (RUNS.c.id, RUNS.c.experiment, RUNS.c.started, RUNS.c.ended, RUNS.c.status, RUNS.c.version)
@@ -142,8 +148,11 @@ class Store:
             query = query.where(RUNS.c.experiment == experiment)
         if limit is not None:
             query = query.limit(limit)
-        with self._reading() as connection:
-            return [RunSummary(**row) for row in connection.execute(query).mappings()]
+        unfinished = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.status == "running")
+        with reading(self._engine, self._url) as connection:
+            killed = {row.id for row in connection.execute(unfinished) if is_gone(row.options.get("process"))}
+            found = [RunSummary(**row) for row in connection.execute(query).mappings()]
+        return [replace(each, status="interrupted") if each.id in killed else each for each in found]
 
     def run(self, name: str) -> RunRecord:
         """Return a run by its id, the beginning of its id, the part after its date, or ``last``.
@@ -151,19 +160,21 @@ class Store:
         Raises ``InputError`` where no run or more than one answers to the name.
         """
         run_id = self._find(name)
-        with self._reading() as connection:
+        with reading(self._engine, self._url) as connection:
             row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one()
-        return RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
+        run = RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
+        killed = run.status == "running" and is_gone(run.options.get("process"))
+        return replace(run, status="interrupted") if killed else run
 
     def trials(self, run_id: str) -> list[TrialRecord]:
         """Return the trials of a run in the order in which they ended."""
         query = select(TRIALS).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
-        with self._reading() as connection:
+        with reading(self._engine, self._url) as connection:
             return [TrialRecord(**_only(TrialRecord, row)) for row in connection.execute(query).mappings()]
 
     def _find(self, name: str) -> str:
         query = select(RUNS.c.id).order_by(RUNS.c.started.desc(), RUNS.c.id)
-        with self._reading() as connection:
+        with reading(self._engine, self._url) as connection:
             ids: list[str] = list(connection.execute(query).scalars())
         if not ids:
             raise InputError(f"run {name}", f"the store {self.place} holds no runs yet", "start one with dbdyno run")
@@ -195,18 +206,6 @@ class Store:
             raise
         except DBAPIError as error:
             raise store_error(self._url, error) from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except DBAPIError as error:
-            raise store_error(self._url, error) from error
-        except ValueError as error:  # JSON that does not parse: the file was changed by hand or is damaged
-            raise StoreError(
-                f"store {self.place}: holds something unreadable ({error}); give another path with --store"
-            ) from error
 
 
 def _only(kind: type, row: RowMapping) -> dict[str, Any]:

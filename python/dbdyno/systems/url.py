@@ -87,15 +87,17 @@ def parse_url(url: str) -> SystemSpec:
 
 def _program(url: str, rest: str) -> SystemSpec:
     """Read ``exec:./program --option {factor}``. What a command holds is up to it: only ``#2`` at its end is ours."""
-    found = re.fullmatch(r"(?P<command>.*?)(?:#(?P<label>\d+))?", rest.strip(), re.DOTALL)
-    command = found["command"].strip() if found else ""
+    command, _, label = rest.rpartition("#")
+    if not label.isdecimal():
+        command, label = rest, ""
+    command = command.strip()
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise InputError(url, f"the command cannot be read: {str(error).lower()}", "close the quote") from None
     if not words:
         raise InputError(url, "there is no command", "write `exec:./my-program --its-options`")
-    return _named(SystemSpec(EXEC, command=command, label=(found["label"] if found else None) or ""))
+    return _named(SystemSpec(EXEC, command=command, label=label))
 
 
 def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:

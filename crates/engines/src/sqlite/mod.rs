@@ -11,7 +11,7 @@ mod vfs;
 pub use bulk::{Loaded, load};
 pub use session::SqliteSession;
 
-use crate::{Contention, Engine, Facts, Failure, ThreadCounters};
+use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};
 use api::Api;
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::target::{SqliteCache, SqliteMutex, SqliteTarget, SqliteThreading};
@@ -25,8 +25,20 @@ use std::sync::Arc;
 pub struct Watch {
     /// Count and time what it asks of the file system.
     pub io: bool,
-    /// Time contended mutexes.
-    pub mutexes: bool,
+    /// When contended mutexes are timed.
+    pub mutexes: WatchMutexes,
+}
+
+/// When contended mutexes are timed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WatchMutexes {
+    /// Never: the library's mutexes are left alone.
+    #[default]
+    Never,
+    /// In slices of the time, each as likely as any other.
+    Sampled,
+    /// All the time.
+    Always,
 }
 
 /// A SQLite library, configured, and a file.
@@ -70,7 +82,7 @@ impl SqliteEngine {
                 )));
             }
         }
-        let engine = Self {
+        let mut engine = Self {
             api,
             target: target.clone(),
             path,
@@ -80,8 +92,11 @@ impl SqliteEngine {
         };
         // SAFETY: it only reads a constant of the library.
         let has_mutexes = unsafe { (engine.api.threadsafe)() } != 0;
-        if watch.mutexes && has_mutexes && target.config_threading != Some(SqliteThreading::Single) {
-            mutex::install(engine.api)?;
+        if !has_mutexes || target.config_threading == Some(SqliteThreading::Single) {
+            engine.watch.mutexes = WatchMutexes::Never;
+        }
+        if engine.watch.mutexes != WatchMutexes::Never {
+            mutex::install(engine.api, engine.watch.mutexes == WatchMutexes::Always)?;
         }
         if watch.io {
             vfs::register(engine.api)?;
@@ -129,7 +144,18 @@ impl Engine for SqliteEngine {
     }
 
     fn contention(&self) -> Option<Contention> {
-        self.watch.mutexes.then(mutex::contention).flatten()
+        if self.watch.mutexes == WatchMutexes::Never {
+            return None;
+        }
+        mutex::contention()
+    }
+
+    fn slices(&self) -> Option<Slices> {
+        (self.watch.mutexes == WatchMutexes::Sampled).then_some(mutex::SLICES)
+    }
+
+    fn watch(&self, on: bool) {
+        mutex::watch(on);
     }
 
     fn add_contention(&self, window: &ThreadCounters) {

@@ -1,0 +1,44 @@
+"""Which process carries out a run, so that a run whose process was killed is known for what it is."""
+
+import contextlib
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def this_process() -> dict[str, Any]:
+    """Return what tells this process from every other: host, the host's present run, number and start."""
+    import psutil
+
+    return {
+        "host": platform.node(),
+        "boot": _boot(),
+        "pid": os.getpid(),
+        "started": psutil.Process().create_time(),
+    }
+
+
+def is_gone(process: Mapping[str, Any] | None) -> bool:
+    """Whether a process that :func:`this_process` named has ended. Of other hosts' processes nothing is known."""
+    import psutil
+
+    if not process or process.get("host") != platform.node():
+        return False
+    if process.get("boot") != _boot():
+        return True
+    try:
+        return bool(psutil.Process(int(process["pid"])).create_time() != process["started"])
+    except psutil.NoSuchProcess:
+        return True
+    except (psutil.Error, KeyError, TypeError, ValueError):
+        return False
+
+
+def _boot() -> str | None:
+    with contextlib.suppress(OSError):
+        return _BOOT.read_text().strip()
+    return None
