@@ -1,6 +1,7 @@
 """Runs that are judged, through the installed command line and real programs and databases."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from xml.etree import ElementTree
@@ -108,6 +109,34 @@ def test_history_says_that_it_needs_more_runs_or_draws_them(cli: Cli, small: Sma
     assert history["schema"] == "dbdyno.history/1"
     assert "<svg" in (cli.directory / "history.html").read_text()
     assert "metric" in cli("history", path, "--metric", "speed", "--store", "runs.db", code=2)
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_instructions_are_counted_compared_and_gated(cli: Cli, small: Small) -> None:
+    last = '\n[[transactions]]\nname = "count"'
+    text = small(ONE_CLIENT).replace(last, last + "\nweight = 0")
+    options = ("--instructions", "--rounds", "2", "--seed", "7")
+    both = cli.run(cli.write("same.toml", text), "--system", "sqlite:", "--system", "sqlite:", *options)
+    counts = [[each["instructions"] for each in cell["rounds"]] for cell in both["cells"]]
+    # A lookup in a small table, prepared once, takes some thousands; the same keys in the same file, the same number.
+    assert all(1000 < each < 20_000 for each in counts[0])
+    assert counts[0] == pytest.approx(counts[1], rel=1e-4)
+    assert "instructions" in cli("show", both["id"], "--store", "runs.db")
+    cells = [f"{both['id']}/{cell['id']}" for cell in both["cells"]]
+    out = cli("compare", *cells, "--metric", "instructions", "--margin", "0.1%", "--store", "runs.db")
+    assert "equivalent" in out
+    cli.run(cli.write("fast.toml", text), *options)
+    cli("baseline", "main", "--store", "runs.db")
+    gate = ("gate", "--baseline", "main", "--metric", "instructions", "--margin", "0.5%", "--store", "runs.db")
+    cli.run(cli.write("fast.toml", text), *options)
+    assert "gate: passed" in cli(*gate)
+    cli.run(cli.write("more.toml", text.replace("where id = ?", "where id = ? and v + 0 >= 0")), *options)
+    assert "gate: regression" in cli(*gate, code=3)
+
+
+def test_instructions_of_another_process_are_not_counted(cli: Cli) -> None:
+    out = cli("run", "--system", "exec:true", "--instructions", "--store", "runs.db", code=2)
+    assert "--instructions" in out
 
 
 def test_programs_are_timed_as_wholes(cli: Cli) -> None:

@@ -12,8 +12,8 @@ from dbdyno.results.comparing import by_block, decided, differences
 from dbdyno.results.document import Cell, Comparison, Document
 from dbdyno.stats import MARGIN, paired_ratio, unpaired_ratio
 
-METRICS = ("throughput", "p50", "p90", "p99", "p99_9", "mean", "max")
-"""Throughput, and the percentiles, mean and maximum of the service time."""
+METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
+"""Throughput, instructions, and the percentiles, mean and maximum of the service time."""
 
 # Facts about a host that make it another machine.
 _MACHINE = ("cpu", "cores", "machine")
@@ -92,6 +92,8 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "throughput":
         return by_block(cell)
     values: dict[int, float] = {}
+    if metric == "instructions":
+        return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
     for each in cell["rounds"]:
         latency: Mapping[str, Any] = each["latency_ms"].get("service") or {}
         value = latency.get(metric)

@@ -41,7 +41,7 @@ from dbdyno.results.document import Document
 _ROUND_COLUMNS = (
     "status", "throughput", "unit", "elapsed_s", "issued", "ok", "failed", "skipped", "in_flight", "retries", "rows",
     "rows_changed", "statements", "cpu_percent", "hottest_thread_percent", "service_p50_ms", "service_p90_ms",
-    "service_p99_ms", "service_p99_9_ms", "service_max_ms", "outlier", "limit", "error",
+    "service_p99_ms", "service_p99_9_ms", "service_max_ms", "instructions", "outlier", "limit", "error",
 )  # fmt: skip
 
 
@@ -124,7 +124,8 @@ def csv_text(document: Document) -> str:
                 each["cpu_percent"]["hottest_thread"],
             ]  # fmt: skip
             values += [service[name] if service else None for name in ("p50", "p90", "p99", "p99_9", "max")]
-            values += [int(each["outlier"]), each["limit"]["resource"] if each["limit"] else None, each["error"]]
+            limit = each["limit"]["resource"] if each["limit"] else None
+            values += [each["instructions"], int(each["outlier"]), limit, each["error"]]
             writer.writerow([document["id"], cell["id"], *levels, each["block"], each["position"], *values])
     return out.getvalue()
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,16 @@ def padded_environment(padding: int) -> dict[str, str]:
 class Worker:
     """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
 
-    def __init__(self, plan: Event, timeout_s: float | None = None, padding: int = 0) -> None:
+    def __init__(
+        self, plan: Event, timeout_s: float | None = None, padding: int = 0, under: Sequence[str] = ()
+    ) -> None:
         """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later.
 
-        ``padding``: bytes by which its environment is made longer, which moves its stack.
+        ``padding``: bytes by which its environment is made longer, which moves its stack; ``under``: a program that
+        runs it, with its options, such as valgrind.
         """
         self._process = subprocess.Popen(
-            [worker_path()],
+            [*under, worker_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

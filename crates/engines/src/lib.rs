@@ -6,6 +6,8 @@
 //! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
 pub mod null;
+pub mod postgresql;
+pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
 
@@ -60,6 +62,10 @@ impl std::ops::Deref for Failure {
 pub trait Engine: Sync {
     /// Its sessions.
     type Session: Session;
+
+    /// Whether sessions wait for a server: then one thread serves many clients, and they are opened within a runtime of
+    /// tokio. Otherwise each client has a thread of its own.
+    const REMOTE: bool = false;
 
     /// Opens the session of a client.
     fn connect(&self, client: u32) -> impl Future<Output = Result<Self::Session, Failure>>;

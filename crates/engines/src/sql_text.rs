@@ -36,6 +36,18 @@ impl Template {
         Self { pieces }
     }
 
+    /// The text with `$1`, `$2` and so on for its parameters, as PostgreSQL wants them.
+    pub fn numbered(&self) -> String {
+        let mut text = String::new();
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if index > 0 {
+                let _ = write!(text, "${index}");
+            }
+            text.push_str(piece);
+        }
+        text
+    }
+
     /// How many parameters the text has.
     pub fn parameters(&self) -> usize {
         self.pieces.len() - 1
@@ -51,6 +63,11 @@ impl Template {
             }
         }
     }
+}
+
+/// A name in double quotes, as standard SQL has it.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Appends a value as a literal: strings in single quotes with quotes doubled, bytes as `x'…'`.
@@ -110,6 +127,13 @@ mod tests {
         ] {
             assert_eq!(Template::new(sql).parameters(), count, "{sql}");
         }
+    }
+
+    #[test]
+    fn parameters_are_numbered() {
+        let template = Template::new("select '?' from t where a = ? and b = ?");
+        assert_eq!(template.numbered(), "select '?' from t where a = $1 and b = $2");
+        assert_eq!(Template::new("select 1").numbered(), "select 1");
     }
 
     #[test]

@@ -14,10 +14,11 @@ use crate::attempt::{Runner, Stop};
 use crate::live::Work;
 use crate::pacing::{Schedule, Timer};
 use crate::recorder::Recorder;
+use crate::share::Share;
 use crate::trial::Shared;
-use dbdyno_engines::{Engine, Failure, SessionCounters, ThreadCounters};
+use dbdyno_engines::{Engine, Failure, SessionCounters};
 use dbdyno_plan::document::ConnectMode;
-use dbdyno_probes::process::{thread_cpu_ns, thread_run_queue_ns};
+use dbdyno_probes::valgrind;
 use std::cell::RefCell;
 
 /// What ended a client's window; of all clients, the greatest counts.
@@ -42,20 +43,15 @@ pub struct ClientReport {
     pub ended: u64,
     /// Why no further one was begun.
     pub ended_by: EndedBy,
-    /// What the engine counted for the thread in the window.
-    pub thread: ThreadCounters,
     /// What the engine counted for the client's sessions in the window.
     pub session: SessionCounters,
-    /// CPU nanoseconds of the thread in the window.
-    pub cpu_ns: u64,
-    /// Nanoseconds the thread was ready without a processor in the window.
-    pub run_queue_ns: u64,
 }
 
 struct Client<'a, 'r, E: Engine, T: Timer> {
     shared: &'a Shared<'a, E>,
     timer: &'a T,
     recorder: &'a RefCell<Recorder<'r>>,
+    share: &'a RefCell<Share>,
     number: u32,
     runner: Runner<'a, E>,
 }
@@ -130,6 +126,7 @@ pub async fn run<E: Engine, T: Timer>(
     shared: &Shared<'_, E>,
     timer: &T,
     recorder: &RefCell<Recorder<'_>>,
+    share: &RefCell<Share>,
     number: u32,
 ) -> Result<ClientReport, Failure> {
     let trial = shared.trial;
@@ -137,6 +134,7 @@ pub async fn run<E: Engine, T: Timer>(
         shared,
         timer,
         recorder,
+        share,
         number,
         runner: Runner::new(shared, number),
     };
@@ -187,8 +185,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     }
 
     async fn window(&mut self, start: u64) -> Result<ClientReport, Failure> {
-        let (cpu, run_queue) = (thread_cpu_ns(), thread_run_queue_ns());
-        let thread = self.shared.engine.thread_counters();
+        self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
         self.recorder.borrow_mut().begin(start);
         let window = &self.shared.trial.window;
@@ -202,20 +199,18 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             done: 0,
             ended: start,
         };
+        valgrind::toggle_counting();
         match self.schedule(start) {
             None => self.closed_loop(&mut stretch).await,
             Some(schedule) => self.open_loop(&mut stretch, schedule).await,
         }
+        valgrind::toggle_counting();
         self.recorder.borrow_mut().end(stretch.issued);
-        let after = self.shared.engine.thread_counters().since(&thread);
-        self.shared.engine.add_contention(&after);
+        self.share.borrow_mut().end(self.shared.engine);
         let report = ClientReport {
             ended: stretch.ended,
             ended_by: stretch.ended_by(self.shared.stopped()),
-            thread: after,
             session: self.runner.counters().since(&session),
-            cpu_ns: thread_cpu_ns() - cpu,
-            run_queue_ns: thread_run_queue_ns().saturating_sub(run_queue),
         };
         self.runner.disconnect().await;
         Ok(report)

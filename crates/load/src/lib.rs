@@ -11,10 +11,13 @@ pub mod live;
 pub mod outcome;
 pub mod pacing;
 pub mod recorder;
+pub mod runtime;
+pub mod share;
 pub mod slices;
+mod threads;
 pub mod time;
 pub mod trial;
 
 pub use books::Books;
 pub use outcome::Outcome;
-pub use trial::{Event, Interval, TrialError, run};
+pub use trial::{Event, Interval, Site, TrialError, run};

@@ -1,10 +1,10 @@
 //! What a trial found, put together from what its clients and its coordinating thread have seen.
 
 use crate::books::Books;
-use crate::client::{ClientReport, EndedBy};
+use crate::client::EndedBy;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
-use crate::recorder::Recorder;
+use crate::threads::Record;
 use crate::time::Time;
 use crate::trial::{Shared, Watched};
 use dbdyno_engines::{Contention, Engine, SessionCounters, ThreadCounters};
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub histograms: BTreeMap<&'static str, Latencies>,
     /// CPU used.
     pub cpu: CpuShare,
+    /// CPU used by the server's processes, in percent of one processor; where they are known.
+    pub server_cpu_percent: Option<f64>,
     /// Switches of threads: voluntary, involuntary.
     pub switches: (u64, u64),
     /// What the disk did.
@@ -57,7 +59,7 @@ pub struct Outcome {
 /// Puts together what the clients and the coordinating thread have seen.
 pub(crate) fn conclude<E: Engine>(
     shared: &Shared<'_, E>,
-    records: Vec<(ClientReport, Recorder<'_>)>,
+    records: Vec<Record<'_>>,
     watched: &Watched,
     disk: Option<&Disk>,
 ) -> Outcome {
@@ -81,6 +83,9 @@ pub(crate) fn conclude<E: Engine>(
         work: Work::default(),
         histograms: BTreeMap::new(),
         cpu: watched.after.since(&watched.before, watched.seconds),
+        server_cpu_percent: watched
+            .server_cpu
+            .map(|(before, after)| after.saturating_sub(before) as f64 / 1e7 / watched.seconds.max(1e-9)),
         switches: (
             watched
                 .after
@@ -106,7 +111,12 @@ pub(crate) fn conclude<E: Engine>(
     };
     let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
     let mut ended = watched.window_start;
-    for (report, recorder) in records {
+    for Record {
+        clients,
+        share,
+        recorder,
+    } in records
+    {
         outcome.books.add(&recorder.books);
         for (kind, message) in recorder.messages {
             outcome.messages.entry(kind).or_insert(message);
@@ -129,15 +139,17 @@ pub(crate) fn conclude<E: Engine>(
             // All have the same bounds, so nothing can fail to fit.
             let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);
         }
-        outcome.thread.add(&report.thread);
-        outcome.session.add(&report.session);
-        total += report.ended.saturating_sub(watched.window_start);
-        cpu += report.cpu_ns;
-        run_queue += report.run_queue_ns;
+        outcome.thread.add(&share.counters);
+        cpu += share.cpu_ns;
+        run_queue += share.run_queue_ns;
         idle += recorder.idle_ns;
         prepare += recorder.prepare_ns;
-        ended = ended.max(report.ended);
-        outcome.ended_by = outcome.ended_by.max(report.ended_by);
+        for report in clients {
+            outcome.session.add(&report.session);
+            total += report.ended.saturating_sub(watched.window_start);
+            ended = ended.max(report.ended);
+            outcome.ended_by = outcome.ended_by.max(report.ended_by);
+        }
     }
     outcome.elapsed_s = ended.saturating_sub(watched.window_start) as f64 / 1e9;
     // A window of a given length counts as that long, even if its last transaction ended a little earlier.
@@ -150,5 +162,8 @@ pub(crate) fn conclude<E: Engine>(
         contention.scale(watched.watched_one_in);
     }
     outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
+    if E::REMOTE {
+        outcome.time.of_a_client();
+    }
     outcome
 }

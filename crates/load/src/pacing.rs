@@ -11,6 +11,9 @@ use std::time::Duration;
 pub trait Timer {
     /// Waits until the clock shows `at` nanoseconds; returns at once if it does already.
     fn sleep_until(&self, at: u64) -> impl Future<Output = ()>;
+
+    /// Waits a little, for something that another thread is to do.
+    fn look_again(&self) -> impl Future<Output = ()>;
 }
 
 /// Waits by putting the thread to sleep: for engines with a thread for each client.
@@ -39,6 +42,10 @@ impl Timer for ThreadTimer {
             // A thread that is ready but has no processor may be the very one this one waits for.
             std::thread::yield_now();
         }
+    }
+
+    async fn look_again(&self) {
+        self.sleep_until(self.clock.now() + 200_000).await;
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Recorder<'a> {
     /// The counts by transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
+    /// When the window began that is recorded.
+    began: u64,
     boundary: u64,
     interval: Counts,
     /// Actual start to end, of transactions that ended well.
@@ -62,6 +64,7 @@ impl<'a> Recorder<'a> {
         Self {
             live,
             timeline,
+            began: u64::MAX,
             boundary: u64::MAX,
             interval: Counts::default(),
             service: latencies(),
@@ -76,9 +79,13 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Forgets everything: the window begins at `start`.
+    /// Forgets everything: the window begins at `start`. Of a thread's clients the first does it for all.
     pub fn begin(&mut self, start: u64) {
+        if self.began == start {
+            return;
+        }
         *self = Self::new(self.live, self.timeline, self.response.is_some());
+        self.began = start;
         self.boundary = start + self.timeline.interval;
         self.live.clear();
     }

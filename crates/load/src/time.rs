@@ -29,6 +29,10 @@ pub struct Time {
     pub run_queue: u64,
     /// Computing in the engine (and the client loop): CPU time in none of the above.
     pub engine: u64,
+    /// Computing in the client, where the engine is a server's.
+    pub client: u64,
+    /// Waiting for a server's answers.
+    pub server: u64,
     /// None of these.
     pub unknown: u64,
 }
@@ -77,8 +81,17 @@ impl Time {
             idle,
             run_queue,
             engine,
+            client: 0,
+            server: 0,
             unknown: rest - engine,
         }
+    }
+
+    /// Says of the clients of a server what it is that they did: their CPU time is no engine's, and what is left when all
+    /// that they did is taken off, they waited for answers. Parsing was the server's, and was waited for as well.
+    pub(crate) fn of_a_client(&mut self) {
+        self.client = std::mem::take(&mut self.engine);
+        self.server = std::mem::take(&mut self.unknown);
     }
 }
 
@@ -90,7 +103,7 @@ mod tests {
     fn sum(time: &Time) -> u64 {
         let waits = time.idle + time.sync + time.mutex_wait + time.file_lock_wait;
         let work = time.read + time.write + time.lock_calls + time.prepare + time.engine;
-        waits + work + time.run_queue + time.unknown
+        waits + work + time.client + time.server + time.run_queue + time.unknown
     }
 
     proptest! {

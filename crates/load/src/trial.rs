@@ -1,25 +1,21 @@
 //! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
 
 use crate::books::Unbalanced;
-use crate::client;
 use crate::latency::Timeline;
 use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
-use crate::pacing::{ThreadTimer, Timer};
-use crate::recorder::Recorder;
+use crate::pacing::Timer;
 use crate::slices::Switch;
+use crate::threads::{run_thread, threads};
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_plan::program::Programs;
 use dbdyno_probes::disk::{Disk, DiskActivity, DiskCounters};
-use dbdyno_probes::process::{CpuShare, Usage};
+use dbdyno_probes::process::{CpuShare, Usage, tree_cpu_ns};
 use dbdyno_probes::{Clock, ProbeError};
-use std::cell::RefCell;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
 
 /// Why a trial gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +109,7 @@ impl<E: Engine> Shared<'_, E> {
     pub(crate) async fn wait_for<T: Timer>(&self, timer: &T, start: &AtomicU64) -> u64 {
         loop {
             match start.load(Ordering::Acquire) {
-                0 => timer.sleep_until(self.clock.now() + 200_000).await,
+                0 => timer.look_again().await,
                 u64::MAX => return u64::MAX,
                 at => {
                     timer.sleep_until(at).await;
@@ -131,8 +127,10 @@ impl<E: Engine> Shared<'_, E> {
     }
 }
 
-/// Milliseconds between telling the start and the start itself, so that every client is there.
-const NOTICE: u64 = 2_000_000;
+/// Nanoseconds between telling the start and the start itself, so that every client is there.
+fn notice<E: Engine>() -> u64 {
+    if E::REMOTE { 10_000_000 } else { 2_000_000 }
+}
 
 /// What the coordinating thread saw of the machine during the window.
 pub(crate) struct Watched {
@@ -144,18 +142,29 @@ pub(crate) struct Watched {
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
     /// Seconds between the two readings.
     pub(crate) seconds: f64,
+    /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
+    pub(crate) server_cpu: Option<(u64, u64)>,
     /// How much longer that time is than the part of it in which contended mutexes were watched.
     pub(crate) watched_one_in: f64,
 }
 
-/// Carries out a trial on an engine whose sessions run in the calling thread: a thread for each client.
+/// What of this machine is watched beside the clients.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Site<'a> {
+    /// The file or directory whose disk it is.
+    pub storage: Option<&'a std::path::Path>,
+    /// The main process of the server.
+    pub server: Option<u32>,
+}
+
+/// Carries out a trial.
 ///
-/// `stop` ends the window early when it is set. `storage` is the file or directory whose disk is watched.
+/// `stop` ends the window early when it is set.
 pub fn run<E: Engine>(
     engine: &E,
     trial: &Trial,
     seed: u64,
-    storage: Option<&std::path::Path>,
+    site: Site<'_>,
     stop: &AtomicBool,
     mut say: impl FnMut(Event),
 ) -> Result<Outcome, TrialError> {
@@ -175,63 +184,56 @@ pub fn run<E: Engine>(
         refused: AtomicBool::new(false),
         released: AtomicBool::new(false),
     };
-    let live: Vec<Live> = (0..trial.clients)
+    let threads = threads::<E>(trial);
+    let live: Vec<Live> = (0..threads)
         .map(|_| Live::new(trial.transactions.len(), trial.statements.len()))
         .collect();
     let timeline = Timeline::new(trial.record.interval_ms * 1_000_000);
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
-    let open = matches!(trial.arrival, Arrival::Open { .. });
-    let disk = storage.and_then(Disk::of);
+    let disk = site.storage.and_then(Disk::of);
     let coordinator = std::thread::current();
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
-        let mut threads = Vec::with_capacity(trial.clients as usize);
+        let mut handles = Vec::with_capacity(threads as usize);
         for (number, live) in live.iter().enumerate() {
             let number = number as u32;
             let (shared, timeline, finished, first_error) = (&shared, &timeline, &finished, &first_error);
             let coordinator = &coordinator;
             let body = move || {
-                let recorder = RefCell::new(Recorder::new(live, timeline, open));
-                let timer = ThreadTimer::new(shared.clock);
-                let result = block_on(client::run(shared, &timer, &recorder, number));
+                let (record, failures) = run_thread(shared, live, timeline, number, threads);
+                if let Some(failure) = failures {
+                    let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
+                    if first.as_ref().is_none_or(|(other, _)| failure.0 < *other) {
+                        *first = Some(failure);
+                    }
+                }
                 finished.fetch_add(1, Ordering::Release);
                 coordinator.unpark();
                 while !shared.released.load(Ordering::Acquire) {
                     std::thread::sleep(std::time::Duration::from_micros(500));
                 }
-                match result {
-                    Ok(report) => Some((report, recorder.into_inner())),
-                    Err(failure) => {
-                        let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
-                        if first.as_ref().is_none_or(|(other, _)| number < *other) {
-                            *first = Some((number, failure));
-                        }
-                        None
-                    }
-                }
+                record
             };
             let builder = std::thread::Builder::new().name(format!("client-{number}"));
             match builder.spawn_scoped(scope, body) {
-                Ok(thread) => threads.push(thread),
+                Ok(handle) => handles.push(handle),
                 Err(error) => {
                     // The clients that were started wait for a start that will never come.
                     shared.warmup_start.store(u64::MAX, Ordering::Release);
                     shared.released.store(true, Ordering::Release);
-                    return Err(TrialError::Thread(format!(
-                        "starting the thread of client {number}: {error}"
-                    )));
+                    return Err(TrialError::Thread(format!("starting the thread {number} of clients: {error}")));
                 }
             }
         }
-        let watched = coordinate(&shared, &live, &timeline, disk.as_ref(), &finished, &mut say);
+        let watched = coordinate(&shared, &live, &timeline, disk.as_ref(), site.server, &finished, &mut say);
         shared.released.store(true, Ordering::Release);
-        let mut records = Vec::with_capacity(threads.len());
-        for thread in threads {
-            let record = thread
+        let mut records = Vec::with_capacity(handles.len());
+        for handle in handles {
+            let record = handle
                 .join()
                 .map_err(|_| TrialError::Thread("a client's thread broke off".into()))?;
-            records.extend(record);
+            records.push(record);
         }
         if let Some((client, failure)) = first_error.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(TrialError::Connect { client, failure });
@@ -284,6 +286,7 @@ fn coordinate<E: Engine>(
     live: &[Live],
     timeline: &Timeline,
     disk: Option<&Disk>,
+    server: Option<u32>,
     finished: &AtomicU32,
     say: &mut impl FnMut(Event),
 ) -> Result<Watched, TrialError> {
@@ -294,7 +297,7 @@ fn coordinate<E: Engine>(
         return Err(TrialError::Thread("a client could not connect".into()));
     }
     say(Event::Phase("warmup"));
-    let warmup_start = clock.now() + NOTICE;
+    let warmup_start = clock.now() + notice::<E>();
     shared.warmup_start.store(warmup_start, Ordering::Release);
     shared.gather(&shared.warm);
     let before = match Usage::read() {
@@ -307,8 +310,9 @@ fn coordinate<E: Engine>(
     say(Event::Phase("window"));
     shared.engine.reset_contention();
     timeline.take();
-    let window_start = clock.now() + NOTICE;
+    let window_start = clock.now() + notice::<E>();
     let disk_before = disk.and_then(Disk::read);
+    let server_before = server.and_then(tree_cpu_ns);
     let mut switch = shared
         .engine
         .slices()
@@ -318,6 +322,7 @@ fn coordinate<E: Engine>(
     }
     shared.window_start.store(window_start, Ordering::Release);
 
+    let mut server_after = None;
     let (mut usage, mut counts, mut disk_then, mut then) =
         (before.clone(), LiveCounts::default(), disk_before, window_start);
     let mut index = 0;
@@ -325,7 +330,7 @@ fn coordinate<E: Engine>(
     loop {
         let boundary = window_start + (index + 1) * timeline.interval;
         let all_done = watch_until(shared, boundary, switch.as_mut(), || {
-            finished.load(Ordering::Acquire) >= shared.trial.clients
+            finished.load(Ordering::Acquire) as usize >= live.len()
         });
         let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));
         let Ok(usage_now) = usage_now else { break };
@@ -350,6 +355,7 @@ fn coordinate<E: Engine>(
         index += 1;
         after = Some((usage_now, now));
         if all_done {
+            server_after = server.and_then(tree_cpu_ns);
             break;
         }
     }
@@ -361,6 +367,7 @@ fn coordinate<E: Engine>(
         after,
         disk: disk_before.zip(disk_then),
         seconds: now.saturating_sub(window_start) as f64 / 1e9,
+        server_cpu: server_before.zip(server_after),
         watched_one_in: switch.and_then(|switch| switch.scale(now)).unwrap_or(1.0),
     })
 }
@@ -399,17 +406,5 @@ fn wait(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
         }
         // The last client to finish unparks this thread; until then it takes no time from the clients.
         std::thread::park_timeout(std::time::Duration::from_nanos(left));
-    }
-}
-
-/// Runs a future whose parts all answer at once, in this thread.
-fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::yield_now(),
-        }
     }
 }

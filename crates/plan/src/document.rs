@@ -55,6 +55,10 @@ pub struct Trial {
     pub target: Target,
     /// Sessions at work at the same time; at least 1.
     pub clients: u32,
+    /// Threads that the clients of a server share; left out: one for four processors. An embedded engine has a thread for
+    /// each client, whatever this says.
+    #[serde(default)]
+    pub threads: Option<u32>,
     /// When transactions start.
     #[serde(default)]
     pub arrival: Arrival,

@@ -11,6 +11,52 @@ pub enum Target {
     Null,
     /// A SQLite library and a database file.
     Sqlite(SqliteTarget),
+    /// A PostgreSQL server.
+    Postgresql(PostgresqlTarget),
+}
+
+/// A PostgreSQL server (or one that speaks its protocol), and how each client connects to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostgresqlTarget {
+    /// Its host; one that begins with `/` is the directory of its Unix socket.
+    pub host: String,
+    /// Its port; of a Unix socket, the number in its name.
+    pub port: u16,
+    /// The user.
+    pub user: String,
+    /// The user's password, where one is needed.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// The database.
+    pub database: String,
+    /// Settings that each session is begun with: name and value.
+    #[serde(default)]
+    pub session: Vec<(String, String)>,
+    /// The server, where it runs on this machine and is the laboratory's.
+    #[serde(default)]
+    pub process: Option<ServerProcess>,
+}
+
+/// A server on this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerProcess {
+    /// Its main process, whose descendants are its others.
+    pub pid: u32,
+    /// Where its data lie.
+    pub data: String,
+}
+
+impl PostgresqlTarget {
+    /// Where it is, for messages.
+    pub fn place(&self) -> String {
+        if self.host.starts_with('/') {
+            format!("the socket in {}", self.host)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
 }
 
 /// A SQLite library, a file, and how each client opens it.

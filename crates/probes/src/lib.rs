@@ -5,6 +5,7 @@ pub mod clock;
 pub mod device;
 pub mod disk;
 pub mod process;
+pub mod valgrind;
 
 pub use clock::Clock;
 

@@ -121,6 +121,29 @@ pub fn peak_rss_bytes() -> u64 {
         * 1024
 }
 
+/// CPU time in nanoseconds of a process, of all that descend from it, and of those of them that have ended; to a tick of
+/// the kernel's accounting. `None` where the process is gone.
+pub fn tree_cpu_ns(pid: u32) -> Option<u64> {
+    let root = pid as i32;
+    let stats: Vec<_> = procfs::process::all_processes()
+        .ok()?
+        .flatten()
+        .filter_map(|process| process.stat().ok())
+        .collect();
+    let parents: HashMap<i32, i32> = stats.iter().map(|stat| (stat.pid, stat.ppid)).collect();
+    let descends = |pid: i32| {
+        let line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
+        line.take(parents.len()).any(|ancestor| ancestor == root)
+    };
+    parents.contains_key(&root).then(|| {
+        let ticks = |stat: &procfs::process::Stat| {
+            stat.utime + stat.stime + u64::try_from(stat.cutime + stat.cstime).unwrap_or(0)
+        };
+        let sum: u64 = stats.iter().filter(|stat| descends(stat.pid)).map(ticks).sum();
+        sum * 1_000_000_000 / procfs::ticks_per_second()
+    })
+}
+
 /// CPU time of the calling thread in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -138,6 +161,17 @@ pub fn thread_run_queue_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_holds_what_its_ended_processes_used() {
+        let before = tree_cpu_ns(std::process::id()).expect("this process is there");
+        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let ended = std::process::Command::new("sh").args(["-c", work]).status().expect("a shell");
+        assert!(ended.success());
+        let after = tree_cpu_ns(std::process::id()).expect("this process is there");
+        assert!(after > before, "{before} {after}");
+        assert_eq!(tree_cpu_ns(u32::MAX >> 1), None);
+    }
 
     #[test]
     fn work_shows_as_cpu_time() {

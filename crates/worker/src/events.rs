@@ -86,6 +86,7 @@ impl Events {
             "histograms": histograms,
             "latency_ms": latencies,
             "cpu": outcome.cpu,
+            "server": outcome.server_cpu_percent.map(|percent| json!({"cpu": {"process_percent": percent}})),
             "scheduling": {
                 "voluntary_switches": outcome.switches.0,
                 "involuntary_switches": outcome.switches.1,
@@ -103,6 +104,8 @@ impl Events {
                     "write": seconds(time.write),
                     "lock_calls": seconds(time.lock_calls),
                     "mutex_wait": seconds(time.mutex_wait),
+                    "client": seconds(time.client),
+                    "server": seconds(time.server),
                     "file_lock_wait": seconds(time.file_lock_wait),
                     "prepare": seconds(time.prepare),
                     "idle": seconds(time.idle),

@@ -2,11 +2,12 @@
 
 use crate::events::Events;
 use dbdyno_engines::null::NullEngine;
+use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::sqlite::{self, SqliteEngine, Watch, WatchMutexes};
 use dbdyno_engines::{Engine, Failure};
-use dbdyno_load::{Event, TrialError};
+use dbdyno_load::{Event, Site, TrialError};
 use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
-use dbdyno_plan::target::{OsCache, SqliteTarget, Target};
+use dbdyno_plan::target::{OsCache, ServerProcess, SqliteTarget, Target};
 use dbdyno_plan::{Plan, PlanError, Task};
 use dbdyno_probes::{Clock, ProbeError};
 use rustix::fs::Advice;
@@ -62,7 +63,7 @@ impl WorkError {
 pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
     match &plan.task {
         Task::Trial(trial) => match &trial.target {
-            Target::Null => measure(&NullEngine, trial, plan.seed, None, events, stop),
+            Target::Null => measure(&NullEngine, trial, plan.seed, Site::default(), events, stop),
             Target::Sqlite(target) => {
                 prepare_os_cache(target)?;
                 let watch = Watch {
@@ -76,7 +77,15 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                     },
                 };
                 let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, watch)?;
-                measure(&engine, trial, plan.seed, Some(Path::new(&target.path)), events, stop)
+                let site = Site {
+                    storage: Some(Path::new(&target.path)),
+                    server: None,
+                };
+                measure(&engine, trial, plan.seed, site, events, stop)
+            }
+            Target::Postgresql(target) => {
+                let engine = PostgresqlEngine::new(target, &trial.statements, trial.prepare);
+                measure(&engine, trial, plan.seed, site_of(target.process.as_ref()), events, stop)
             }
         },
         Task::Load(load) => fill(load, plan.seed, events),
@@ -98,14 +107,14 @@ fn measure<E: Engine>(
     engine: &E,
     trial: &Trial,
     seed: u64,
-    storage: Option<&Path>,
+    site: Site<'_>,
     events: &Events,
     stop: &AtomicBool,
 ) -> Result<(), WorkError> {
     // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
     let facts = engine.facts()?;
     let mut written = Ok(());
-    let outcome = dbdyno_load::run(engine, trial, seed, storage, stop, |event| {
+    let outcome = dbdyno_load::run(engine, trial, seed, site, stop, |event| {
         let result = match &event {
             Event::Phase(phase) => events.phase(phase),
             Event::Interval(interval) => events.interval(interval),
@@ -122,6 +131,7 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
     let report = match &load.target {
         Target::Null => Vec::new(),
         Target::Sqlite(target) => sqlite::load(target, load, seed)?,
+        Target::Postgresql(target) => postgresql::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
     Ok(())
@@ -131,9 +141,17 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
     let facts = match &inspect.target {
         Target::Null => NullEngine.facts()?,
         Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
+        Target::Postgresql(target) => PostgresqlEngine::new(target, &[], PrepareMode::Once).facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;
     Ok(())
+}
+
+fn site_of(process: Option<&ServerProcess>) -> Site<'_> {
+    Site {
+        storage: process.map(|process| Path::new(process.data.as_str())),
+        server: process.map(|process| process.pid),
+    }
 }
 
 /// Brings the operating system's cache of the database into the state the plan asks for.

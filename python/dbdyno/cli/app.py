@@ -93,6 +93,9 @@ def run(
     rest: Annotated[
         bool, typer.Option("--rest", help="Wait for a quiet machine before each trial, at most a minute")
     ] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
+    ] = False,
     store: _Store = None,
     json: _Json = None,
     csv: _Csv = None,
@@ -120,6 +123,7 @@ def run(
         max_rounds=max_rounds,
         budget=budget,
         rest=rest,
+        instructions=instructions,
     )
     code = run_experiment(asked, store, exports, sys.argv)
     if code:
@@ -167,7 +171,9 @@ def report_command(
     report_run(run, output, store)
 
 
-_Metric = Annotated[str, typer.Option(help="throughput, or p50, p90, p99, p99_9, mean, max of the service time")]
+_Metric = Annotated[
+    str, typer.Option(help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the service time")
+]
 _Across = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
 
 
@@ -216,7 +222,7 @@ def gate(
 @app.command()
 def history(
     experiment: Annotated[str, typer.Argument(help="A built-in experiment, the name of one, or a file: ./my.toml")],
-    metric: Annotated[str, typer.Option(help="throughput, p50, p99, p99.9 or cpu")] = "throughput",
+    metric: Annotated[str, typer.Option(help="throughput, p50, p99, p99.9, cpu or instructions")] = "throughput",
     cell: Annotated[
         list[str] | None, typer.Option("--cell", metavar="ID", help="Only this cell; may be repeated")
     ] = None,

@@ -74,6 +74,7 @@ class Asked:
     max_rounds: int | None = None
     budget: str | None = None
     rest: bool = False
+    instructions: bool = False
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -95,6 +96,7 @@ class Asked:
             None if self.margin is None else read_share(self.margin, "--margin"),
             self._stopping(),
             self.rest,
+            self.instructions,
         )
 
     def _experiment(self) -> Experiment:

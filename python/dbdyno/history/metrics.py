@@ -30,6 +30,10 @@ def _throughput(done: Sequence[Round]) -> float | None:
     return mean(each["throughput"] for each in done)
 
 
+def _instructions(done: Sequence[Round]) -> float | None:
+    return mean(each["instructions"] for each in done)
+
+
 def _cpu(done: Sequence[Round]) -> float | None:
     """Return microseconds of CPU for each thing that throughput counts: CPU by throughput, the mean of the rounds.
 
@@ -74,6 +78,7 @@ METRICS = {
         Metric("p50", "median service latency", "lower", _ms, _latency("p50")),
         Metric("p99", "99th percentile of service latency", "lower", _ms, _latency("p99")),
         Metric("p99.9", "99.9th percentile of service latency", "lower", _ms, _latency("p99_9")),
+        Metric("instructions", "instructions", "lower", lambda measure: f"per {measure.unit}", _instructions),
         Metric("cpu", "CPU time", "lower", lambda measure: f"µs/{measure.unit}", _cpu),
     )
 }

@@ -92,6 +92,8 @@ def _number_columns(document: Document) -> list[Column]:
     if any(cell["cpu_percent"]["server"] is not None for cell in cells):
         columns[-1] = Column("client CPU %", columns[-1].values)
         columns.append(Column("server CPU %", [Text(whole(cell["cpu_percent"]["server"])) for cell in cells]))
+    if any(cell["instructions"] is not None for cell in cells):
+        columns.append(Column("instructions", [Text(figure(cell["instructions"])) for cell in cells]))
     columns += [Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
     columns += [Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()]
     if len({cell["system"]["durability"] for cell in cells}) > 1:

@@ -60,6 +60,7 @@ def build_cell(
         "system": system,
         "factors": part(planned, "factors"),
         "throughput": throughput,
+        "instructions": mean(each["instructions"] for each in done),
         "latency_ms": latency,
         "histograms": histograms,
         "cpu_percent": _cpu([each["cpu_percent"] for each in done]),

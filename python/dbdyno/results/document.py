@@ -187,6 +187,8 @@ class Round(TypedDict):
     """In the unit of the cell; null where the trial gave no result."""
     outlier: bool
     """Far from the other rounds; counted all the same."""
+    instructions: float | None
+    """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
     rows: int | None
     """Rows returned."""
     rows_changed: int | None
@@ -226,6 +228,8 @@ class Cell(TypedDict):
     system: System
     factors: JsonObject
     throughput: Throughput
+    instructions: float | None
+    """Of each thing that throughput counts, mean of the rounds that counted them."""
     latency_ms: dict[str, Latency]
     """Over all rounds, from merged histograms, by name: service, response, queue, connect, prepare, …"""
     histograms: dict[str, str]

@@ -70,6 +70,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "window": _window(trial.plan),
         "throughput": ratio(_worked(work, totals["ok"], measure), elapsed) if status == "done" else None,
         "outlier": False,
+        "instructions": _instructions(part(result, "counted"), measure),
         "rows": count(work, "rows_returned"),
         "rows_changed": count(work, "rows_changed"),
         "statements": count(work, "statements"),
@@ -98,6 +99,11 @@ def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
         return ok
     parts = [value for key in _WORK[measure.unit] if (value := number(work, key)) is not None]
     return sum(parts) if parts else None
+
+
+def _instructions(counted: JsonObject, measure: Measure) -> float | None:
+    ok = count(part(counted, "books"), "ok") or 0
+    return ratio(number(counted, "instructions"), _worked(part(counted, "work"), ok, measure))
 
 
 def _latency(source: JsonObject) -> Latency:

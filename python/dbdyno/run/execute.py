@@ -16,10 +16,12 @@ from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.results import Document, Published, build_document
+from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
+from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
-from dbdyno.run.runner import Interrupted, Plan, carry_out, throughput_of
+from dbdyno.run.runner import Plan, carry_out, throughput_of
 from dbdyno.run.templates import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
@@ -33,7 +35,8 @@ from dbdyno.worker import WorkerFailed
 class Request:
     """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
 
-    ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends.
+    ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
+    ``instructions``: count them too.
     """
 
     experiment: Experiment
@@ -46,6 +49,7 @@ class Request:
     margin: float | None = None
     stopping: Stopping = field(default_factory=Stopping)
     rest: bool = False
+    instructions: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ def prepare(request: Request) -> Prepared:
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     for each in compiled:
         _check_system(each)
+        if request.instructions:
+            check_counting(each)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping)
@@ -108,13 +114,14 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "systems": [cell.system.name for cell in prepared.cells.cells] if request.systems else [],
                 "directory": request.directory,
                 "rest": request.rest,
+                "instructions": request.instructions,
                 "process": this_process(),
             },
             host=host_facts(workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         run_id = store.begin_run(run)
-        plan = Plan(run_id, prepared.compiled, prepared.rounds, seed, stopping=prepared.stopping, rest=request.rest)
+        plan = _plan(run_id, seed, request, prepared)
         return _carry_out(plan, prepared, request.experiment, store, workspace, console, measure_machine=True)
     finally:
         workspace.close()
@@ -136,13 +143,14 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
         run.design.get("margin"),
         _stored_stopping(run),
         bool(options.get("rest")),
+        bool(options.get("instructions")),
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     workspace = Workspace(request.directory)
     try:
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
-        plan = Plan(run.id, prepared.compiled, prepared.rounds, run.seed, stopping=prepared.stopping, rest=request.rest)
+        plan = _plan(run.id, run.seed, request, prepared)
         cells = {each.cell.id: each for each in prepared.compiled}
         plan.done = {
             (trial.cell, trial.block): throughput_of(trial, cells[trial.cell])
@@ -152,6 +160,18 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
         return _carry_out(plan, prepared, experiment, store, workspace, console, measure_machine=run.device is None)
     finally:
         workspace.close()
+
+
+def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
+    return Plan(
+        run_id,
+        prepared.compiled,
+        prepared.rounds,
+        seed,
+        stopping=prepared.stopping,
+        rest=request.rest,
+        instructions=request.instructions,
+    )
 
 
 def _carry_out(

@@ -1,14 +1,10 @@
 """Carrying out a run: its blocks of trials in order, each stored as it ends."""
 
-import contextlib
 import hashlib
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 from dbdyno.compile import CompiledCell
@@ -17,6 +13,8 @@ from dbdyno.diagnose import diagnose
 from dbdyno.engines import EXEC
 from dbdyno.errors import DbdynoError
 from dbdyno.results.rounds import Measure, build_round
+from dbdyno.run.counting import count_instructions
+from dbdyno.run.listening import Interrupted
 from dbdyno.run.program import run_program
 from dbdyno.run.rest import wait_for_rest
 from dbdyno.run.templates import Workspace, template
@@ -53,7 +51,7 @@ class Plan:
     """What a run is to do. ``done``: the throughput of the trials, by cell and block, that were measured already.
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
-    trial.
+    trial; ``instructions``: count those of each trial too.
     """
 
     run_id: str
@@ -63,41 +61,7 @@ class Plan:
     done: dict[tuple[str, int], float | None] = field(default_factory=dict)
     stopping: Stopping | None = None
     rest: bool = False
-
-
-class Interrupted:
-    """Hears Ctrl-C and SIGTERM while a run goes on: the first asks the trial to end, the second kills it."""
-
-    def __init__(self) -> None:
-        """Nothing heard yet."""
-        self.heard = 0
-        self.worker: Worker | None = None
-
-    def __bool__(self) -> bool:
-        """Whether one has been heard."""
-        return self.heard > 0
-
-    def hear(self, _signal: int, _frame: FrameType | None) -> None:
-        """Pass it on to the worker."""
-        self.heard += 1
-        if self.worker is not None:
-            if self.heard == 1:
-                self.worker.stop()
-            else:
-                self.worker.kill()
-
-    @contextlib.contextmanager
-    def listening(self) -> Iterator["Interrupted"]:
-        """Hear signals for as long as the context lasts; elsewhere than in the main thread, do nothing."""
-        if threading.current_thread() is not threading.main_thread():
-            yield self
-            return
-        before = {number: signal.signal(number, self.hear) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield self
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    instructions: bool = False
 
 
 def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, interrupted: Interrupted) -> str | None:
@@ -182,6 +146,10 @@ def measure(
                 durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0], block)}
             request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
             outcome = _run(request, watcher.interval, interrupted, padding)
+            if plan.instructions and outcome.result is not None and not interrupted:
+                if compiled.has_data:
+                    workspace.fresh(source[0], block)
+                outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
     except DbdynoError as error:
         outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
     result = outcome.result
@@ -241,18 +209,16 @@ def _run(request: Event, each_interval: Callable[[Event], None], interrupted: In
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
     worker = Worker(request, LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S, padding)
-    interrupted.worker = worker
     try:
-        for event in worker:
-            if event["event"] == "interval":
-                outcome.intervals.append(event)
-                each_interval(event)
-            elif event["event"] == "result":
-                outcome.result = event
+        with interrupted.passing_on_to(worker):
+            for event in worker:
+                if event["event"] == "interval":
+                    outcome.intervals.append(event)
+                    each_interval(event)
+                elif event["event"] == "result":
+                    outcome.result = event
     except WorkerFailed as error:
         outcome.error, outcome.kind = str(error), error.kind
-    finally:
-        interrupted.worker = None
     if worker.timed_out and outcome.error is None:
         outcome.error, outcome.kind = "the trial did not end in time and was stopped", "timeout"
     return outcome

@@ -8,7 +8,7 @@ mod mutex;
 mod session;
 mod vfs;
 
-pub use bulk::{Loaded, load};
+pub use bulk::load;
 pub use session::SqliteSession;
 
 use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};

@@ -1,0 +1,152 @@
+//! Filling tables with COPY.
+
+use super::session::PostgresqlSession;
+use super::{PostgresqlEngine, block_on};
+use crate::rows::{self, Loaded};
+use crate::{Failure, sql_text::quoted};
+use bytes::BufMut as _;
+use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
+use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::value::{Value, Values};
+use dbdyno_probes::Clock;
+
+/// Rows are sent in messages of about this many bytes.
+const MESSAGE: usize = 64 * 1024;
+
+/// Creates the tables and fills them; vacuums and analyses them when the indexes are there, and ends with a checkpoint.
+pub fn load(target: &PostgresqlTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+    let engine = PostgresqlEngine::new(target, &[], PrepareMode::Once);
+    block_on(fill(&engine, load, seed))?
+}
+
+async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+    let clock = Clock::get();
+    let mut session = PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Once).await?;
+    for sql in &load.before {
+        run(&mut session, sql).await?;
+    }
+    let mut report = Vec::with_capacity(load.tables.len() + 1);
+    for table in &load.tables {
+        let start = clock.now();
+        let rows = copy(&mut session, table, seed).await?;
+        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+    }
+    let start = clock.now();
+    for sql in &load.after {
+        run(&mut session, sql).await?;
+    }
+    let mut done: Vec<&str> = Vec::new();
+    for table in &load.tables {
+        if !done.contains(&table.name.as_str()) {
+            run(&mut session, &format!("vacuum (analyze) {}", quoted(&table.name))).await?;
+            done.push(&table.name);
+        }
+    }
+    // Only some users may; without it the server does the same some minutes later.
+    let _ = session.query("checkpoint").await;
+    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
+    Ok(report)
+}
+
+async fn run(session: &mut PostgresqlSession, sql: &str) -> Result<(), Failure> {
+    session
+        .query(sql)
+        .await
+        .map(drop)
+        .map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
+}
+
+async fn copy(session: &mut PostgresqlSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+    let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
+    let sql = format!("copy {} ({}) from stdin", quoted(&table.name), columns.join(", "));
+    session.begin_copy(&sql).await?;
+    let mut source = rows::Source::of(table, seed)?;
+    let mut text = Vec::with_capacity(MESSAGE + 4096);
+    let (mut values, mut rows) = (Values::default(), 0);
+    while source.next(&mut values)? {
+        line(&values, &mut text);
+        rows += 1;
+        if text.len() >= MESSAGE {
+            send(session, &mut text).await?;
+        }
+    }
+    send(session, &mut text).await?;
+    session.end_copy().await?;
+    Ok(rows)
+}
+
+async fn send(session: &mut PostgresqlSession, text: &mut Vec<u8>) -> Result<(), Failure> {
+    if !text.is_empty() {
+        let out = &mut session.wire().out;
+        out.put_u8(b'd');
+        out.put_u32(text.len() as u32 + 4);
+        out.put_slice(text);
+        text.clear();
+    }
+    session.wire().flush().await
+}
+
+/// Writes a row in COPY's text format.
+fn line(values: &Values, out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    for (column, value) in values.iter().enumerate() {
+        if column > 0 {
+            out.push(b'\t');
+        }
+        // Writing to memory cannot fail.
+        let _ = match value {
+            Value::Null => out.write_all(b"\\N"),
+            Value::Integer(v) => write!(out, "{v}"),
+            Value::Real(v) => write!(out, "{v:e}"),
+            Value::Bytes(v) => out
+                .write_all(b"\\\\x")
+                .and_then(|()| v.iter().try_for_each(|byte| write!(out, "{byte:02x}"))),
+            Value::Text(v) => {
+                escape(v.as_bytes(), out);
+                Ok(())
+            }
+        };
+    }
+    out.push(b'\n');
+}
+
+fn escape(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+        out.extend_from_slice(&rest[..at]);
+        out.push(b'\\');
+        out.push(match rest[at] {
+            b'\t' => b't',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            other => other,
+        });
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_line_whatever_its_text_holds() {
+        let mut values = Values::default();
+        for value in [
+            Value::Integer(-3),
+            Value::Null,
+            Value::Text("a\tb\\c\nd"),
+            Value::Bytes(&[0, 171]),
+            Value::Real(0.5),
+        ] {
+            values.push(value);
+        }
+        let mut out = Vec::new();
+        line(&values, &mut out);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "-3\t\\N\ta\\tb\\\\c\\nd\t\\\\x00ab\t5e-1\n"
+        );
+    }
+}

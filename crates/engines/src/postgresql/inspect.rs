@@ -1,0 +1,106 @@
+//! What the server is, read back from itself.
+
+use super::PostgresqlEngine;
+use super::session::PostgresqlSession;
+use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_plan::document::PrepareMode;
+use std::collections::BTreeMap;
+
+/// Settings that say what a result is worth, whether or not they were changed.
+const SHOWN: &str = "'fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'work_mem', \
+     'effective_cache_size', 'max_connections', 'max_wal_size', 'checkpoint_timeout', 'wal_sync_method', \
+     'default_transaction_isolation', 'random_page_cost', 'jit', 'lc_collate', 'server_encoding', 'track_io_timing'";
+
+/// Reads the version, the settings in force and the plans of the statements.
+pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
+    let mut session = PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Once).await?;
+    let one = |rows: Vec<Vec<Option<String>>>| rows.into_iter().flatten().flatten().next().unwrap_or_default();
+    let version = one(session.query("show server_version").await?);
+    let source = one(session.query("select version()").await?);
+    let sql = format!(
+        "select name, current_setting(name) from pg_settings where name in ({SHOWN}) or source not in ('default', \
+         'override', 'client', 'environment variable') and name not in ('unix_socket_directories', 'data_directory', \
+         'config_file', 'hba_file', 'ident_file', 'external_pid_file', 'log_directory', 'log_filename')"
+    );
+    let settings: BTreeMap<String, String> = session
+        .query(&sql)
+        .await?
+        .into_iter()
+        .filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
+            Ok([Some(name), value]) => Some((name, value.unwrap_or_default())),
+            _ => None,
+        })
+        .collect();
+    let plans = plans(engine, &mut session).await?;
+    Ok(Facts {
+        engine: "PostgreSQL".into(),
+        version: version.split(' ').next().unwrap_or_default().to_owned(),
+        source_id: Some(source),
+        compile_options: Vec::new(),
+        durability: durability(&settings),
+        settings,
+        plans,
+    })
+}
+
+/// From the settings: when is a commit acknowledged?
+fn durability(settings: &BTreeMap<String, String>) -> Durability {
+    let of = |name: &str| settings.get(name).map_or("?", String::as_str);
+    let (fsync, commit, pages) = (of("fsync"), of("synchronous_commit"), of("full_page_writes"));
+    let class = match (commit, fsync) {
+        // The log is written some time after the commit is acknowledged, by another process.
+        ("off", _) => DurabilityClass::None,
+        (_, "on") => DurabilityClass::PowerSafe,
+        _ => DurabilityClass::ProcessSafe,
+    };
+    Durability {
+        class,
+        because: format!("fsync={fsync}, synchronous_commit={commit}, full_page_writes={pages}"),
+    }
+}
+
+/// How the server means to carry out each statement, whatever its parameters are. A statement that cannot be explained
+/// (or whose table is not there yet) has no plan.
+async fn plans(
+    engine: &PostgresqlEngine,
+    session: &mut PostgresqlSession,
+) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+    let mut plans = BTreeMap::new();
+    session.query("set plan_cache_mode = force_generic_plan").await?;
+    for statement in engine.statements.iter() {
+        let nulls = vec!["null"; statement.template.parameters()].join(", ");
+        let arguments = if nulls.is_empty() { String::new() } else { format!("({nulls})") };
+        // Each text is an exchange of its own: one that fails must not take the others with it.
+        let prepared = session.query(&format!("prepare dbdyno_plan as {}", statement.numbered)).await;
+        if prepared.is_err() {
+            continue;
+        }
+        if let Ok(rows) = session
+            .query(&format!("explain (costs off) execute dbdyno_plan{arguments}"))
+            .await
+        {
+            let lines = rows.into_iter().flatten().flatten().collect();
+            plans.insert(statement.name.clone(), lines);
+        }
+        session.query("deallocate dbdyno_plan").await?;
+    }
+    Ok(plans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durability_follows_the_settings() {
+        let class = |fsync: &str, commit: &str| {
+            let settings = [("fsync", fsync), ("synchronous_commit", commit)];
+            let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            durability(&BTreeMap::from(settings)).class
+        };
+        assert_eq!(class("on", "on"), DurabilityClass::PowerSafe);
+        assert_eq!(class("on", "local"), DurabilityClass::PowerSafe);
+        assert_eq!(class("on", "off"), DurabilityClass::None);
+        assert_eq!(class("off", "on"), DurabilityClass::ProcessSafe);
+    }
+}

@@ -1,0 +1,444 @@
+//! One session: what is asked of it, and how the answer is read.
+
+use super::Text;
+use super::values::{format, read, write};
+use super::wire::{Wire, error, garbled, number, unsayable};
+use crate::{Capture, Control, Failure, Marks, Rows, Session};
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::value::{Value, Values};
+use postgres_protocol::Oid;
+use postgres_protocol::message::frontend;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// What a prepared statement takes and gives.
+#[derive(Debug, Default)]
+struct Shape {
+    params: Box<[Oid]>,
+    columns: Vec<Oid>,
+}
+
+/// Where the types of the columns to be captured come from.
+#[derive(Debug, Clone, Copy)]
+enum Columns {
+    /// The statement was described when it was prepared.
+    Of(usize),
+    /// The answer says them.
+    Told,
+}
+
+/// One session on a server.
+pub struct PostgresqlSession {
+    wire: Wire,
+    statements: Arc<[Text]>,
+    prepare: PrepareMode,
+    /// Of each prepared statement; empty until it is prepared.
+    shapes: Vec<Option<Shape>>,
+    /// What the answer that is awaited says of its columns.
+    columns: Columns,
+    told: Vec<Oid>,
+    /// Whether a transaction is open.
+    open: bool,
+    text: String,
+}
+
+impl PostgresqlSession {
+    pub(super) async fn open(
+        target: &PostgresqlTarget,
+        statements: Arc<[Text]>,
+        prepare: PrepareMode,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            wire: Wire::connect(target).await?,
+            shapes: statements.iter().map(|_| None).collect(),
+            statements,
+            prepare,
+            columns: Columns::Told,
+            told: Vec::new(),
+            open: false,
+            text: String::new(),
+        })
+    }
+
+    pub(super) fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
+    }
+
+    /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        frontend::query(sql, &mut self.wire.out).map_err(unsayable)?;
+        self.wire.flush().await?;
+        let (mut rows, mut failure) = (Vec::new(), None);
+        loop {
+            let message = self.wire.message().await?;
+            let body = self.wire.body(&message);
+            match message.tag {
+                b'D' => {
+                    let fields = Fields::of(body)?;
+                    let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+                    rows.push(fields.map(|field| field.map(|field| field.map(text))).collect::<Result<_, _>>()?);
+                }
+                b'E' => failure = Some(error(body)),
+                b'Z' => return failure.map_or(Ok(rows), Err),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads to the end of what was asked and gives the first failure in it.
+    async fn skip_to_ready(&mut self) -> Result<(), Failure> {
+        let mut failure = None;
+        loop {
+            let message = self.wire.message().await?;
+            let body = self.wire.body(&message);
+            match message.tag {
+                b'E' => failure = failure.or_else(|| Some(error(body))),
+                b'Z' => {
+                    self.open = body != b"I";
+                    return failure.map_or(Ok(()), Err);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Prepares some statements in one exchange of messages.
+    async fn prepare(&mut self, which: &[usize]) -> Result<(), Failure> {
+        for index in which {
+            let (name, out) = (name_of(*index), &mut self.wire.out);
+            frontend::parse(&name, &self.statements[*index].numbered, [], out).map_err(unsayable)?;
+            frontend::describe(b'S', &name, out).map_err(unsayable)?;
+        }
+        frontend::sync(&mut self.wire.out);
+        self.wire.flush().await?;
+        let (mut asked, mut failure) = (which.iter(), None);
+        let mut shape = Shape::default();
+        loop {
+            let message = self.wire.message().await?;
+            let body = self.wire.body(&message);
+            match message.tag {
+                b't' => shape.params = oids(body)?,
+                b'T' | b'n' => {
+                    if message.tag == b'T' {
+                        column_types(body, &mut shape.columns)?;
+                    }
+                    let index = asked.next().ok_or_else(garbled)?;
+                    self.shapes[*index] = Some(std::mem::take(&mut shape));
+                }
+                b'E' => {
+                    let name = asked.clone().next().map(|index| self.statements[*index].name.as_str());
+                    failure = Some(error(body).explained(|message| format!("{message}: in {}", name.unwrap_or("?"))));
+                }
+                b'Z' => {
+                    self.open = body != b"I";
+                    return failure.map_or(Ok(()), Err);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes the messages that run a statement.
+    #[inline]
+    fn ask(&mut self, index: usize, params: &Values, captures: bool) -> Result<(), Failure> {
+        let statement = &self.statements[index];
+        let wanted = statement.template.parameters();
+        if params.len() != wanted {
+            return Err(wrong_count(wanted, params.len()));
+        }
+        let out = &mut self.wire.out;
+        match self.prepare {
+            PrepareMode::Never => {
+                statement.template.render(params, &mut self.text);
+                self.columns = Columns::Told;
+                return frontend::query(&self.text, out).map_err(unsayable);
+            }
+            PrepareMode::PerTransaction => {
+                frontend::parse("", &statement.numbered, [], out).map_err(unsayable)?;
+                bind("", params, |_| 0, out)?;
+                if captures {
+                    frontend::describe(b'P', "", out).map_err(unsayable)?;
+                }
+                self.columns = Columns::Told;
+            }
+            PrepareMode::Once => {
+                let Some(shape) = &self.shapes[index] else {
+                    let message = format!("the statement {} is not prepared", statement.name);
+                    return Err(Failure::new(FailureKind::Other, message));
+                };
+                bind(&name_of(index), params, |at| shape.params.get(at).copied().unwrap_or(0), out)?;
+                self.columns = Columns::Of(index);
+            }
+        }
+        frontend::execute("", 0, out).map_err(unsayable)?;
+        frontend::sync(out);
+        Ok(())
+    }
+
+    /// Gives the columns of a row to those who want them.
+    fn take_row(&self, body: &[u8], capture: &mut Capture<'_>) -> Result<(), Failure> {
+        let types = match self.columns {
+            Columns::Told => &self.told,
+            Columns::Of(index) => self.shapes[index].as_ref().map_or(&self.told, |shape| &shape.columns),
+        };
+        for (column, field) in Fields::of(body)?.enumerate() {
+            match field? {
+                None => capture.take(column, Value::Null),
+                Some(text) => capture.take(column, read(types.get(column).copied().unwrap_or(0), text).view()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        self.wire.flush().await?;
+        let (mut rows, mut failure, mut first) = (Rows::default(), None, true);
+        loop {
+            let message = self.wire.message().await?;
+            let body = self.wire.body(&message);
+            match message.tag {
+                b'D' => {
+                    if first {
+                        marks.note_first_row();
+                        first = false;
+                        if !capture.is_empty() {
+                            self.take_row(body, &mut capture)?;
+                        }
+                    }
+                    rows.returned += 1;
+                }
+                b'C' => {
+                    if first {
+                        marks.note_first_row();
+                        first = false;
+                        capture.clear();
+                    }
+                    rows.changed += changed(body);
+                }
+                b'1' => marks.note_prepared(),
+                b'T' => {
+                    let mut told = std::mem::take(&mut self.told);
+                    let read = column_types(body, &mut told);
+                    self.told = told;
+                    read?;
+                }
+                b'E' => failure = failure.or_else(|| Some(error(body))),
+                b'Z' => {
+                    self.open = body != b"I";
+                    return failure.map_or(Ok(rows), Err);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Session for PostgresqlSession {
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        let all: Vec<usize> = (0..self.statements.len()).collect();
+        self.prepare(&all).await
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        match self
+            .ask(statement, params, !capture.is_empty())
+            .and_then(|()| self.wire.send())
+        {
+            Ok(()) => Poll::Pending,
+            Err(failure) => Poll::Ready(Err(failure)),
+        }
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        let sql = match control {
+            // PostgreSQL takes its locks as it goes: the modes of beginning are SQLite's.
+            Control::Begin(_) => "begin",
+            Control::Commit => "commit",
+            Control::Rollback if !self.open => return Poll::Ready(Ok(())),
+            Control::Rollback => "rollback",
+        };
+        self.columns = Columns::Told;
+        match frontend::query(sql, &mut self.wire.out)
+            .map_err(unsayable)
+            .and_then(|()| self.wire.send())
+        {
+            Ok(()) => Poll::Pending,
+            Err(failure) => Poll::Ready(Err(failure)),
+        }
+    }
+
+    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        self.read_answer(capture, marks).await
+    }
+
+    async fn close(mut self) -> Result<(), Failure> {
+        frontend::terminate(&mut self.wire.out);
+        self.wire.flush().await
+    }
+}
+
+impl PostgresqlSession {
+    /// Runs a copy: `begin` writes nothing itself; the rows follow with `CopyData` messages in the wire's output.
+    pub(super) async fn begin_copy(&mut self, sql: &str) -> Result<(), Failure> {
+        frontend::query(sql, &mut self.wire.out).map_err(unsayable)?;
+        self.wire.flush().await?;
+        loop {
+            let message = self.wire.message().await?;
+            let body = self.wire.body(&message);
+            match message.tag {
+                b'G' => return Ok(()),
+                b'E' => {
+                    let failure = error(body);
+                    self.skip_to_ready().await?;
+                    return Err(failure);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends a copy.
+    pub(super) async fn end_copy(&mut self) -> Result<(), Failure> {
+        frontend::copy_done(&mut self.wire.out);
+        self.wire.flush().await?;
+        self.skip_to_ready().await
+    }
+}
+
+fn name_of(index: usize) -> String {
+    format!("s{index}")
+}
+
+/// Writes the message that binds values to a statement, whose parameters have the types that `oid` gives.
+#[inline]
+fn bind(
+    name: &str,
+    params: &Values,
+    oid: impl Fn(usize) -> Oid,
+    out: &mut bytes::BytesMut,
+) -> Result<(), Failure> {
+    let formats = params.iter().enumerate().map(|(at, value)| format(oid(at), value));
+    frontend::bind(
+        "",
+        name,
+        formats,
+        params.iter().enumerate(),
+        |(at, value), out| Ok(write(oid(at), value, out)),
+        // Results as text, as psql and most drivers ask for them.
+        [0],
+        out,
+    )
+    .map_err(|error| match error {
+        frontend::BindError::Conversion(error) => unsayable(error),
+        frontend::BindError::Serialization(error) => unsayable(error),
+    })
+}
+
+/// The fields of a row.
+struct Fields<'a>(&'a [u8], u16);
+
+impl<'a> Fields<'a> {
+    fn of(body: &'a [u8]) -> Result<Self, Failure> {
+        let (count, rest) = body.split_first_chunk::<2>().ok_or_else(garbled)?;
+        Ok(Self(rest, u16::from_be_bytes(*count)))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Option<&'a [u8]>, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.1 = self.1.checked_sub(1)?;
+        let mut take = || {
+            let (length, rest) = number(self.0)?;
+            let Ok(length) = usize::try_from(length) else {
+                self.0 = rest;
+                return Ok(None);
+            };
+            let (field, rest) = rest.split_at_checked(length).ok_or_else(garbled)?;
+            self.0 = rest;
+            Ok(Some(field))
+        };
+        Some(take())
+    }
+}
+
+/// The types in a description of parameters.
+fn oids(body: &[u8]) -> Result<Box<[Oid]>, Failure> {
+    let (_, rest) = body.split_first_chunk::<2>().ok_or_else(garbled)?;
+    Ok(rest
+        .chunks_exact(4)
+        .map(|bytes| Oid::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        .collect())
+}
+
+/// The types in a description of rows: behind each column's name, a table and a column number come before its type.
+fn column_types(body: &[u8], types: &mut Vec<Oid>) -> Result<(), Failure> {
+    types.clear();
+    let (_, mut rest) = body.split_first_chunk::<2>().ok_or_else(garbled)?;
+    while !rest.is_empty() {
+        let name = rest.iter().position(|byte| *byte == 0).ok_or_else(garbled)?;
+        let fixed = rest.get(name + 1..name + 19).ok_or_else(garbled)?;
+        types.push(Oid::from_be_bytes([fixed[6], fixed[7], fixed[8], fixed[9]]));
+        rest = &rest[name + 19..];
+    }
+    Ok(())
+}
+
+/// Rows changed, from the tag of a command that has ended: `INSERT 0 5`, `UPDATE 3`.
+#[inline]
+fn changed(tag: &[u8]) -> u64 {
+    if tag.starts_with(b"SELECT") {
+        return 0;
+    }
+    let mut count = 0;
+    let end = tag.iter().rposition(|byte| byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    let start = tag[..end].iter().rposition(|byte| *byte == b' ').map_or(end, |at| at + 1);
+    for digit in &tag[start..end] {
+        count = count * 10 + u64::from(digit.wrapping_sub(b'0'));
+    }
+    count
+}
+
+#[cold]
+fn wrong_count(wanted: usize, given: usize) -> Failure {
+    Failure::new(
+        FailureKind::Other,
+        format!("the statement has {wanted} parameters, the plan gives {given}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_tells_how_many_rows_were_changed() {
+        for (tag, rows) in [
+            ("INSERT 0 5\0", 5),
+            ("UPDATE 123\0", 123),
+            ("DELETE 0\0", 0),
+            ("SELECT 7\0", 0),
+            ("BEGIN\0", 0),
+            ("CREATE TABLE\0", 0),
+        ] {
+            assert_eq!(changed(tag.as_bytes()), rows, "{tag}");
+        }
+    }
+
+    #[test]
+    fn fields_are_read_one_by_one_and_a_short_body_is_refused() {
+        let body = [0, 2, 255, 255, 255, 255, 0, 0, 0, 2, b'a', b'b'];
+        let fields: Vec<_> = Fields::of(&body).expect("fields").collect();
+        assert_eq!(fields, [Ok(None), Ok(Some(&b"ab"[..]))]);
+        assert!(Fields::of(&body[..11]).expect("fields").any(|field| field.is_err()));
+    }
+}

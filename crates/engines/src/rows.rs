@@ -1,0 +1,125 @@
+//! The rows that go into a table, one after another, whichever engine loads them.
+
+use crate::Failure;
+use dbdyno_plan::document::{FailureKind, LoadTable};
+use dbdyno_plan::maker::{Maker, Place, row_scope};
+use dbdyno_plan::random::row_stream;
+use dbdyno_plan::value::Values;
+use dbdyno_probes::Clock;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+
+/// What loading a table took.
+#[derive(Debug, Clone, Serialize)]
+pub struct Loaded {
+    /// The table, or `(indexes and setup)` for what is done when all are filled.
+    pub table: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+impl Loaded {
+    /// What was done from `start`, nanoseconds of the clock, until now.
+    pub fn since(table: String, rows: u64, clock: Clock, start: u64) -> Self {
+        let seconds = (clock.now() - start) as f64 / 1e9;
+        Self { table, rows, seconds }
+    }
+}
+
+/// Where a table's rows come from.
+pub struct Source<'a> {
+    table: &'a LoadTable,
+    from: From<'a>,
+    done: u64,
+}
+
+enum From<'a> {
+    Generators {
+        makers: Vec<Maker>,
+        seed: u64,
+    },
+    File {
+        path: &'a str,
+        reader: BufReader<File>,
+        line: String,
+    },
+}
+
+impl<'a> Source<'a> {
+    /// The rows of a table: made with a seed, or read from its file.
+    pub fn of(table: &'a LoadTable, seed: u64) -> Result<Self, Failure> {
+        let from = match &table.file {
+            None => {
+                let makers = table.columns.iter().map(|column| {
+                    let path = format!("{}.{}", table.name, column.name);
+                    Maker::compile(&column.fill, &path, &mut Place::Row)
+                });
+                From::Generators {
+                    makers: makers
+                        .collect::<Result<_, _>>()
+                        .map_err(|error| Failure::new(FailureKind::Other, error.to_string()))?,
+                    seed,
+                }
+            }
+            Some(path) => From::File {
+                path,
+                reader: BufReader::with_capacity(1 << 20, File::open(path).map_err(|error| wrong(path, 0, &error))?),
+                line: String::new(),
+            },
+        };
+        Ok(Self { table, from, done: 0 })
+    }
+
+    /// Puts the next row into `values`; tells whether there was one.
+    pub fn next(&mut self, values: &mut Values) -> Result<bool, Failure> {
+        if self.done >= self.table.rows {
+            return Ok(false);
+        }
+        values.clear();
+        match &mut self.from {
+            From::Generators { makers, seed } => {
+                let (seed, row) = (*seed, self.done);
+                for (maker, column) in makers.iter().zip(&self.table.columns) {
+                    maker.make(
+                        &mut row_scope(seed, &mut row_stream(seed, column.stream, row), row),
+                        values,
+                    );
+                }
+            }
+            From::File { path, reader, line } => {
+                line.clear();
+                let number = self.done + 1;
+                if reader.read_line(line).map_err(|error| wrong(path, number, &error))? == 0 {
+                    return Ok(false);
+                }
+                read_line(line, values);
+                if values.len() != self.table.columns.len() {
+                    let problem = format!("{} fields for {} columns", values.len(), self.table.columns.len());
+                    return Err(wrong(path, number, &problem));
+                }
+            }
+        }
+        self.done += 1;
+        Ok(true)
+    }
+}
+
+/// Reads tab-separated text, a row a line; `\N` is null.
+fn read_line(line: &str, values: &mut Values) {
+    let text = line.strip_suffix('\n').unwrap_or(line);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    for field in text.split('\t') {
+        if field == "\\N" {
+            values.push_null();
+        } else {
+            values.push_text(|out| out.push_str(field));
+        }
+    }
+}
+
+fn wrong(path: &str, line: u64, problem: &dyn std::fmt::Display) -> Failure {
+    Failure::new(FailureKind::Other, format!("{path}, line {line}: {problem}"))
+}

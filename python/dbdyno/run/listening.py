@@ -1,0 +1,53 @@
+"""Ctrl-C and SIGTERM while a run goes on."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from dbdyno.worker import Worker
+
+
+class Interrupted:
+    """Hears Ctrl-C and SIGTERM while a run goes on: the first asks the trial to end, the second kills it."""
+
+    def __init__(self) -> None:
+        """Nothing heard yet."""
+        self.heard = 0
+        self.worker: Worker | None = None
+
+    def __bool__(self) -> bool:
+        """Whether one has been heard."""
+        return self.heard > 0
+
+    def hear(self, _signal: int, _frame: FrameType | None) -> None:
+        """Pass it on to the worker."""
+        self.heard += 1
+        if self.worker is not None:
+            if self.heard == 1:
+                self.worker.stop()
+            else:
+                self.worker.kill()
+
+    @contextlib.contextmanager
+    def passing_on_to(self, worker: Worker) -> Iterator[None]:
+        """Pass what is heard on to a worker for as long as the context lasts."""
+        self.worker = worker
+        try:
+            yield
+        finally:
+            self.worker = None
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator["Interrupted"]:
+        """Hear signals for as long as the context lasts; elsewhere than in the main thread, do nothing."""
+        if threading.current_thread() is not threading.main_thread():
+            yield self
+            return
+        before = {number: signal.signal(number, self.hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,25 @@
+"""Database servers that dbdyno starts and stops itself: PostgreSQL, MariaDB and MySQL.
+
+    installation = find_installations("postgresql")[0]
+    create_data(installation, data)
+    with start_server(installation, data, work, {"shared_buffers": "1GB"}) as server:
+        ...
+
+A server runs under a small process, its keeper, which ends it and removes its files whatever ends dbdyno, and with
+which it ends in turn. It listens on a Unix socket in a directory of its own only, so that it needs no password.
+"""
+
+from dbdyno.systems.managed.account import server_account, shut_out
+from dbdyno.systems.managed.data import create_data
+from dbdyno.systems.managed.installations import Installation, find_installations
+from dbdyno.systems.managed.server import Server, start_server
+
+__all__ = [
+    "Installation",
+    "Server",
+    "create_data",
+    "find_installations",
+    "server_account",
+    "shut_out",
+    "start_server",
+]

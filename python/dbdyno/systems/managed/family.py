@@ -1,0 +1,68 @@
+"""What differs between the two families of servers."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dbdyno.errors import InputError
+from dbdyno.systems.managed.installations import Installation
+
+# The database that lies in each fresh data directory, empty.
+DATABASE = "dbdyno"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program that makes data: its command line, what it reads, and the signal that ends it with its keeper."""
+
+    command: tuple[str, ...]
+    input: str = ""
+    death_signal: int = signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class Places:
+    """Directories of one running server, of its user alone: for its socket, for files it makes, and with its data."""
+
+    data: Path
+    own: Path
+    socket: Path
+
+
+class Family(Protocol):
+    """A family of servers: a module."""
+
+    # The user of the database, who needs no password; the number in the socket's name, and its name.
+    USER: str
+    PORT: int
+    SOCKET: str
+    # What asks the server to end, the mildest first, and what ends it when its keeper is killed.
+    STOP: tuple[int, ...]
+    DEATH: int
+    # The directories it needs in its own.
+    DIRECTORIES: tuple[str, ...]
+
+    def jobs(self, installation: Installation, directory: Path) -> Sequence[Job]:
+        """Give the programs that make fresh data, in order."""
+
+    def check_settings(self, installation: Installation, settings: Mapping[str, str]) -> None:
+        """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
+
+    def command(self, installation: Installation, places: Places, settings: Mapping[str, str]) -> Sequence[str]:
+        """Give the server's command line."""
+
+    def is_ready(self, places: Places, pid: int) -> bool:
+        """Whether the server with this process id answers."""
+
+
+def check_value(name: str, value: str) -> None:
+    """Raise InputError for a value that no command line can hold."""
+    if "\0" in value:
+        raise InputError(name, "the value holds a character of code 0", "take it away")
+
+
+def reserved(name: str) -> InputError:
+    """Make the error of a setting that is dbdyno's to make."""
+    return InputError(name, "dbdyno itself sets this on the servers it starts", "leave it out")

@@ -1,0 +1,99 @@
+"""PostgreSQL: how its data are made and how it is started."""
+
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dbdyno.errors import InputError
+from dbdyno.systems.managed.family import DATABASE, Job, Places, check_value, reserved
+from dbdyno.systems.managed.installations import Installation
+
+USER = "postgres"
+PORT = 5432
+SOCKET = f".s.PGSQL.{PORT}"
+DIRECTORIES: tuple[str, ...] = ()
+
+# Fast shutdown, and then immediate shutdown. The latter still removes the shared memory, which SIGKILL would leave.
+STOP: tuple[int, ...] = (signal.SIGINT, signal.SIGQUIT)
+DEATH: int = signal.SIGQUIT
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+_RESERVED = frozenset(
+    (
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_destination",
+        "logging_collector",
+        "port",
+        "unix_socket_directories",
+        "unix_socket_group",
+        "unix_socket_permissions",
+    )
+)
+
+# The line of postmaster.pid in which the server says how far it is (src/include/utils/pidfile.h).
+_STATUS_LINE = 8
+
+
+def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
+    """Give the programs that make fresh data: in the locale C.UTF-8, trusting whoever gets at the socket."""
+    initdb = (
+        str(installation.programs["initdb"]),
+        f"--pgdata={directory}",
+        f"--username={USER}",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--auth-local=trust",
+        "--auth-host=reject",
+        "--no-sync",
+    )
+    # A server of one session, which ends with its input. -F: as initdb, it leaves syncing to whoever copies the data.
+    single = (
+        str(installation.programs["postgres"]),
+        "--single",
+        "-F",
+        *("-D", str(directory)),
+        *("-c", "exit_on_error=true"),
+        "template1",
+    )
+    return Job(initdb, death_signal=signal.SIGTERM), Job(single, f"CREATE DATABASE {DATABASE}\n", signal.SIGTERM)
+
+
+def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:  # noqa: ARG001
+    """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
+    for name, value in settings.items():
+        if not _NAME.fullmatch(name):
+            raise InputError(name, "this is not the name of a PostgreSQL setting", "write one such as `shared_buffers`")
+        if name.lower() in _RESERVED:
+            raise reserved(name)
+        check_value(name, value)
+
+
+def command(installation: Installation, places: Places, settings: Mapping[str, str]) -> Sequence[str]:
+    """Give the server's command line."""
+    # A list of directories, in which quotes keep commas and spaces.
+    socket = '"' + str(places.socket).replace('"', '""') + '"'
+    own = {
+        "listen_addresses": "",
+        "port": str(PORT),
+        "unix_socket_directories": socket,
+        "unix_socket_permissions": "0700",
+        "log_destination": "stderr",
+        "logging_collector": "off",
+    }
+    options = [word for name, value in (own | dict(settings)).items() for word in ("-c", f"{name}={value}")]
+    return str(installation.programs["postgres"]), "-D", str(places.data), *options
+
+
+def is_ready(places: Places, pid: int) -> bool:
+    """Whether the server with this process id says that it takes connections."""
+    try:
+        lines = (places.data / "postmaster.pid").read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return len(lines) >= _STATUS_LINE and lines[0] == str(pid) and lines[_STATUS_LINE - 1].strip() == "ready"
