@@ -50,13 +50,20 @@ pub(crate) fn run_thread<'a, E: Engine>(
         runtime::run_together(clients).unwrap_or_else(|error| {
             let failure = Failure::new(FailureKind::Other, format!("starting to wait for events: {error}"));
             // Those who wait for all clients must not wait for these.
-            numbers.clone().for_each(|_| shared.arrive(&shared.connected, &Err(failure.clone())));
+            numbers
+                .clone()
+                .for_each(|_| shared.arrive(&shared.connected, &Err(failure.clone())));
             vec![(number, Err(failure))]
         })
     } else {
         let timer = ThreadTimer::new(shared.clock);
         numbers
-            .map(|number| (number, runtime::run_alone(client::run(shared, &timer, &recorder, &share, number))))
+            .map(|number| {
+                (
+                    number,
+                    runtime::run_alone(client::run(shared, &timer, &recorder, &share, number)),
+                )
+            })
             .collect()
     };
     let share = share.into_inner().report;
@@ -70,6 +77,12 @@ pub(crate) fn run_thread<'a, E: Engine>(
     }
     failures.sort_by_key(|(number, _)| *number);
     let recorder = recorder.into_inner();
-    (Record { clients, share, recorder }, failures.into_iter().next())
+    (
+        Record {
+            clients,
+            share,
+            recorder,
+        },
+        failures.into_iter().next(),
+    )
 }
-

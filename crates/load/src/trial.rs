@@ -222,11 +222,21 @@ pub fn run<E: Engine>(
                     // The clients that were started wait for a start that will never come.
                     shared.warmup_start.store(u64::MAX, Ordering::Release);
                     shared.released.store(true, Ordering::Release);
-                    return Err(TrialError::Thread(format!("starting the thread {number} of clients: {error}")));
+                    return Err(TrialError::Thread(format!(
+                        "starting the thread {number} of clients: {error}"
+                    )));
                 }
             }
         }
-        let watched = coordinate(&shared, &live, &timeline, disk.as_ref(), site.server, &finished, &mut say);
+        let watched = coordinate(
+            &shared,
+            &live,
+            &timeline,
+            disk.as_ref(),
+            site.server,
+            &finished,
+            &mut say,
+        );
         shared.released.store(true, Ordering::Release);
         let mut records = Vec::with_capacity(handles.len());
         for handle in handles {

@@ -166,7 +166,10 @@ mod tests {
     fn a_tree_holds_what_its_ended_processes_used() {
         let before = tree_cpu_ns(std::process::id()).expect("this process is there");
         let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-        let ended = std::process::Command::new("sh").args(["-c", work]).status().expect("a shell");
+        let ended = std::process::Command::new("sh")
+            .args(["-c", work])
+            .status()
+            .expect("a shell");
         assert!(ended.success());
         let after = tree_cpu_ns(std::process::id()).expect("this process is there");
         assert!(after > before, "{before} {after}");

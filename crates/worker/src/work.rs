@@ -85,7 +85,14 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             }
             Target::Postgresql(target) => {
                 let engine = PostgresqlEngine::new(target, &trial.statements, trial.prepare);
-                measure(&engine, trial, plan.seed, site_of(target.process.as_ref()), events, stop)
+                measure(
+                    &engine,
+                    trial,
+                    plan.seed,
+                    site_of(target.process.as_ref()),
+                    events,
+                    stop,
+                )
             }
         },
         Task::Load(load) => fill(load, plan.seed, events),

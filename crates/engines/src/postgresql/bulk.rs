@@ -112,7 +112,10 @@ fn line(values: &Values, out: &mut Vec<u8>) {
 
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+    while let Some(at) = rest
+        .iter()
+        .position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r'))
+    {
         out.extend_from_slice(&rest[..at]);
         out.push(b'\\');
         out.push(match rest[at] {

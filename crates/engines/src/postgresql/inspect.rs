@@ -69,9 +69,15 @@ async fn plans(
     session.query("set plan_cache_mode = force_generic_plan").await?;
     for statement in engine.statements.iter() {
         let nulls = vec!["null"; statement.template.parameters()].join(", ");
-        let arguments = if nulls.is_empty() { String::new() } else { format!("({nulls})") };
+        let arguments = if nulls.is_empty() {
+            String::new()
+        } else {
+            format!("({nulls})")
+        };
         // Each text is an exchange of its own: one that fails must not take the others with it.
-        let prepared = session.query(&format!("prepare dbdyno_plan as {}", statement.numbered)).await;
+        let prepared = session
+            .query(&format!("prepare dbdyno_plan as {}", statement.numbered))
+            .await;
         if prepared.is_err() {
             continue;
         }

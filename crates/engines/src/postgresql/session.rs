@@ -77,7 +77,11 @@ impl PostgresqlSession {
                 b'D' => {
                     let fields = Fields::of(body)?;
                     let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
-                    rows.push(fields.map(|field| field.map(|field| field.map(text))).collect::<Result<_, _>>()?);
+                    rows.push(
+                        fields
+                            .map(|field| field.map(|field| field.map(text)))
+                            .collect::<Result<_, _>>()?,
+                    );
                 }
                 b'E' => failure = Some(error(body)),
                 b'Z' => return failure.map_or(Ok(rows), Err),
@@ -167,7 +171,12 @@ impl PostgresqlSession {
                     let message = format!("the statement {} is not prepared", statement.name);
                     return Err(Failure::new(FailureKind::Other, message));
                 };
-                bind(&name_of(index), params, |at| shape.params.get(at).copied().unwrap_or(0), out)?;
+                bind(
+                    &name_of(index),
+                    params,
+                    |at| shape.params.get(at).copied().unwrap_or(0),
+                    out,
+                )?;
                 self.columns = Columns::Of(index);
             }
         }
@@ -319,12 +328,7 @@ fn name_of(index: usize) -> String {
 
 /// Writes the message that binds values to a statement, whose parameters have the types that `oid` gives.
 #[inline]
-fn bind(
-    name: &str,
-    params: &Values,
-    oid: impl Fn(usize) -> Oid,
-    out: &mut bytes::BytesMut,
-) -> Result<(), Failure> {
+fn bind(name: &str, params: &Values, oid: impl Fn(usize) -> Oid, out: &mut bytes::BytesMut) -> Result<(), Failure> {
     let formats = params.iter().enumerate().map(|(at, value)| format(oid(at), value));
     frontend::bind(
         "",
@@ -400,8 +404,14 @@ fn changed(tag: &[u8]) -> u64 {
         return 0;
     }
     let mut count = 0;
-    let end = tag.iter().rposition(|byte| byte.is_ascii_digit()).map_or(0, |at| at + 1);
-    let start = tag[..end].iter().rposition(|byte| *byte == b' ').map_or(end, |at| at + 1);
+    let end = tag
+        .iter()
+        .rposition(|byte| byte.is_ascii_digit())
+        .map_or(0, |at| at + 1);
+    let start = tag[..end]
+        .iter()
+        .rposition(|byte| *byte == b' ')
+        .map_or(end, |at| at + 1);
     for digit in &tag[start..end] {
         count = count * 10 + u64::from(digit.wrapping_sub(b'0'));
     }

@@ -88,7 +88,12 @@ impl Wire {
         frontend::startup_message(own.into_iter().chain(settings), &mut self.out).map_err(unsayable)?;
         self.flush().await?;
         let password = target.password.as_deref();
-        let wanted = || Failure::new(FailureKind::Connection, "the server wants a password, and none was given");
+        let wanted = || {
+            Failure::new(
+                FailureKind::Connection,
+                "the server wants a password, and none was given",
+            )
+        };
         let mut scram: Option<ScramSha256> = None;
         loop {
             let message = self.message().await?;
@@ -110,7 +115,10 @@ impl Wire {
                         }
                         10 => {
                             let password = password.ok_or_else(wanted)?;
-                            if !rest.split(|byte| *byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes()) {
+                            if !rest
+                                .split(|byte| *byte == 0)
+                                .any(|name| name == SCRAM_SHA_256.as_bytes())
+                            {
                                 return Err(unknown_method("SASL without SCRAM-SHA-256"));
                             }
                             let state = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
@@ -271,7 +279,10 @@ pub fn error(body: &[u8]) -> Failure {
 
 #[cold]
 fn broken(error: &io::Error) -> Failure {
-    Failure::new(FailureKind::Connection, format!("the connection broke: {}", reason(error)))
+    Failure::new(
+        FailureKind::Connection,
+        format!("the connection broke: {}", reason(error)),
+    )
 }
 
 fn reason(error: &io::Error) -> String {
@@ -284,12 +295,18 @@ fn reason(error: &io::Error) -> String {
 
 #[cold]
 pub fn garbled() -> Failure {
-    Failure::new(FailureKind::Connection, "the server sent what is no message of PostgreSQL's protocol")
+    Failure::new(
+        FailureKind::Connection,
+        "the server sent what is no message of PostgreSQL's protocol",
+    )
 }
 
 #[cold]
 pub fn unsayable(error: impl Display) -> Failure {
-    Failure::new(FailureKind::Other, format!("it cannot be said in PostgreSQL's protocol: {error}"))
+    Failure::new(
+        FailureKind::Other,
+        format!("it cannot be said in PostgreSQL's protocol: {error}"),
+    )
 }
 
 fn unknown_method(what: &str) -> Failure {
