@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.compile import CompiledCell
 from dbdyno.compile.generators import Columns
 from experiment_files import compiled, plan_schema, small, steps
+
+
+def _plan(cell: CompiledCell) -> dict[str, Any]:
+    return cell.trial_plan(cell.target("/x"), 1)
+
 
 TOML_GENERATORS = [
     ("5", {"kind": "constant", "value": 5}),
@@ -59,7 +65,7 @@ def test_generators(toml: str, expected: dict[str, Any]) -> None:
     assert steps_made[0]["value"] == expected
     assert steps_made[1]["params"] == [{"kind": "variable", "name": "x"}]
     if expected["kind"] != "serial" or "next" not in toml:
-        plan = compiled(made)[0].trial_plan("/x", 1)
+        plan = _plan(compiled(made)[0])
         assert plan_schema().is_valid(plan)
 
 
@@ -87,7 +93,7 @@ nested = st.recursive(
 @given(nested, st.integers(0, 2**63 - 1))
 def test_whatever_generators_are_nested_the_plan_is_valid(toml: str, seed: int) -> None:
     cell = compiled(steps(f'{{ execute = "select ?", params = [{toml}] }}'))[0]
-    assert [error.message for error in plan_schema().iter_errors(cell.trial_plan("/x", seed))] == []
+    assert [error.message for error in plan_schema().iter_errors(cell.trial_plan(cell.target("/x"), seed))] == []
 
 
 @given(
@@ -101,7 +107,7 @@ def test_whatever_the_load_the_plan_is_valid(clients: int, rate: float, seconds:
         f"\n[load]\nclients = {clients}\narrival = {{ rate = {rate:f} }}\nstop = {{ seconds = {seconds:f} }}\n"
         f'retry = {{ attempts = {attempts}, on = ["locked"] }}\n'
     )
-    plan = compiled(small(load=load))[0].trial_plan("/x", 1)
+    plan = _plan(compiled(small(load=load))[0])
     assert [error.message for error in plan_schema().iter_errors(plan)] == []
     assert plan["task"]["clients"] == clients
 

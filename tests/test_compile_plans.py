@@ -15,7 +15,11 @@ from experiment_files import ALL, BUILTIN, FIXTURES, TABLE, TEMPLATE, compiled, 
 
 
 def plans(cell: CompiledCell) -> list[dict[str, Any]]:
-    return [cell.load_plan("/x.db"), cell.trial_plan("/x.db", 2**63), cell.trial_plan("/x.db", 1, "/lib.so")]
+    return [
+        cell.load_plan(cell.load_target("/x.db")),
+        cell.trial_plan(cell.target("/x.db"), 2**63),
+        cell.trial_plan(cell.target("/x.db", "/lib.so"), 1),
+    ]
 
 
 def one(path: str) -> CompiledCell:
@@ -31,7 +35,7 @@ def test_every_plan_is_valid(path: str) -> None:
 
 def test_the_null_engine_takes_the_same_trial() -> None:
     cell = compiled(load_experiment(BUILTIN[1]), "null:")[0]
-    plan = cell.trial_plan("", 1)
+    plan = cell.trial_plan(cell.target(""), 1)
     assert plan_schema().is_valid(plan)
     assert plan["task"]["target"] == {"engine": "null"}
     assert not cell.has_data
@@ -57,7 +61,7 @@ def test_pk_lookup_in_full() -> None:
         '"c2" varchar(1000), "c3" varchar(1000))'
     )
     assert [(table["name"], table["rows"]) for table in cell.tables] == [("user", 100_000), ("orders", 100_000)]
-    trial = cell.trial_plan("/x.db", 9)
+    trial = cell.trial_plan(cell.target("/x.db"), 9)
     assert trial["seed"] == 9
     task = trial["task"]
     assert task["statements"] == [{"name": "select * from user where id = ?", "sql": "select * from user where id = ?"}]
@@ -118,7 +122,7 @@ def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "words.tsv").write_text("a\tb\n")
     cell = one(str(tmp_path / "x.toml"))
     assert [(table["rows"], table["file"]) for table in cell.tables] == [(892_200, str(tmp_path / "words.tsv"))]
-    assert plan_schema().is_valid(cell.load_plan("/x.db"))
+    assert plan_schema().is_valid(cell.load_plan(cell.load_target("/x.db")))
     first = cell.template_key("lib")
     (tmp_path / "words.tsv").write_text("a\tc\n")
     assert cell.template_key("lib") != first
@@ -176,8 +180,8 @@ def test_a_reference_repeats_the_column_it_refers_to() -> None:
 
 def test_a_trial_knows_the_seed_of_the_data_beside_its_own() -> None:
     cell = compiled(steps('{ execute = "select ?", params = [{ key = "user.name" }] }'))[0]
-    plan = cell.trial_plan("/x", 99)
-    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan("/x")["seed"])
+    plan = cell.trial_plan(cell.target("/x"), 99)
+    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan(cell.load_target("/x"))["seed"])
 
 
 def test_a_part_goes_on_where_the_table_ends() -> None:

@@ -28,8 +28,8 @@ def carry_out(
     experiment = pgbench_experiment([name], 2, defines)
     cell = compile_cell(experiment, make_cells(experiment, parse_set(sets, experiment)).cells[0])
     database = str(directory / "trial.db")
-    ask(cell.load_plan(database), "loaded")
-    plan = cell.trial_plan(database, 11)
+    ask(cell.load_plan(cell.load_target(database)), "loaded")
+    plan = cell.trial_plan(cell.target(database), 11)
     plan_schema().validate(plan)
     plan["task"] |= {
         "warmup": {"seconds": 0, "transactions": 0},

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile.dialects import dialect_for
 from dbdyno.compile.loading import definitions, file_digest, load_tables
-from dbdyno.compile.settings import sqlite_settings, unsafe_reason
+from dbdyno.compile.server_dialects import dialect_for
+from dbdyno.compile.settings import server_settings, sqlite_settings, unsafe_reason
 from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.design import Cell
 from dbdyno.engines import EXEC
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.systems.sqlite_settings import SqliteSettings
 
 PLAN = "dbdyno.plan/1"
+
+# A system as a plan names it.
+Target = dict[str, Any]
 
 # Raised when the worker's way of making rows changes, so that no template of the old way is taken for a new one.
 TEMPLATE_VERSION = 1
@@ -30,7 +34,7 @@ class CompiledCell:
 
     cell: Cell
     definition: Definition
-    settings: SqliteSettings
+    settings: SqliteSettings | ServerSettings
     before: list[str]
     tables: list[dict[str, Any]]
     after: list[str]
@@ -47,42 +51,50 @@ class CompiledCell:
         values = {name: level.name for name, level in self.cell.levels.items()}
         return [word.format(**values) for word in shlex.split(self.cell.system.command)]
 
-    def template_key(self, library: str) -> str:
-        """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes of the file.
+    @property
+    def sqlite(self) -> SqliteSettings:
+        """The settings of SQLite; those of no setting on another engine."""
+        return self.settings if isinstance(self.settings, SqliteSettings) else SqliteSettings()
 
-        ``library`` identifies the library that writes it (its version and source id). Not in the key: the run's seed,
-        and settings that connections are given at a trial.
+    def template_key(self, identity: str) -> str:
+        """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
+
+        ``identity``: of what writes them, the library (its version and source id) or the server. Not in the key: the
+        run's seed, and settings that connections or servers are given at a trial.
         """
         tables = [table | {"file": table["file"] and file_digest(table["file"])} for table in self.tables]
         content = {
             "version": TEMPLATE_VERSION,
             "engine": self.cell.system.engine,
-            "library": library,
+            "library": identity,
             "seed": self.definition.data_seed,
-            "pragmas": self.settings.load_pragmas,
+            "pragmas": self.sqlite.load_pragmas,
             "before": self.before,
             "tables": tables,
             "after": self.after,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def load_plan(self, database: str, library: str | None = None) -> dict[str, Any]:
-        """Give the plan that makes the template: a new file ``database``, with a shared library or the bundled one."""
-        target = self._target(database, library) | {"pragmas": [list(pair) for pair in self.settings.load_pragmas]}
+    def load_plan(self, target: Target) -> dict[str, Any]:
+        """Give the plan that makes the tables and fills them on a target."""
         task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": self.after}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
-    def trial_plan(self, database: str, seed: int, library: str | None = None) -> dict[str, Any]:
-        """Give the plan of a trial on ``database``, a copy of the template. ``seed``: that of the block."""
-        task = self.trial | {"target": self.target(database, library), "data_seed": self.definition.data_seed}
+    def trial_plan(self, target: Target, seed: int) -> dict[str, Any]:
+        """Give the plan of a trial on a target that holds the tables. ``seed``: that of the block."""
+        task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
         return {"schema": PLAN, "seed": seed, "task": task}
 
-    def target(self, database: str, library: str | None = None) -> dict[str, Any]:
-        """Give the system as the plan of a trial names it."""
+    def load_target(self, database: str, library: str | None = None) -> Target:
+        """Give the SQLite file that is to be filled; ``library``: a shared library, ``None``: the bundled one."""
+        return self._file(database, library) | {"pragmas": [list(pair) for pair in self.sqlite.load_pragmas]}
+
+    def target(self, database: str, library: str | None = None) -> Target:
+        """Give SQLite, or the null engine, as the plan of a trial names it."""
         if self.cell.system.engine == "null":
             return {"engine": "null"}
-        settings = self.settings
-        return self._target(database, library) | {
+        settings = self.sqlite
+        return self._file(database, library) | {
             "cache": settings.cache,
             "open_mutex": settings.open_mutex,
             "config_threading": settings.config_threading,
@@ -91,7 +103,7 @@ class CompiledCell:
             "os_cache": self.definition.load.os_cache,
         }
 
-    def _target(self, database: str, library: str | None) -> dict[str, Any]:
+    def _file(self, database: str, library: str | None) -> Target:
         return {"engine": self.cell.system.engine, "path": database, "library": library}
 
 
@@ -103,13 +115,17 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
     if not definition.transactions:
         problem = "there are no transactions, which only an `exec:` system does without"
         raise InputError(experiment.place, problem, "add a [[transactions]] table")
-    dialect = dialect_for(cell.system.engine)
-    settings = SqliteSettings()
+    settings: SqliteSettings | ServerSettings = SqliteSettings()
+    storage_engine = None
     if cell.system.engine == "sqlite":
         settings = sqlite_settings(experiment, definition, cell)
         unsafe = unsafe_reason(settings, definition.load.clients)
         if unsafe:
             raise InputError(f"{experiment.place}: {cell.id}", unsafe, "use one client, or a library with mutexes")
+    elif cell.system.engine != "null":
+        settings = server_settings(experiment, definition, cell)
+        storage_engine = settings.storage_engine
+    dialect = dialect_for(cell.system.engine, definition, experiment.place, storage_engine)
     compiler = TransactionCompiler(definition, dialect, experiment.place)
     transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
     before, after = definitions(definition, dialect)

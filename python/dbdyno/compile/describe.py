@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.compile.cell import CompiledCell
+from dbdyno.systems.server_settings import ServerSettings
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ def describe(compiled: CompiledCell) -> Description:
 
 def _settings(compiled: CompiledCell) -> Iterable[tuple[str, str]]:
     settings = compiled.settings
+    if isinstance(settings, ServerSettings):
+        if settings.storage_engine:
+            yield "engine", settings.storage_engine
+        yield from settings.parameters.items()
+        return
     for name in ("library", "source", "cflags", "library_threading", "config_threading", "cache", "open_mutex"):
         value = getattr(settings, name)
         if value is not None:

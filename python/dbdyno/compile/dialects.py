@@ -1,10 +1,12 @@
-"""What differs in SQL from engine to engine: types, definitions and statements. One class for each engine."""
+"""What differs in SQL from engine to engine: types, definitions and statements. One class for each engine.
 
-from collections.abc import Callable
+Those of servers are in ``server_dialects``.
+"""
+
 from typing import Protocol
 
-from dbdyno.errors import InputError
 from dbdyno.experiment.column_types import ColumnType
+from dbdyno.experiment.sql import ANY, Sql
 from dbdyno.experiment.tables import Column, Index, Table
 
 
@@ -29,8 +31,15 @@ class Dialect(Protocol):
         """Write the definition of an index."""
         ...
 
-    def statement(self, text: str) -> str:
-        """Write a statement of an experiment as the engine takes it."""
+    def after_rows(self, name: str, table: Table) -> list[str]:
+        """Write what a table needs when its rows are there, before its later indexes."""
+        ...
+
+    def statement(self, sql: Sql) -> str | None:
+        """Write a statement of an experiment as the engine takes it; ``None``: it has no text for the engine.
+
+        Raises InputError for one that cannot be written for the engine.
+        """
         ...
 
 
@@ -55,7 +64,7 @@ class StandardDialect:
         """Write the definition of a table, with its keys; indexes are apart."""
         parts = [self._column(column_name, column) for column_name, column in table.columns.items()]
         if table.primary_key:
-            parts.append(f"primary key ({self._names(table.primary_key)})")
+            parts.append(f"primary key ({self._list(table.primary_key)})")
         options = table.options.get(self.engine)
         return f"create table {self.quote(name)} ({', '.join(parts)})" + (f" {options}" if options else "")
 
@@ -69,12 +78,24 @@ class StandardDialect:
         """Write the definition of an index; a prefix is left out."""
         name = index.name or "_".join([table, *index.columns])
         unique = "unique " if index.unique else ""
-        return f"create {unique}index {self.quote(name)} on {self.quote(table)} ({self._names(index.columns)})"
+        return f"create {unique}index {self.quote(name)} on {self.quote(table)} ({self._list(index.columns)})"
 
-    def _names(self, names: list[str]) -> str:
+    def _list(self, names: list[str]) -> str:
         return ", ".join(map(self.quote, names))
 
-    def statement(self, text: str) -> str:
+    def after_rows(self, name: str, table: Table) -> list[str]:  # noqa: ARG002
+        """Nothing."""
+        return []
+
+    def statement(self, sql: Sql) -> str | None:
+        """Leave a text of the engine's own as it is, and translate one for all."""
+        texts = dict(sql.texts)
+        own = texts.get(self.engine)
+        if own is not None or ANY not in texts:
+            return own
+        return self.translated(texts[ANY])
+
+    def translated(self, text: str) -> str:
         """Leave a statement as it is written."""
         return text
 
@@ -97,21 +118,9 @@ class SqliteDialect(StandardDialect):
         return " autoincrement"
 
 
-def spell(column_type: ColumnType) -> str:
-    """Write a portable type, as ``varchar(1000)``."""
+def spell(column_type: ColumnType, name: str | None = None) -> str:
+    """Write a portable type, as ``varchar(1000)``, or by an engine's own ``name`` for it."""
+    name = name or column_type.name
     if not column_type.arguments:
-        return column_type.name
-    return f"{column_type.name}({', '.join(map(str, column_type.arguments))})"
-
-
-# Made when asked for, so that an engine's dialect is free to need a heavy import. The null engine reads SQLite's.
-_DIALECTS: dict[str, Callable[[], Dialect]] = {"sqlite": SqliteDialect, "null": SqliteDialect}
-
-
-def dialect_for(engine: str) -> Dialect:
-    """Give an engine's dialect. Raises InputError for one that cannot be measured yet."""
-    make = _DIALECTS.get(engine)
-    if make is None:
-        known = ", ".join(f"`{name}:`" for name in _DIALECTS)
-        raise InputError(engine, "this engine cannot be measured yet", f"those that can: {known}")
-    return make()
+        return name
+    return f"{name}({', '.join(map(str, column_type.arguments))})"

@@ -19,13 +19,14 @@ def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], li
     after: list[str] = []
     for name, table in definition.tables.items():
         before.append(dialect.create_table(name, table))
+        after += dialect.after_rows(name, table)
         for index in table.indexes:
             if index.include:
                 (before if index.build == "before" else after).append(dialect.create_index(name, index))
     for sql in definition.setup:
-        text = sql.text_for(dialect.engine)
+        text = dialect.statement(sql)
         if text is not None:
-            after.append(dialect.statement(text))
+            after.append(text)
     return before, after
 
 

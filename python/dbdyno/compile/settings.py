@@ -4,6 +4,7 @@ from dbdyno.design import Cell
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.systems.server_settings import ServerSettings, read_server_settings
 from dbdyno.systems.sqlite_settings import DEFAULT, Scalar, SqliteSettings, read_settings
 
 
@@ -32,6 +33,12 @@ def sqlite_settings(experiment: Experiment, definition: Definition, cell: Cell) 
     # Each in its own place, so that a mistake is told where it was made.
     read_settings({name: value for name, value in merged.items() if name in own}, cell.system.name)
     return read_settings(merged, f"{experiment.place}: system.sqlite")
+
+
+def server_settings(experiment: Experiment, definition: Definition, cell: Cell) -> ServerSettings:
+    """Give the settings of a cell on a server. Raises InputError for what cannot be one."""
+    engine = cell.system.engine
+    return read_server_settings(engine, merge_settings(experiment, definition, cell), cell.system.name)
 
 
 def unsafe_reason(settings: SqliteSettings, clients: int) -> str | None:

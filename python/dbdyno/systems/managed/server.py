@@ -79,6 +79,11 @@ class Server:
         self.stop()
 
 
+def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:
+    """Raise InputError for a setting that a server cannot be started with, as far as that shows without it."""
+    FAMILIES[installation.engine].check_settings(installation, settings)
+
+
 def start_server(
     installation: Installation,
     data: Path,

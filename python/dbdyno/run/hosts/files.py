@@ -1,0 +1,96 @@
+"""SQLite: a file, a copy of the template, for each block of each cell."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dbdyno.compile import CompiledCell
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.run.copying import copy_file
+from dbdyno.run.hosts.host import Ready
+from dbdyno.run.templates import template
+from dbdyno.run.workspace import Workspace
+from dbdyno.systems.sqlite_library import Library, find_library
+from dbdyno.worker import ask
+
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+class FileHost:
+    """Keeps the one file that trials on SQLite work on."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Make nothing yet."""
+        self.database = workspace.path / "trial.db"
+        self._of: tuple[Path, int, tuple[int, int, int]] | None = None
+
+    def check(self, compiled: CompiledCell) -> None:
+        """Find the library, or build it, and see that a named file is there and would not be written over."""
+        named = compiled.cell.system.database
+        name = compiled.cell.system.name
+        if named is not None and not Path(named).is_file():
+            raise InputError(name, "there is no such file", "give an existing database, or `sqlite:` for a new one")
+        if named is not None and (compiled.tables or compiled.before):
+            problem = "the experiment makes its own tables, and a named file is not written to"
+            raise InputError(name, problem, "use `sqlite:`, or an experiment without tables")
+        find_library(compiled.sqlite)
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
+        """Have the file in the state of its template."""
+        library = find_library(compiled.sqlite)
+        source, load_s = self._source(compiled, library)
+        copy_s = self.fresh(source, block)
+        target = compiled.target(str(self.database), library.path)
+        yield Ready(target, {"load_s": load_s, "copy_s": copy_s})
+
+    def close(self) -> None:
+        """Nothing: the file lies in the workspace."""
+
+    def _source(self, compiled: CompiledCell, library: Library) -> tuple[Path, float]:
+        """Give the file a trial starts from, and the seconds it took to make; a named file is its own."""
+        named = compiled.cell.system.database
+        if named is not None:
+            return Path(named), 0.0
+
+        def load(path: Path) -> None:
+            ask(compiled.load_plan(compiled.load_target(str(path), library.path)), "loaded")
+
+        made = template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
+        return made.path, made.load_s
+
+    def fresh(self, template_path: Path, block: int) -> float:
+        """Bring the file into the state of a template and return the seconds that took.
+
+        A file that was made from the same template in the same block and has not been written to since is that state
+        already. Each block has a copy of its own: where the file system puts it is part of the noise between blocks,
+        and not of one run's result.
+        """
+        start = time.monotonic()
+        side = [Path(f"{self.database}{name}") for name in _SIDE_FILES]
+        if (
+            self._of is not None
+            and self._of == (template_path, block, self._signature())
+            and not any(p.exists() for p in side)
+        ):
+            return 0.0
+        self._of = None
+        for path in (self.database, *side):
+            path.unlink(missing_ok=True)
+        try:
+            copy_file(template_path, self.database)
+        except OSError as error:
+            self.database.unlink(missing_ok=True)
+            why = (error.strerror or str(error)).lower()
+            raise SystemFailed(f"copying the loaded tables to {self.database}: {why}") from error
+        self._of = (template_path, block, self._signature())
+        return time.monotonic() - start
+
+    def _signature(self) -> tuple[int, int, int]:
+        try:
+            stat = self.database.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -1,0 +1,35 @@
+"""What a trial needs to find ready, whatever the system is."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dbdyno.compile import CompiledCell
+
+
+@dataclass
+class Ready:
+    """A system in its fresh state. ``durations``: what making it so took, in seconds, by name."""
+
+    target: dict[str, Any]
+    durations: dict[str, float] = field(default_factory=dict)
+
+    def trouble(self) -> str | None:
+        """Say what has become of the system since, where that explains a trial that failed."""
+        return None
+
+
+class Host(Protocol):
+    """Makes one kind of system ready for the trials of a run."""
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
+
+    def ready(self, compiled: CompiledCell, block: int) -> AbstractContextManager[Ready]:
+        """Have a cell's system ready, with its tables as they were loaded, for as long as the context lasts.
+
+        Raises DbdynoError.
+        """
+
+    def close(self) -> None:
+        """Remove what was kept between trials."""

@@ -1,0 +1,212 @@
+"""Servers that dbdyno starts: a data directory, a copy of the template, and a server on it for each trial."""
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile import CompiledCell
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.run.copying import copy_directory, set_os_cache
+from dbdyno.run.hosts.host import Ready
+from dbdyno.run.templates import Template, template
+from dbdyno.run.workspace import Workspace
+from dbdyno.systems.managed import (
+    Installation,
+    Server,
+    check_settings,
+    create_data,
+    find_installations,
+    how_to_install,
+    open_way,
+    server_account,
+    shut_out,
+    start_server,
+)
+from dbdyno.systems.server_settings import ServerSettings
+from dbdyno.worker import ask
+
+# What a server is started with to be filled: nothing has to survive a crash, and little log is to be left behind.
+_LOADING: Mapping[str, Mapping[str, str]] = {
+    "postgresql": {
+        "fsync": "off",
+        "full_page_writes": "off",
+        "synchronous_commit": "off",
+        "wal_level": "minimal",
+        "max_wal_senders": "0",
+        "autovacuum": "off",
+        "shared_buffers": "256MB",
+        "maintenance_work_mem": "256MB",
+    },
+    "mysql": {
+        "innodb_flush_log_at_trx_commit": "0",
+        "innodb_doublewrite": "OFF",
+        "innodb_buffer_pool_size": "512M",
+        "innodb_fast_shutdown": "0",
+        "local_infile": "ON",
+    },
+}
+
+# Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
+_FURTHER_CONNECTIONS = 10
+_USUAL_CONNECTIONS = 90
+
+# Seconds a server is given to shut down cleanly when it has been filled.
+_GRACE_S = 300.0
+
+# Where servers work that may not enter the user's own directories, because they run as another user than root.
+_COMMON = Path("/var/tmp")  # noqa: S108
+
+
+@dataclass
+class Served(Ready):
+    """A server that runs."""
+
+    server: Server | None = None
+
+    def trouble(self) -> str | None:
+        """Say that the server has ended, and its last words."""
+        if self.server is None or self.server.alive():
+            return None
+        words = self.server.last_words()
+        title = self.server.installation.title
+        return f"{title} ended during the trial" + (f": {words}" if words else " and wrote nothing")
+
+
+class ManagedHost:
+    """Starts the servers of one engine."""
+
+    def __init__(self, engine: str, workspace: Workspace) -> None:
+        """``workspace``: where the run works; a server that may not go there gets a place of its own."""
+        self._engine = engine
+        self._workspace = workspace
+        self._own: Workspace | None = None
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that there is a server to start, and that its settings are such."""
+        check_settings(self._installation(compiled), _settings(compiled).parameters)
+        self._room()
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:  # noqa: ARG002
+        """Have a server run on a fresh copy of the data, with the cell's settings."""
+        installation = self._installation(compiled)
+        made = self._template(compiled, installation)
+        work = self._room()
+        data = work / f"data-{secrets.token_hex(4)}"
+        begun = time.monotonic()
+        try:
+            try:
+                copy_directory(made.path, data)
+                set_os_cache(data, compiled.definition.load.os_cache)
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                raise SystemFailed(f"copying the loaded tables to {data}: {why}") from error
+            copied = time.monotonic()
+            server = start_server(installation, data, work, _parameters(compiled), remove=[data])
+            try:
+                durations = {
+                    "load_s": made.load_s,
+                    "copy_s": copied - begun,
+                    "start_s": time.monotonic() - copied,
+                }
+                yield Served(target(server), durations, server)
+            finally:
+                # Nobody wants its data any more.
+                server.stop(0.0)
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove the place of its own."""
+        if self._own is not None:
+            self._own.close()
+
+    def _installation(self, compiled: CompiledCell) -> Installation:
+        found = find_installations(self._engine)
+        if not found:
+            problem = f"there is no {self._engine} server on this machine to start"
+            raise InputError(compiled.cell.system.name, problem, how_to_install(self._engine))
+        return found[0]
+
+    def _template(self, compiled: CompiledCell, installation: Installation) -> Template:
+        directory = self._cache("templates")
+        key = compiled.template_key(f"{installation.title} {compiled.cell.system.engine}")
+
+        def load(path: Path) -> None:
+            create_data(installation, path)
+            with start_server(installation, path, path.parent, _LOADING[self._engine], remove=[path]) as server:
+                ask(compiled.load_plan(target(server)), "loaded")
+                if not server.stop(_GRACE_S):
+                    raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
+
+        return template(directory / f"{key}.data", load)
+
+    def _room(self) -> Path:
+        """Give the directory servers work in."""
+        account = server_account(self._engine)
+        path = self._workspace.path
+        # A place that somebody named is taken, or refused with a reason, but never changed for another.
+        if self._workspace.chosen or shut_out(path.parent, account) is None:
+            return path
+        if self._own is None:
+            self._own = Workspace(self._cache("work"))
+        return self._own.path
+
+    def _cache(self, name: str) -> Path:
+        """Give a directory to keep things in that the server's user can pass through."""
+        account = server_account(self._engine)
+        usual = cache_directory()
+        if shut_out(usual.parent, account) is None:
+            open_way(usual, account)
+            root = usual
+        else:
+            root = _common()
+        path = root / name
+        path.mkdir(exist_ok=True)
+        open_way(path, account)
+        return path
+
+
+def target(server: Server) -> dict[str, Any]:
+    """Give a server that runs as a plan names it."""
+    return {
+        "engine": server.installation.engine,
+        "host": str(server.socket),
+        "port": server.port,
+        "user": server.user,
+        "database": server.database,
+        "process": {"pid": server.pid, "data": str(server.data)},
+    }
+
+
+def _settings(compiled: CompiledCell) -> ServerSettings:
+    return compiled.settings if isinstance(compiled.settings, ServerSettings) else ServerSettings()
+
+
+def _parameters(compiled: CompiledCell) -> dict[str, str]:
+    """Give the parameters a server is started with: those asked for, and room for the clients."""
+    parameters = dict(_settings(compiled).parameters)
+    clients = compiled.definition.load.clients
+    if clients > _USUAL_CONNECTIONS:
+        parameters.setdefault("max_connections", str(clients + _FURTHER_CONNECTIONS))
+    return parameters
+
+
+def _common() -> Path:
+    """Give the user's own directory where all users may go. Raises SystemFailed where another has taken its name."""
+    path = _COMMON / f"dbdyno-{os.geteuid()}"
+    try:
+        path.mkdir(mode=0o711, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise SystemFailed(f"{path}: the directory cannot be made: {(error.strerror or '').lower()}") from error
+    if path.is_symlink() or status.st_uid != os.geteuid():
+        raise SystemFailed(f"{path}: it belongs to somebody else: set DBDYNO_CACHE to a directory all users may enter")
+    return path

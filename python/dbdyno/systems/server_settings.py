@@ -1,0 +1,36 @@
+"""What can be set on a server: its own parameters, by name, and how dbdyno uses it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dbdyno.errors import InputError
+
+Scalar = bool | int | float | str
+
+# The storage engines of MariaDB and MySQL whose tables dbdyno makes.
+STORAGE_ENGINES = ("innodb", "myisam", "aria", "memory", "rocksdb")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The settings of one system. ``parameters``: as the server names them, with values in the form it takes.
+
+    ``storage_engine``: of the tables on MariaDB and MySQL; ``None``: the server's default.
+    """
+
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    storage_engine: str | None = None
+
+
+def read_server_settings(engine: str, settings: Mapping[str, Scalar], place: str) -> ServerSettings:
+    """Check settings as far as can be without the server. Raises InputError that begins with ``place``."""
+    values = {
+        name: ("on" if value else "off") if isinstance(value, bool) else str(value) for name, value in settings.items()
+    }
+    storage_engine = None
+    if engine == "mysql" and "engine" in values:
+        storage_engine = values.pop("engine").lower()
+        if storage_engine not in STORAGE_ENGINES:
+            known = ", ".join(STORAGE_ENGINES)
+            raise InputError(f"{place}: engine", f"there is no storage engine `{storage_engine}`", f"known: {known}")
+    return ServerSettings(values, storage_engine)
