@@ -14,7 +14,10 @@ def values(name: str, *options: str) -> dict[str, float | None]:
     made = load_experiment(name)
     published = load_published(made)
     assert published is not None
-    figures = {cell.id: published.of(cell.levels) for cell in make_cells(made, parse_set(options, made)).cells}
+    figures = {
+        cell.id: published.of(cell.levels, cell.system.engine)
+        for cell in make_cells(made, parse_set(options, made)).cells
+    }
     return {cell: figure and figure.value for cell, figure in figures.items()}
 
 

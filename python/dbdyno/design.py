@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from dbdyno.errors import InputError
+from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Factor, Level
 from dbdyno.experiment.mistakes import nearest
@@ -133,10 +134,11 @@ def make_cells(
     chosen[SYSTEM] = tuple(map(Level.of, specs))
     cells: list[Cell] = []
     excluded: list[Excluded] = []
+    alike = _Alike(experiment)
     for combination in product(*(chosen.get(name, factor.levels) for name, factor in factors.items())):
         levels = dict(zip(factors, combination, strict=True))
         cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
-        reason = _exclusion(experiment, levels) or (refuse(cell) if refuse else None)
+        reason = _exclusion(experiment, levels) or alike.reason(cell) or (refuse(cell) if refuse else None)
         if reason is None:
             cells.append(cell)
         else:
@@ -145,6 +147,36 @@ def make_cells(
         first = excluded[0]
         raise InputError(experiment.place, f"no cell is left: `{first.cell.id}` is excluded: {first.reason}", "")
     return Cells(tuple(cells), tuple(excluded))
+
+
+class _Alike:
+    """Finds cells that differ in nothing but the settings of systems other than their own: one of them is enough."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._firsts: list[tuple[Cell, Definition]] = []
+
+    def reason(self, cell: Cell) -> str | None:
+        """Say why a cell need not be measured, or ``None``."""
+        engine = cell.system.engine
+        definition = self._experiment.definition(cell.levels)
+        for first, other in self._firsts:
+            if first.system.name == cell.system.name and _for(definition, engine) == _for(other, engine):
+                break
+        else:
+            self._firsts.append((cell, definition))
+            return None
+        # Where nothing differs at all, somebody wants to see the noise.
+        if definition.system == other.system:
+            return None
+        names = [f"`{name}`" for name, level in cell.levels.items() if level != first.levels[name]]
+        return f"{' and '.join(names)} {'make' if len(names) > 1 else 'makes'} no difference to {engine}"
+
+
+def _for(definition: Definition, engine: str) -> Definition:
+    """Give what a system with this engine gets to see of a definition."""
+    system = {name: settings for name, settings in definition.system.items() if name == engine}
+    return definition.model_copy(update={"system": system})
 
 
 def _specs(levels: Iterable[Level]) -> dict[str, SystemSpec]:

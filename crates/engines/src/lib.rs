@@ -10,6 +10,7 @@ pub mod postgresql;
 pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
+pub mod waits;
 
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::transaction::BeginMode;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::task::Poll;
+use waits::Waits;
 
 /// Why something asked of an engine failed. It is one pointer wide, so that results of the hot path stay small.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,6 +97,12 @@ pub trait Engine: Sync {
 
     /// The contended mutexes of the whole process since the last reset, where the engine can tell.
     fn contention(&self) -> Option<Contention> {
+        None
+    }
+
+    /// Looks, in the calling thread, at what the server's sessions wait for, for as long as `running` says so. `None`:
+    /// there is no server, or it does not tell.
+    fn sample_waits(&self, _running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
         None
     }
 }

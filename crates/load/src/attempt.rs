@@ -16,6 +16,10 @@ use dbdyno_plan::value::Values;
 use std::cell::RefCell;
 use std::task::Poll;
 
+/// Nanoseconds a client waits before it turns again to a server that did not let it in: one that is gone would else be
+/// knocked at, and fail, some hundred thousand times a second.
+const KNOCK_AGAIN: u64 = 10_000_000;
+
 /// Where the operations of a transaction came to a stop.
 #[derive(Debug)]
 pub enum Stop {
@@ -249,7 +253,6 @@ impl<'a, E: Engine> Runner<'a, E> {
         chosen: usize,
         mut stop: Stop,
     ) -> Result<(), Failure> {
-        let clock = self.shared.clock;
         loop {
             match stop {
                 Stop::Done => return Ok(()),
@@ -257,19 +260,27 @@ impl<'a, E: Engine> Runner<'a, E> {
                 Stop::NotBegun => {
                     self.at = 0;
                     self.work = Work::default();
-                    if self.session.is_none() {
-                        self.connect(recorder).await?;
+                    if self.session.is_none()
+                        && let Err(failure) = self.connect(recorder).await
+                    {
+                        if E::REMOTE {
+                            self.pause(timer, KNOCK_AGAIN).await;
+                        }
+                        return Err(failure);
                     }
                 }
                 Stop::Answer => self.take_answer(recorder, chosen).await?,
-                Stop::Think(pause) => {
-                    let start = clock.now();
-                    timer.sleep_until(start + pause).await;
-                    self.thought += clock.now() - start;
-                }
+                Stop::Think(pause) => self.pause(timer, pause).await,
             }
             stop = self.go_on(&mut recorder.borrow_mut(), &self.programs[chosen]);
         }
+    }
+
+    /// Does nothing for so many nanoseconds.
+    async fn pause<T: Timer>(&mut self, timer: &T, nanoseconds: u64) {
+        let start = self.shared.clock.now();
+        timer.sleep_until(start + nanoseconds).await;
+        self.thought += self.shared.clock.now() - start;
     }
 
     /// Waits for the answer to the operation that was last begun.

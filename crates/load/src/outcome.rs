@@ -7,7 +7,8 @@ use crate::live::Work;
 use crate::threads::Record;
 use crate::time::Time;
 use crate::trial::{Shared, Watched};
-use dbdyno_engines::{Contention, Engine, SessionCounters, ThreadCounters};
+use dbdyno_engines::waits::Waits;
+use dbdyno_engines::{Contention, Engine, Failure, SessionCounters, ThreadCounters};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::disk::{Disk, DiskActivity};
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
@@ -52,6 +53,8 @@ pub struct Outcome {
     pub session: SessionCounters,
     /// Contended mutexes, where they were watched.
     pub contention: Option<Contention>,
+    /// What the server's sessions waited for, or why that was not seen, where a server can tell.
+    pub waits: Option<Result<Waits, Failure>>,
     /// The most memory the process had.
     pub peak_rss_bytes: u64,
 }
@@ -107,6 +110,7 @@ pub(crate) fn conclude<E: Engine>(
         thread: ThreadCounters::default(),
         session: SessionCounters::default(),
         contention: None,
+        waits: None,
         peak_rss_bytes: peak_rss_bytes(),
     };
     let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);

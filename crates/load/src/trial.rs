@@ -7,6 +7,7 @@ use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
 use crate::slices::Switch;
 use crate::threads::{run_thread, threads};
+use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
@@ -228,6 +229,7 @@ pub fn run<E: Engine>(
                 }
             }
         }
+        let waits = (E::REMOTE && trial.record.waits).then(|| scope.spawn(|| sample_waits(&shared)));
         let watched = coordinate(
             &shared,
             &live,
@@ -249,10 +251,22 @@ pub fn run<E: Engine>(
             return Err(TrialError::Connect { client, failure });
         }
         let watched = watched?;
-        let outcome = conclude(&shared, records, &watched, disk.as_ref());
+        let mut outcome = conclude(&shared, records, &watched, disk.as_ref());
+        outcome.waits = waits.and_then(|handle| handle.join().ok()).flatten();
         outcome.books.check()?;
         Ok(outcome)
     })
+}
+
+/// Looks at what the server's sessions wait for during the window.
+fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failure>> {
+    while shared.window_start.load(Ordering::Acquire) == 0 {
+        if shared.released.load(Ordering::Acquire) {
+            return None;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    shared.engine.sample_waits(&|| !shared.released.load(Ordering::Acquire))
 }
 
 /// What the types of a plan cannot exclude.

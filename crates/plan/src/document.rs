@@ -273,6 +273,9 @@ pub struct Record {
     /// out: in a sample of the time, with more than one client.
     #[serde(default)]
     pub mutexes: Option<bool>,
+    /// Look every now and then at what a server's sessions wait for, where the server can tell.
+    #[serde(default = "yes")]
+    pub waits: bool,
 }
 
 fn second() -> u64 {
@@ -290,6 +293,7 @@ impl Default for Record {
             interval_ms: second(),
             io: true,
             mutexes: None,
+            waits: true,
         }
     }
 }

@@ -127,6 +127,10 @@ impl Events {
                 "cache_spills": outcome.session.cache_spills,
             },
             "mutex": outcome.contention,
+            "waits": outcome.waits.as_ref().map(|waits| match waits {
+                Ok(waits) => json!(waits),
+                Err(failure) => json!({"error": failure.message}),
+            }),
             "memory": {"peak_rss_bytes": outcome.peak_rss_bytes},
             "clock": clock,
         }))?;

@@ -43,6 +43,14 @@ def list_experiments() -> None:
     print_experiments()
 
 
+@app.command("systems")
+def list_systems() -> None:
+    """List the systems that can be measured here, and what to install for others."""
+    from dbdyno.cli.systems import print_systems
+
+    print_systems()
+
+
 @app.command()
 def describe(experiment: _Experiment, chosen: _Set = None, system: _System = None) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""

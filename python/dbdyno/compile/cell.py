@@ -135,7 +135,7 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
         **_load(definition),
         "statements": compiler.statements,
         "transactions": transactions,
-        "record": definition.measure.model_dump(include={"phases", "interval_ms", "io", "mutexes"}),
+        "record": definition.measure.model_dump(include={"phases", "interval_ms", "io", "mutexes", "waits"}),
     }
     return CompiledCell(cell, definition, settings, before, tables, after, trial)
 

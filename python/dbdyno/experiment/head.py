@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dbdyno.experiment.mistakes import show, wrong
+from dbdyno.engines import ENGINES
+from dbdyno.experiment.mistakes import nearest, show, wrong
 from dbdyno.experiment.strict import Name, Number, Positive, Strict
 
 
@@ -29,12 +30,22 @@ class PublishedRounds(Strict):
     times: Name | None = None
 
 
+def _known_engine(value: object) -> object:
+    if value not in ENGINES:
+        raise wrong(f"{show(value)} is no engine", nearest(str(value), ENGINES))
+    return value
+
+
+Engine = Annotated[str, BeforeValidator(_known_engine)]
+
+
 class Published(Strict):
     """Reference figures that others published: a CSV file, and which of its rows belong to which cell."""
 
     file: Name
     machine: Name
     year: Positive
+    engine: Engine | None = None
     value: Name
     unit: Name = "1/s"
     match: dict[Name, Name]

@@ -76,4 +76,5 @@ class Measure(Strict):
     interval_ms: Positive = 1000
     io: bool = True
     mutexes: bool | None = None
+    waits: bool = True
     beyond_cache: bool = False

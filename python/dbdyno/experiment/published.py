@@ -38,18 +38,21 @@ class PublishedFigures:
     unit: str
     figures: tuple[PublishedFigure, ...]
     first_levels: Mapping[str, str]
+    engine: str | None = None
 
     @property
     def label(self) -> str:
         """How a table or a chart calls them."""
         return f"published {self.year}: {self.machine}"
 
-    def of(self, levels: Mapping[str, Level]) -> PublishedFigure | None:
-        """Give the figure that belongs to a cell, or ``None``.
+    def of(self, levels: Mapping[str, Level], engine: str) -> PublishedFigure | None:
+        """Give the figure that belongs to a cell of a system with this engine, or ``None``.
 
         A factor that the publication did not vary must be at the first level of the file: at another the published
-        figure answers another question. The system is not compared.
+        figure answers another question. Of the system, its engine is compared where the figures are of one.
         """
+        if self.engine not in (None, engine):
+            return None
         for figure in self.figures:
             if _belongs(figure.levels, self.first_levels, levels):
                 return figure
@@ -81,6 +84,7 @@ def load_published(experiment: Experiment) -> PublishedFigures | None:
         unit=published.unit,
         figures=tuple(_figures(experiment, published, rows)),
         first_levels={name: level.name for name, level in experiment.first_levels().items()},
+        engine=published.engine,
     )
 
 

@@ -22,6 +22,7 @@ from dbdyno.results.document import (
     System,
     Throughput,
     Time,
+    Waits,
 )
 from dbdyno.results.histograms import HistogramError, merge
 from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
@@ -69,6 +70,7 @@ def build_cell(
         "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["ok"] for each in done)),
         "time": time,
         "mutex": _mutex(results, time),
+        "waits": _waits(results),
         "limit": _limit(done),
         "share_of_ceiling": _shares(run, done, time, system),
         "published": published,
@@ -207,6 +209,23 @@ def _mutex(results: Sequence[JsonObject], time: Time | None) -> Mutex | None:
         "wait_s": wait_s,
         "wait_share": ratio(wait_s, time["client_s"]) if time else None,
         "sites": sorted(sites.values(), key=lambda site: -site["wait_s"])[:_MUTEX_SITES],
+    }
+
+
+def _waits(results: Sequence[JsonObject]) -> Waits | None:
+    """Add up what the sessions of a server were seen doing in all rounds."""
+    looked = [waits for each in results if count(waits := part(each, "waits"), "samples")]
+    samples = sum(count(waits, "samples") or 0 for waits in looked)
+    if not samples:
+        return None
+    sessions: dict[str, float] = {}
+    for waits in looked:
+        for name, seen in numbers(part(waits, "seen")).items():
+            sessions[name] = sessions.get(name, 0.0) + seen / samples
+    return {
+        "samples": samples,
+        "query_s": sum(number(waits, "query_s") or 0.0 for waits in looked),
+        "sessions": dict(sorted(sessions.items(), key=lambda item: -item[1])),
     }
 
 

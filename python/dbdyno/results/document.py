@@ -159,6 +159,17 @@ class Published(TypedDict, total=False):
     rounds: list[float]
 
 
+class Waits(TypedDict):
+    """What the server's sessions were seen doing, over all rounds."""
+
+    samples: int
+    """How often was looked."""
+    query_s: float
+    """Seconds that the server took to answer the looks."""
+    sessions: dict[str, float]
+    """Mean number of sessions by wait, ``class:event`` in the server's words; ``CPU:running`` waits for nothing."""
+
+
 class Round(TypedDict):
     """One trial of the cell."""
 
@@ -213,7 +224,7 @@ class Round(TypedDict):
     warmup: JsonObject
     """seconds, transactions."""
     durations: JsonObject
-    """Seconds around the load: load_s, copy_s, total_s."""
+    """Seconds around the load: load_s, copy_s, start_s, total_s."""
     limit: Limit | None
     intervals: list[JsonObject]
     """One object for each second of the window; see docs/results.md."""
@@ -242,6 +253,8 @@ class Cell(TypedDict):
     """Rows returned by a transaction that succeeded, over all rounds."""
     time: Time | None
     mutex: Mutex | None
+    waits: Waits | None
+    """Null where there is no server, or it does not tell."""
     limit: Limit | None
     share_of_ceiling: ShareOfCeiling
     published: Published | None

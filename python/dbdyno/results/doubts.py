@@ -1,4 +1,4 @@
-"""Why a number may not be what it seems: an unsettled window, two levels, a busy machine, a busy client, a warm cache.
+"""Why a number may not be what it seems: an unsettled window, a standstill, two levels, other programs, a warm cache.
 
 Each doubt is one sentence with the option that would help.
 """
@@ -6,6 +6,7 @@ Each doubt is one sentence with the option that would help.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from dbdyno.results.document import Cell, Finding, Round
 from dbdyno.results.reading import number
@@ -19,6 +20,9 @@ _STOLEN = 0.05
 # Above this share of what the client can do with an engine that does nothing, the client is part of the result.
 _CLIENT = 0.5
 
+# What is usually done in an interval, for it to be strange that nothing is.
+_MUCH = 20
+
 # A page cache that misses less often than this per transaction holds the data.
 _MISSES = 0.01
 
@@ -27,6 +31,7 @@ def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> li
     """Return all doubts, each with the cells it is about. ``beyond_cache``: the data was meant not to fit in cache."""
     checks: list[Callable[[Cell], str | None]] = [
         lambda cell: _unsettled(cell, measure),
+        lambda cell: _stood_still(cell, measure),
         _bistable,
         _busy_client,
     ]
@@ -67,6 +72,28 @@ def _rate(interval: dict[str, object], measure: Measure) -> float | None:
     key = {"transaction": "ok", "statement": "statements", "row": "rows"}[measure.unit]
     done = number(interval, key)
     return None if start is None or end is None or done is None or end <= start else done / (end - start)
+
+
+def _stood_still(cell: Cell, measure: Measure) -> str | None:
+    """For whole intervals nothing ended, where usually much does."""
+    longest, rounds = 0.0, 0
+    for each in _done(cell):
+        rates = [_rate(interval, measure) for interval in each["intervals"][:-1]]
+        usual = median([rate for rate in rates if rate is not None] or [0.0])
+        still = 0.0
+        for interval, rate in zip(each["intervals"], rates, strict=False):
+            seconds = (number(interval, "end_s") or 0.0) - (number(interval, "start_s") or 0.0)
+            if rate == 0.0 and usual * seconds >= _MUCH:
+                still += seconds
+        rounds += still > 0.0
+        longest = max(longest, still)
+    if not rounds:
+        return None
+    how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
+    return (
+        f"In {how_many} nothing at all was done for up to {longest:.0f} s: something stopped the system; see the "
+        "timeline in the report, and the greatest latency."
+    )
 
 
 def _bistable(cell: Cell) -> str | None:

@@ -232,7 +232,8 @@ def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Publi
         return {}
     figures: dict[str, Published] = {}
     for cell in run.design["cells"]:
-        figure = published.of({name: _level(experiment, name, value) for name, value in cell["factors"].items()})
+        levels = {name: _level(experiment, name, value) for name, value in cell["factors"].items()}
+        figure = published.of(levels, cell["system"]["engine"])
         if figure is not None:
             figures[cell["id"]] = {
                 "value": figure.value,

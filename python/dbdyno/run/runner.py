@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from dbdyno.compile import CompiledCell
 from dbdyno.design import Cell, block_order, block_seed
 from dbdyno.diagnose import diagnose
-from dbdyno.engines import EXEC
-from dbdyno.errors import DbdynoError
+from dbdyno.diagnose_server import diagnose_server
+from dbdyno.engines import EXEC, SERVERS
+from dbdyno.errors import DbdynoError, InputError
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.hosts import Hosts
@@ -149,6 +150,9 @@ def measure(
             if plan.instructions and outcome.result is not None and not interrupted:
                 with host.ready(compiled, block):
                     outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
+    except InputError:
+        # A mistake in what was asked for is told at once, and not once for each trial.
+        raise
     except DbdynoError as error:
         outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
     result = outcome.result
@@ -169,10 +173,15 @@ def measure(
         intervals=outcome.intervals,
         error=outcome.error,
         error_kind=outcome.kind,
-        diagnosis=diagnose(result, compiled.definition.load.clients) if result and status == "done" else None,
+        diagnosis=_limit(result, compiled) if result and status == "done" else None,
         started=started,
         durations=durations,
     )
+
+
+def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:
+    judge = diagnose_server if compiled.cell.system.engine in SERVERS else diagnose
+    return judge(result, compiled.definition.load.clients)
 
 
 @dataclass

@@ -7,12 +7,14 @@ mod bulk;
 mod inspect;
 mod session;
 mod values;
+mod waits;
 mod wire;
 
 pub use bulk::load;
 pub use session::PostgresqlSession;
 
 use crate::sql_text::Template;
+use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::target::PostgresqlTarget;
@@ -67,6 +69,10 @@ impl Engine for PostgresqlEngine {
 
     fn facts(&self) -> Result<Facts, Failure> {
         block_on(inspect::facts(self))?
+    }
+
+    fn sample_waits(&self, running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
+        Some(block_on(waits::sample(self, running)).and_then(|waits| waits))
     }
 }
 

@@ -1,14 +1,15 @@
 """Having a cell's system ready for a trial: a file, a server that dbdyno starts, or one that is named."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from dbdyno.compile import CompiledCell
-from dbdyno.errors import InputError
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.hosts.host import Host, Ready
 from dbdyno.run.hosts.managed import ManagedHost
+from dbdyno.run.hosts.named import NamedHost
 from dbdyno.run.workspace import Workspace
+from dbdyno.systems.url import SystemSpec
 
 __all__ = ["Host", "Hosts", "Ready"]
 
@@ -37,24 +38,24 @@ class Hosts:
         self._of: dict[str, Host] = {}
 
     def of(self, compiled: CompiledCell) -> Host:
-        """Give the host of a cell's system. Raises InputError where there can be none."""
+        """Give the host of a cell's system."""
         system = compiled.cell.system
-        if system.engine not in self._of:
-            self._of[system.engine] = self._make(system.engine)
-        if system.host is not None:
-            problem = "a server named by its URL cannot be measured yet"
-            raise InputError(system.name, problem, f"use `{system.engine}:`, which starts one")
-        return self._of[system.engine]
+        # Settings are a cell's own; the server is the same.
+        key = f"{system.engine} {system.host} {system.port} {system.user} {system.database}"
+        if key not in self._of:
+            self._of[key] = self._make(system)
+        return self._of[key]
 
     def close(self) -> None:
-        """Close them all."""
-        for host in self._of.values():
-            host.close()
+        """Close them all. Raises DbdynoError where one cannot be, when the others have been."""
+        with ExitStack() as stack:
+            for host in self._of.values():
+                stack.callback(host.close)
 
-    def _make(self, engine: str) -> Host:
-        match engine:
+    def _make(self, system: SystemSpec) -> Host:
+        match system.engine:
             case "null":
                 return NoHost()
             case "sqlite":
                 return FileHost(self.workspace)
-        return ManagedHost(engine, self.workspace)
+        return NamedHost(system) if system.host else ManagedHost(system.engine, self.workspace)

@@ -74,9 +74,9 @@ class Served(Ready):
         """Say that the server has ended, and its last words."""
         if self.server is None or self.server.alive():
             return None
-        words = self.server.last_words()
         title = self.server.installation.title
-        return f"{title} ended during the trial" + (f": {words}" if words else " and wrote nothing")
+        why = self.server.how_it_ended() or self.server.last_words() or "it wrote nothing"
+        return f"{title} ended during the trial: {why}"
 
 
 class ManagedHost:

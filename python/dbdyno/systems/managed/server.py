@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,9 @@ _SOCKET_BYTES = 107
 
 # Seconds between two looks at a server that comes up. Its end is noticed at once.
 _LOOK_S = 0.005
+
+# Seconds in which a keeper reports that its server has ended.
+_NOTICE_S = 2.0
 
 _LOG = "log"
 
@@ -59,6 +63,13 @@ class Server:
             return last_words(self.log.read_text(errors="replace"))
         except OSError:
             return ""
+
+    def how_it_ended(self) -> str:
+        """Say what killed it; nothing where it runs, or ended by itself."""
+        ended = self._kept.wait(_NOTICE_S)
+        if ended is None or ended.code >= 0:
+            return ""
+        return f"{signal.Signals(-ended.code).name} killed it"
 
     def stop(self, grace_s: float = 60.0) -> bool:
         """Shut it down, and say whether that was clean, so that its data are whole without recovery.

@@ -1,0 +1,61 @@
+//! What a server's sessions were seen waiting for.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Time between two looks.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time in which the end is noticed.
+const NOTICE: Duration = Duration::from_millis(10);
+
+/// Sessions as they were seen at regular times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Waits {
+    /// How often was looked.
+    pub samples: u64,
+    /// Seconds that the server took to answer the looks.
+    pub query_s: f64,
+    /// Sessions seen, by what they did, over all looks. Those that did nothing for anybody are not among them.
+    pub seen: BTreeMap<Wait, u64>,
+}
+
+/// What a session did when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    /// The class of the wait, as the server calls it; `CPU` where it waited for nothing.
+    pub class: String,
+    /// The wait itself; `running`.
+    pub event: String,
+}
+
+impl Serialize for Wait {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}:{}", self.class, self.event))
+    }
+}
+
+impl Waits {
+    /// Notes that so many sessions were seen in a wait.
+    pub fn see(&mut self, class: &str, event: &str, sessions: u64) {
+        let wait = Wait {
+            class: class.to_owned(),
+            event: event.to_owned(),
+        };
+        *self.seen.entry(wait).or_default() += sessions;
+    }
+}
+
+/// Sleeps until the next look; tells whether there is to be one.
+pub fn sleep(running: &dyn Fn() -> bool) -> bool {
+    let end = std::time::Instant::now() + INTERVAL;
+    while running() {
+        let left = end.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(left.min(NOTICE));
+    }
+    false
+}

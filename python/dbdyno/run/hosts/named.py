@@ -1,0 +1,154 @@
+"""Servers that run already, named by their URL: a database of dbdyno's own on them, or the one that is named."""
+
+import fcntl
+import getpass
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.run.hosts.host import Ready
+from dbdyno.systems.server_settings import ServerSettings
+from dbdyno.systems.url import SystemSpec
+from dbdyno.worker import ask
+
+_PORTS = {"postgresql": 5432, "mysql": 3306}
+
+# The database that is always there to connect to, and the variable with a password that the engine's own programs read.
+_ALWAYS = {"postgresql": "postgres", "mysql": "mysql"}
+_PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
+
+# Seconds for creating, copying or dropping a database, and for an answer at all.
+_LONGEST_S = 600.0
+
+
+class NamedHost:
+    """Makes databases on one server, and removes them.
+
+    Their names are the same in every run of a user on a machine, so that a run removes what a killed one left there.
+    """
+
+    def __init__(self, system: SystemSpec) -> None:
+        """``system``: the server. Nothing is connected yet."""
+        self._system = system
+        self._loaded: str | None = None
+        self._lock: IO[bytes] | None = None
+        self._made: set[str] = set()
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that the server answers, and that no other run works on it."""
+        self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
+        if _makes_data(compiled) and self._lock is None:
+            self._lock = self._take_lock()
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:  # noqa: ARG002
+        """Have a database with the tables as they were loaded; without tables, the one that the URL names."""
+        if not _makes_data(compiled):
+            yield Ready(self._target(compiled, self._own_database))
+            return
+        name = f"{self._prefix}_trial"
+        begun = time.monotonic()
+        if self._system.engine == "postgresql":
+            load_s = self._template(compiled)
+            loaded = time.monotonic()
+            self._recreate(name, f" template {self._prefix}_template")
+            durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
+        else:
+            self._recreate(name)
+            self._load(compiled, name)
+            durations = {"load_s": time.monotonic() - begun}
+        yield Ready(self._target(compiled, name), durations)
+
+    def close(self) -> None:
+        """Remove the databases."""
+        try:
+            for name in sorted(self._made):
+                self._execute(self._drop(name))
+        finally:
+            self._made.clear()
+            if self._lock is not None:
+                self._lock.close()
+
+    def _template(self, compiled: CompiledCell) -> float:
+        """Have the tables in a database to copy; give the seconds it took, 0 where they are there already."""
+        key = compiled.template_key("")
+        if self._loaded == key:
+            return 0.0
+        begun = time.monotonic()
+        self._loaded = None
+        name = f"{self._prefix}_template"
+        self._recreate(name)
+        self._load(compiled, name)
+        self._loaded = key
+        return time.monotonic() - begun
+
+    def _load(self, compiled: CompiledCell, name: str) -> None:
+        try:
+            ask(compiled.load_plan(self._target(compiled, name)), "loaded")
+        except SystemFailed as error:
+            raise SystemFailed(f"loading the tables: {error}") from error
+
+    def _recreate(self, name: str, how: str = "") -> None:
+        self._made.add(name)
+        self._execute(self._drop(name), f"create database {name}{how}")
+
+    def _drop(self, name: str) -> str:
+        force = " with (force)" if self._system.engine == "postgresql" else ""
+        return f"drop database if exists {name}{force}"
+
+    def _execute(self, *statements: str) -> None:
+        task = {"kind": "load", "before": statements, "tables": [], "after": []}
+        self._ask(task, self._target(None, self._own_database), "loaded")
+
+    def _ask(self, task: dict[str, Any], target: dict[str, Any], answer: str) -> None:
+        ask({"schema": PLAN, "seed": 1, "task": task | {"target": target}}, answer, _LONGEST_S)
+
+    def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
+        system = self._system
+        settings = compiled.settings if compiled is not None else None
+        parameters = settings.parameters if isinstance(settings, ServerSettings) else {}
+        return {
+            "engine": system.engine,
+            "host": system.host or "localhost",
+            "port": system.port or _PORTS[system.engine],
+            "user": system.user or getpass.getuser(),
+            "password": system.password or os.environ.get(_PASSWORDS[system.engine]),
+            "database": database,
+            "session": [list(pair) for pair in parameters.items()],
+        }
+
+    @property
+    def _own_database(self) -> str:
+        return self._system.database or _ALWAYS[self._system.engine]
+
+    @property
+    def _prefix(self) -> str:
+        """The beginning of the names of databases: the machine's and the user's own."""
+        try:
+            machine = Path("/etc/machine-id").read_text()
+        except OSError:
+            machine = os.uname().nodename
+        return "dbdyno_" + hashlib.sha256(f"{machine}/{os.geteuid()}".encode()).hexdigest()[:8]
+
+    def _take_lock(self) -> IO[bytes]:
+        place = f"{self._system.engine}-{self._system.host}-{self._system.port}"
+        path = cache_directory("servers") / hashlib.sha256(place.encode()).hexdigest()[:16]
+        lock = path.open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            problem = "another run of yours is measuring this server"
+            raise InputError(self._system.name, problem, "wait until it has ended") from None
+        return lock
+
+
+def _makes_data(compiled: CompiledCell) -> bool:
+    return bool(compiled.tables or compiled.before or compiled.after)

@@ -1,0 +1,217 @@
+"""Runs on servers that dbdyno starts, and on named ones, through the installed command line."""
+
+import json
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from conftest import Cli
+from dbdyno.systems.managed import create_data, find_installations, start_server
+
+Small = Callable[..., str]
+
+needs_postgresql = pytest.mark.skipif(
+    not find_installations("postgresql"), reason="there is no PostgreSQL server on this machine to start"
+)
+
+WRITE = """
+[[transactions]]
+name = "write"
+steps = [
+    { begin = "deferred" },
+    { execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] },
+    { execute = "insert into log (v) values (?)", params = [{ uniform = [0, 9] }] },
+    { commit = true },
+]
+[tables.log]
+rows = 5
+[tables.log.columns]
+id = { type = "integer", primary_key = true, autoincrement = true, fill = { serial = 1 } }
+v = { type = "integer", fill = { uniform = [0, 9] } }
+"""
+ONE = ("clients = [1, 2]", "clients = [2]")
+LONG = ("stop = { transactions = 500 }", "stop = { seconds = 20 }")
+
+
+@pytest.fixture
+def server_cli() -> Iterator[Cli]:
+    """A command line whose directory servers may enter that run as another user than root."""
+    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
+    directory.chmod(0o755)
+    yield Cli(directory)
+    shutil.rmtree(directory)
+
+
+def servers(cli: Cli) -> list[psutil.Process]:
+    """Servers that run on a directory of this command line's."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or ())
+        if str(cli.directory) in line and ("postgres -D" in line or "mariadbd" in line):
+            found.append(process)
+    return found
+
+
+def wait_until(what: Callable[[], Any], seconds: float = 60.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+    return found
+
+
+def in_window(cli: Cli) -> bool:
+    """Whether the server of a trial has the sessions of clients."""
+    lines = [
+        " ".join(child.cmdline())
+        for server in servers(cli)
+        if "/work/" in " ".join(server.cmdline())
+        for child in server.children()
+    ]
+    return any(line.startswith("postgres: ") and " dbdyno " in line for line in lines)
+
+
+@needs_postgresql
+def test_a_server_is_started_measured_and_removed(server_cli: Cli, small: Small) -> None:
+    file = server_cli.write("small.toml", small() + WRITE)
+    document = server_cli.run(file, "--system", "postgresql:?work_mem=8MB", "--system", "sqlite:")
+    assert {cell["system"]["engine"] for cell in document["cells"]} == {"PostgreSQL", "sqlite"}
+    for cell in document["cells"]:
+        assert all(each["issued"] == 500 * cell["factors"]["clients"] for each in cell["rounds"])
+        # Two clients that write without a busy timeout get in each other's way on SQLite alone.
+        assert not cell["failed"] or cell["system"]["engine"] == "sqlite"
+    server = next(cell for cell in document["cells"] if cell["system"]["engine"] == "PostgreSQL")
+    assert server["system"]["settings"]["work_mem"] == "8MB"
+    assert server["system"]["durability"] == "power-safe"
+    assert any("Index Scan" in line for lines in server["system"]["plans"].values() for line in lines)
+    assert server["cpu_percent"]["server"] > 0
+    assert set(server["rounds"][0]["durations"]) == {"load_s", "copy_s", "start_s", "total_s"}
+    assert server["limit"]["resource"]
+    assert servers(server_cli) == []
+    assert server_cli.left_behind() == []
+
+
+@needs_postgresql
+def test_each_trial_starts_from_the_same_rows_on_every_system(server_cli: Cli, small: Small) -> None:
+    one = (("clients = [1, 2]", "clients = [1]"), ("transactions = 500", "transactions = 20"))
+    text = small(*one).partition("[[transactions]]")[0] + WRITE
+    text += """
+[[transactions]]
+name = "all"
+steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "select * from log" }]
+"""
+    systems = ("--system", "postgresql:", "--system", "sqlite:")
+    document = server_cli.run(server_cli.write("same.toml", text), *systems, "--seed", "3")
+    # The same draws on the same rows: rows that a trial added would come back in the next one.
+    returned = {each["rows"] for cell in document["cells"] for each in cell["rounds"] if each["block"] == 0}
+    assert len(document["cells"]) == 2
+    assert len(returned) == 1
+
+
+@needs_postgresql
+def test_many_clients_get_their_connections(server_cli: Cli, small: Small) -> None:
+    text = small(("clients = [1, 2]", "clients = [200]"), ("transactions = 500", "transactions = 5"))
+    document = server_cli.run(server_cli.write("many.toml", text), "--system", "postgresql:", "--rounds", "1")
+    assert document["cells"][0]["rounds"][0]["ok"] == 1000
+    assert int(document["cells"][0]["system"]["settings"]["max_connections"]) >= 200
+
+
+@needs_postgresql
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql:?shared_bufers=1MB", "shared_bufers"),
+        ("postgresql:?shared_buffers=much", "shared_buffers"),
+        ("postgresql:?port=7", "port"),
+        ("postgresql://me@127.0.0.1:1/", "nothing listens there"),
+        ("postgresql://me@nowhere.invalid/", "nowhere.invalid"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_error(server_cli: Cli, small: Small, url: str, words: str) -> None:
+    process = server_cli.start("run", server_cli.write("small.toml", small()), "--system", url, "--store", "runs.db")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode in (1, 2)
+    assert errors.startswith("dbdyno: ")
+    assert words in errors
+    assert servers(server_cli) == []
+
+
+@needs_postgresql
+def test_a_server_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cli, small: Small) -> None:
+    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4")))
+    process = server_cli.start("run", file, "--system", "postgresql:", "--store", "runs.db", "--json", "out.json")
+    wait_until(lambda: in_window(server_cli))
+    server = next(each for each in servers(server_cli) if each.ppid() not in [one.pid for one in servers(server_cli)])
+    server.kill()
+    process.communicate(timeout=180)
+    assert process.returncode == 1
+    rounds = json.loads((server_cli.directory / "out.json").read_text())["cells"][0]["rounds"]
+    assert [each["status"] for each in rounds] == ["failed", "done"]
+    assert "SIGKILL killed it" in rounds[0]["error"]
+    assert rounds[0]["failed"]["connection"] < 2000
+    assert servers(server_cli) == []
+    assert server_cli.left_behind() == []
+
+
+@needs_postgresql
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_server_outlives_dbdyno(server_cli: Cli, small: Small, number: signal.Signals) -> None:
+    file = server_cli.write("long.toml", small(ONE, LONG))
+    process = server_cli.start("run", file, "--system", "postgresql:", "--store", "runs.db")
+    wait_until(lambda: in_window(server_cli))
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130)
+    wait_until(lambda: servers(server_cli) == [])
+    wait_until(lambda: [path for path in server_cli.left_behind() if list(Path(path).iterdir())] == [])
+    if number == signal.SIGKILL:
+        # The empty directory of a killed run goes with the next one.
+        server_cli.run(server_cli.write("small.toml", small(ONE)), "--system", "postgresql:", "--rounds", "1")
+        assert server_cli.left_behind() == []
+
+
+@needs_postgresql
+def test_a_named_server_gets_a_database_of_its_own_and_keeps_nothing(server_cli: Cli, small: Small) -> None:
+    installation = find_installations("postgresql")[0]
+    create_data(installation, server_cli.directory / "data")
+    with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
+        host = str(server.socket).replace("/", "%2F")
+        url = f"postgresql://{server.user}@{host}:{server.port}/"
+        file = server_cli.write("small.toml", small(ONE) + WRITE)
+        document = server_cli.run(file, "--system", url + "?synchronous_commit=off")
+        cell = document["cells"][0]
+        assert all(each["ok"] == 1000 for each in cell["rounds"])
+        assert cell["system"]["settings"]["synchronous_commit"] == "off"
+        psql = installation.programs["psql"]
+        listed = subprocess.run(
+            [psql, "-h", server.socket, "-p", str(server.port), "-U", server.user, "-lqt", "postgres"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert {line.split("|")[0].strip() for line in listed.splitlines() if line.split("|")[0].strip()} == {
+            "dbdyno",
+            "postgres",
+            "template0",
+            "template1",
+        }
+
+
+def test_factors_of_other_systems_are_measured_once(server_cli: Cli) -> None:
+    text = server_cli("describe", "pk-lookup", "--set", "threads=1", "--system", "postgresql:")
+    assert "`cache` makes no difference to postgresql" in text
+    assert 'SELECT * FROM "user" WHERE "id" = ?' in text
+
+
+def test_the_systems_of_the_machine_are_listed(server_cli: Cli) -> None:
+    out = server_cli("systems")
+    assert "sqlite:" in out
+    assert ("PostgreSQL" in out) == bool(find_installations("postgresql"))
