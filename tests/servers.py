@@ -59,7 +59,7 @@ def main(command: Sequence[str]) -> int:
             server = stack.enter_context(running(engine, work))
             if server is not None:
                 environment[variable] = json.dumps(target(server))
-                print(f"{variable}: {server.installation.title}", flush=True)
+                sys.stderr.write(f"{variable}: {server.installation.title}\n")
         return subprocess.run(command, check=False, env=environment).returncode
 
 
