@@ -36,8 +36,9 @@ lint: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-rust:
-	cargo test --workspace --locked
+# With the servers that are installed here.
+test-rust: dev
+	$(BIN)/python tests/servers.py cargo test --workspace --locked
 
 test-python: dev
 	$(BIN)/pytest

@@ -29,18 +29,24 @@ _WAITING = 0.25
 _FULL = 0.85
 _COMPUTING = 0.5
 
-_FLUSH = (
-    "more work in a transaction, or more clients, whose commits share a flush; synchronous_commit=off saves it, and "
-    "loses the last commits in a crash"
-)
+_FLUSH = "more work in a transaction, or more clients, whose commits share a flush"
 _SAME_PAGES = "fewer clients at a time (a pool of connections), or work that meets on other pages"
+
+# What saves flushes where the last commits may be lost in a crash, by the server's name for itself.
+_WITHOUT_FLUSH = {
+    "PostgreSQL": "synchronous_commit=off",
+    "MariaDB": "innodb_flush_log_at_trx_commit=2",
+    "MySQL": "innodb_flush_log_at_trx_commit=2",
+}
 
 # The kinds of waits, by the class and the event a server names, the first that fits: kind, and what would help.
 _KINDS: tuple[tuple[str, str, str], ...] = (
     ("IO:WAL", "disk flush", _FLUSH),
     ("LWLock:WAL", "disk flush", _FLUSH),
+    ("Commit:", "disk flush", _FLUSH),
     ("IO:DataFileRead", "disk read", "a larger shared_buffers, more memory, or a faster device"),
     ("IO:", "disk", "a faster device, or more memory"),
+    ("Lock:Waiting for table", "lock", "a storage engine that locks rows (engine=innodb), or fewer writers at a time"),
     ("Lock:", "lock", "shorter transactions, or work that meets less often on the same rows"),
     ("LWLock:", "latch", _SAME_PAGES),
     ("BufferPin:", "latch", _SAME_PAGES),
@@ -122,7 +128,11 @@ def _wait(result: Json) -> Limit | None:
     )
     samples = int((result.get("waits") or {}).get("samples") or 0)
     text = f"{_percent(kinds[largest] / total)} of the sessions at work were seen waiting: {parts} ({samples:,} looks)"
-    return _limit(largest, text, advice[largest])
+    product = str((result.get("engine") or {}).get("engine"))
+    remedy = advice[largest]
+    if remedy == _FLUSH and product in _WITHOUT_FLUSH:
+        remedy += f"; {_WITHOUT_FLUSH[product]} saves it, and loses the last commits in a crash"
+    return _limit(largest, text, remedy)
 
 
 def _cpu(client: float, server: float | None, cores: int, clients: int) -> Limit | None:

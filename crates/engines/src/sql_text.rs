@@ -3,6 +3,17 @@
 use dbdyno_plan::value::{Value, Values};
 use std::fmt::Write as _;
 
+/// What differs between the systems' ways to write literals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Standard SQL as SQLite has it, where `[…]` may quote a name.
+    Standard,
+    /// Bytes are strings of hexadecimal digits that are cast.
+    Postgresql,
+    /// Backslashes escape characters of strings, and `#` begins a comment.
+    Mysql,
+}
+
 /// A statement's text cut at its `?` placeholders; those within strings, quoted names and comments are none.
 #[derive(Debug, Clone)]
 pub struct Template {
@@ -11,7 +22,8 @@ pub struct Template {
 
 impl Template {
     /// Cuts a text.
-    pub fn new(sql: &str) -> Self {
+    pub fn new(sql: &str, dialect: Dialect) -> Self {
+        let escapes = dialect == Dialect::Mysql;
         let mut pieces = Vec::new();
         let (mut start, mut at) = (0, 0);
         let bytes = sql.as_bytes();
@@ -23,10 +35,10 @@ impl Template {
                     start = at + 1;
                     1
                 }
-                quote @ (b'\'' | b'"' | b'`') => {
-                    1 + rest[1..].find(quote as char).map_or(rest.len() - 1, |end| end + 1)
-                }
-                b'[' => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
+                quote @ (b'\'' | b'"' | b'`') => 1 + string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`'),
+                b'#' if escapes => rest.find('\n').unwrap_or(rest.len()),
+                b'-' if escapes && !begins_comment(rest) => 1,
+                b'[' if dialect == Dialect::Standard => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
                 b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => rest.chars().next().map_or(1, char::len_utf8),
@@ -53,13 +65,13 @@ impl Template {
         self.pieces.len() - 1
     }
 
-    /// Writes the text with the values in the placeholders' places, as literals of standard SQL.
-    pub fn render(&self, values: &Values, out: &mut String) {
+    /// Writes the text with the values in the placeholders' places, as literals.
+    pub fn render(&self, values: &Values, dialect: Dialect, out: &mut String) {
         out.clear();
         for (index, piece) in self.pieces.iter().enumerate() {
             out.push_str(piece);
             if index + 1 < self.pieces.len() {
-                literal(values.get(index).unwrap_or(Value::Null), out);
+                literal(values.get(index).unwrap_or(Value::Null), dialect, out);
             }
         }
     }
@@ -70,32 +82,71 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Appends a value as a literal: strings in single quotes with quotes doubled, bytes as `x'…'`.
-fn literal(value: Value<'_>, out: &mut String) {
+/// A name in backquotes, as MySQL has it.
+pub fn backquoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Where a string ends, its closing quote included. A doubled quote ends one and begins the next, which is as good.
+fn string_end(text: &[u8], quote: u8, escapes: bool) -> usize {
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'\\' if escapes => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// Whether two dashes begin a comment in MySQL: only with a space or the like behind them.
+fn begins_comment(text: &str) -> bool {
+    text.strip_prefix("--")
+        .is_some_and(|rest| rest.bytes().next().is_none_or(|byte| byte <= b' '))
+}
+
+/// Appends a value as a literal: strings in single quotes, the shortest text of a number that reads back as the same.
+fn literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Integer(v) => drop(write!(out, "{v}")),
-        // The shortest text that reads back as the same number; infinities are written as SQLite prints them.
-        Value::Real(v) if v.is_infinite() => out.push_str(if v > 0.0 { "9e999" } else { "-9e999" }),
-        Value::Real(v) if v.is_nan() => out.push_str("null"),
+        Value::Real(v) if !v.is_finite() => out.push_str(infinite(v, dialect)),
         Value::Real(v) => drop(write!(out, "{v:e}")),
         Value::Text(v) => {
             out.push('\'');
-            for (index, part) in v.split('\'').enumerate() {
-                if index > 0 {
-                    out.push_str("''");
-                }
+            let special = |c| c == '\'' || c == '\\' && dialect == Dialect::Mysql;
+            for part in v.split_inclusive(special) {
                 out.push_str(part);
+                if let Some(last) = part.chars().next_back().filter(|c| special(*c)) {
+                    out.push(last);
+                }
             }
             out.push('\'');
         }
         Value::Bytes(v) => {
-            out.push_str("x'");
+            let (begin, end) = match dialect {
+                Dialect::Postgresql => ("'\\x", "'::bytea"),
+                _ => ("x'", "'"),
+            };
+            out.push_str(begin);
             for byte in v {
                 let _ = write!(out, "{byte:02x}");
             }
-            out.push('\'');
+            out.push_str(end);
         }
+    }
+}
+
+/// A number that is none, or too large to be one. SQLite prints infinities so; it has no others, and MySQL has none at all.
+fn infinite(value: f64, dialect: Dialect) -> &'static str {
+    match (dialect, value) {
+        (Dialect::Postgresql, v) if v.is_nan() => "'nan'::float8",
+        (Dialect::Postgresql, v) if v > 0.0 => "'inf'::float8",
+        (Dialect::Postgresql, _) => "'-inf'::float8",
+        (_, v) if v.is_nan() => "null",
+        (_, v) if v > 0.0 => "9e999",
+        _ => "-9e999",
     }
 }
 
@@ -125,20 +176,20 @@ mod tests {
             ("select ü, ? -- ?", 1),
             ("?", 1),
         ] {
-            assert_eq!(Template::new(sql).parameters(), count, "{sql}");
+            assert_eq!(Template::new(sql, Dialect::Standard).parameters(), count, "{sql}");
         }
     }
 
     #[test]
     fn parameters_are_numbered() {
-        let template = Template::new("select '?' from t where a = ? and b = ?");
+        let template = Template::new("select '?' from t where a = ? and b = ?", Dialect::Standard);
         assert_eq!(template.numbered(), "select '?' from t where a = $1 and b = $2");
-        assert_eq!(Template::new("select 1").numbered(), "select 1");
+        assert_eq!(Template::new("select 1", Dialect::Standard).numbered(), "select 1");
     }
 
     #[test]
     fn values_become_literals() {
-        let template = Template::new("insert into t values (?, ?, ?, ?, '?', ?)");
+        let template = Template::new("insert into t values (?, ?, ?, ?, '?', ?)", Dialect::Standard);
         let mut out = String::from("old");
         let text = "it's 'ü'";
         template.render(
@@ -149,11 +200,44 @@ mod tests {
                 Value::Bytes(&[0, 255]),
                 Value::Real(0.1),
             ]),
+            Dialect::Standard,
             &mut out,
         );
         assert_eq!(
             out,
             "insert into t values (-5, null, 'it''s ''ü''', x'00ff', '?', 1e-1)"
         );
+    }
+    #[test]
+    fn mysql_has_strings_and_comments_of_its_own() {
+        for (sql, count) in [
+            (r"select 'it\'s ?', ?", 1),
+            (r#"select "\\", ?, `\`, ?"#, 2),
+            ("select ? # ?", 1),
+            ("select 5--? -- ?", 1),
+            ("select a[?] from t --", 1),
+            (r"select '?\", 0),
+        ] {
+            assert_eq!(Template::new(sql, Dialect::Mysql).parameters(), count, "{sql}");
+        }
+        let mut out = String::new();
+        let text = values(&[Value::Text(r"a\b'c")]);
+        let template = Template::new("?", Dialect::Mysql);
+        template.render(&text, Dialect::Mysql, &mut out);
+        assert_eq!(out, r"'a\\b''c'");
+        template.render(&text, Dialect::Standard, &mut out);
+        assert_eq!(out, r"'a\b''c'");
+    }
+    #[test]
+    fn postgresql_has_bytes_and_brackets_of_its_own() {
+        let template = Template::new("select a[?], ?, ?", Dialect::Postgresql);
+        let mut out = String::new();
+        let given = values(&[
+            Value::Integer(1),
+            Value::Bytes(&[0, 255]),
+            Value::Real(f64::NEG_INFINITY),
+        ]);
+        template.render(&given, Dialect::Postgresql, &mut out);
+        assert_eq!(out, r"select a[1], '\x00ff'::bytea, '-inf'::float8");
     }
 }

@@ -13,6 +13,8 @@ pub enum Target {
     Sqlite(SqliteTarget),
     /// A PostgreSQL server.
     Postgresql(PostgresqlTarget),
+    /// A MariaDB or MySQL server.
+    Mysql(MysqlTarget),
 }
 
 /// A PostgreSQL server (or one that speaks its protocol), and how each client connects to it.
@@ -38,6 +40,29 @@ pub struct PostgresqlTarget {
     pub process: Option<ServerProcess>,
 }
 
+/// A MariaDB or MySQL server (or one that speaks their protocol), and how each client connects to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MysqlTarget {
+    /// Its host; one that begins with `/` is the path of its Unix socket.
+    pub host: String,
+    /// Its port; of a Unix socket, any.
+    pub port: u16,
+    /// The user.
+    pub user: String,
+    /// The user's password, where one is needed.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// The database.
+    pub database: String,
+    /// Variables that are set as each session begins: name and value.
+    #[serde(default)]
+    pub session: Vec<(String, String)>,
+    /// The server, where it runs on this machine and is the laboratory's.
+    #[serde(default)]
+    pub process: Option<ServerProcess>,
+}
+
 /// A server on this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,6 +78,17 @@ impl PostgresqlTarget {
     pub fn place(&self) -> String {
         if self.host.starts_with('/') {
             format!("the socket in {}", self.host)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl MysqlTarget {
+    /// Where it is, for messages.
+    pub fn place(&self) -> String {
+        if self.host.starts_with('/') {
+            format!("the socket {}", self.host)
         } else {
             format!("{}:{}", self.host, self.port)
         }

@@ -1,6 +1,7 @@
 //! Carries out a plan's task with the engine it names.
 
 use crate::events::Events;
+use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::sqlite::{self, SqliteEngine, Watch, WatchMutexes};
@@ -85,14 +86,13 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             }
             Target::Postgresql(target) => {
                 let engine = PostgresqlEngine::new(target, &trial.statements, trial.prepare);
-                measure(
-                    &engine,
-                    trial,
-                    plan.seed,
-                    site_of(target.process.as_ref()),
-                    events,
-                    stop,
-                )
+                let site = site_of(target.process.as_ref());
+                measure(&engine, trial, plan.seed, site, events, stop)
+            }
+            Target::Mysql(target) => {
+                let engine = MysqlEngine::new(target, &trial.statements, trial.prepare);
+                let site = site_of(target.process.as_ref());
+                measure(&engine, trial, plan.seed, site, events, stop)
             }
         },
         Task::Load(load) => fill(load, plan.seed, events),
@@ -139,6 +139,7 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Null => Vec::new(),
         Target::Sqlite(target) => sqlite::load(target, load, seed)?,
         Target::Postgresql(target) => postgresql::load(target, load, seed)?,
+        Target::Mysql(target) => mysql::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
     Ok(())
@@ -149,6 +150,7 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Null => NullEngine.facts()?,
         Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
         Target::Postgresql(target) => PostgresqlEngine::new(target, &[], PrepareMode::Once).facts()?,
+        Target::Mysql(target) => MysqlEngine::new(target, &[], PrepareMode::Once).facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;
     Ok(())

@@ -1,7 +1,8 @@
 //! Filling tables with COPY.
 
+use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use super::{PostgresqlEngine, block_on};
+use crate::net::block_on;
 use crate::rows::{self, Loaded};
 use crate::{Failure, sql_text::quoted};
 use bytes::BufMut as _;
@@ -77,7 +78,7 @@ async fn copy(session: &mut PostgresqlSession, table: &LoadTable, seed: u64) -> 
 
 async fn send(session: &mut PostgresqlSession, text: &mut Vec<u8>) -> Result<(), Failure> {
     if !text.is_empty() {
-        let out = &mut session.wire().out;
+        let out = session.wire().out();
         out.put_u8(b'd');
         out.put_u32(text.len() as u32 + 4);
         out.put_slice(text);

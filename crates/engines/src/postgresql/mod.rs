@@ -13,12 +13,12 @@ mod wire;
 pub use bulk::load;
 pub use session::PostgresqlSession;
 
-use crate::sql_text::Template;
+use crate::net::block_on;
+use crate::sql_text::{Dialect, Template};
 use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::target::PostgresqlTarget;
-use std::future::Future;
 use std::sync::Arc;
 
 /// A server, and the statements its sessions run.
@@ -43,7 +43,7 @@ impl PostgresqlEngine {
     /// An engine for a server; nothing is connected yet.
     pub fn new(target: &PostgresqlTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         let text = |statement: &Statement| {
-            let template = Template::new(&statement.sql);
+            let template = Template::new(&statement.sql, Dialect::Postgresql);
             Text {
                 name: statement.name.clone(),
                 numbered: template.numbered(),
@@ -76,18 +76,6 @@ impl Engine for PostgresqlEngine {
     }
 }
 
-/// Runs a future that talks to a server to its end, in this thread.
-fn block_on<F: Future>(future: F) -> Result<F::Output, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime {
-        Ok(runtime) => Ok(runtime.block_on(future)),
-        Err(error) => Err(Failure::new(
-            FailureKind::Other,
-            format!("starting to wait for events: {error}"),
-        )),
-    }
-}
-
 /// The kind under which an SQLSTATE is counted (PostgreSQL's documentation, appendix A).
 fn kind(code: &str) -> FailureKind {
     match code {
@@ -96,7 +84,8 @@ fn kind(code: &str) -> FailureKind {
         "55P03" => FailureKind::Locked,
         // A statement's time is over, or somebody cancelled it.
         "57014" | "25P03" => FailureKind::Timeout,
-        "57P01" | "57P02" | "57P03" | "53300" => FailureKind::Connection,
+        // The server shuts down or is not up yet, has no room for another, or not this database.
+        "57P01" | "57P02" | "57P03" | "53300" | "3D000" => FailureKind::Connection,
         _ if code.starts_with("08") || code.starts_with("28") => FailureKind::Connection,
         _ if code.starts_with("23") => FailureKind::Constraint,
         _ => FailureKind::Other,

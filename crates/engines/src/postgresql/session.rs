@@ -3,6 +3,7 @@
 use super::Text;
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
+use crate::sql_text::Dialect;
 use crate::{Capture, Control, Failure, Marks, Rows, Session};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::target::PostgresqlTarget;
@@ -26,6 +27,8 @@ enum Columns {
     Of(usize),
     /// The answer says them.
     Told,
+    /// The answer says them, and prepares the statement for later uses.
+    Prepares(usize),
 }
 
 /// One session on a server.
@@ -67,7 +70,7 @@ impl PostgresqlSession {
 
     /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        frontend::query(sql, &mut self.wire.out).map_err(unsayable)?;
+        frontend::query(sql, self.wire.out()).map_err(unsayable)?;
         self.wire.flush().await?;
         let (mut rows, mut failure) = (Vec::new(), None);
         loop {
@@ -110,11 +113,11 @@ impl PostgresqlSession {
     /// Prepares some statements in one exchange of messages.
     async fn prepare(&mut self, which: &[usize]) -> Result<(), Failure> {
         for index in which {
-            let (name, out) = (name_of(*index), &mut self.wire.out);
+            let (name, out) = (name_of(*index), self.wire.out());
             frontend::parse(&name, &self.statements[*index].numbered, [], out).map_err(unsayable)?;
             frontend::describe(b'S', &name, out).map_err(unsayable)?;
         }
-        frontend::sync(&mut self.wire.out);
+        frontend::sync(self.wire.out());
         self.wire.flush().await?;
         let (mut asked, mut failure) = (which.iter(), None);
         let mut shape = Shape::default();
@@ -151,10 +154,10 @@ impl PostgresqlSession {
         if params.len() != wanted {
             return Err(wrong_count(wanted, params.len()));
         }
-        let out = &mut self.wire.out;
+        let out = self.wire.out();
         match self.prepare {
             PrepareMode::Never => {
-                statement.template.render(params, &mut self.text);
+                statement.template.render(params, Dialect::Postgresql, &mut self.text);
                 self.columns = Columns::Told;
                 return frontend::query(&self.text, out).map_err(unsayable);
             }
@@ -167,28 +170,25 @@ impl PostgresqlSession {
                 self.columns = Columns::Told;
             }
             PrepareMode::Once => {
+                let name = name_of(index);
                 let Some(shape) = &self.shapes[index] else {
-                    let message = format!("the statement {} is not prepared", statement.name);
-                    return Err(Failure::new(FailureKind::Other, message));
+                    frontend::parse(&name, &statement.numbered, [], out).map_err(unsayable)?;
+                    frontend::describe(b'S', &name, out).map_err(unsayable)?;
+                    bind(&name, params, |_| 0, out)?;
+                    self.columns = Columns::Prepares(index);
+                    return end(out);
                 };
-                bind(
-                    &name_of(index),
-                    params,
-                    |at| shape.params.get(at).copied().unwrap_or(0),
-                    out,
-                )?;
+                bind(&name, params, |at| shape.params.get(at).copied().unwrap_or(0), out)?;
                 self.columns = Columns::Of(index);
             }
         }
-        frontend::execute("", 0, out).map_err(unsayable)?;
-        frontend::sync(out);
-        Ok(())
+        end(out)
     }
 
     /// Gives the columns of a row to those who want them.
     fn take_row(&self, body: &[u8], capture: &mut Capture<'_>) -> Result<(), Failure> {
         let types = match self.columns {
-            Columns::Told => &self.told,
+            Columns::Told | Columns::Prepares(_) => &self.told,
             Columns::Of(index) => self.shapes[index].as_ref().map_or(&self.told, |shape| &shape.columns),
         };
         for (column, field) in Fields::of(body)?.enumerate() {
@@ -203,6 +203,7 @@ impl PostgresqlSession {
     async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         self.wire.flush().await?;
         let (mut rows, mut failure, mut first) = (Rows::default(), None, true);
+        let mut params = Box::default();
         loop {
             let message = self.wire.message().await?;
             let body = self.wire.body(&message);
@@ -226,11 +227,17 @@ impl PostgresqlSession {
                     rows.changed += changed(body);
                 }
                 b'1' => marks.note_prepared(),
-                b'T' => {
-                    let mut told = std::mem::take(&mut self.told);
-                    let read = column_types(body, &mut told);
-                    self.told = told;
-                    read?;
+                b't' => params = oids(body)?,
+                b'T' | b'n' => {
+                    if message.tag == b'T' {
+                        column_types(body, &mut self.told)?;
+                    }
+                    if let Columns::Prepares(index) = self.columns {
+                        self.shapes[index] = Some(Shape {
+                            params: std::mem::take(&mut params),
+                            columns: self.told.clone(),
+                        });
+                    }
                 }
                 b'E' => failure = failure.or_else(|| Some(error(body))),
                 b'Z' => {
@@ -275,7 +282,7 @@ impl Session for PostgresqlSession {
             Control::Rollback => "rollback",
         };
         self.columns = Columns::Told;
-        match frontend::query(sql, &mut self.wire.out)
+        match frontend::query(sql, self.wire.out())
             .map_err(unsayable)
             .and_then(|()| self.wire.send())
         {
@@ -289,7 +296,7 @@ impl Session for PostgresqlSession {
     }
 
     async fn close(mut self) -> Result<(), Failure> {
-        frontend::terminate(&mut self.wire.out);
+        frontend::terminate(self.wire.out());
         self.wire.flush().await
     }
 }
@@ -297,7 +304,7 @@ impl Session for PostgresqlSession {
 impl PostgresqlSession {
     /// Runs a copy: `begin` writes nothing itself; the rows follow with `CopyData` messages in the wire's output.
     pub(super) async fn begin_copy(&mut self, sql: &str) -> Result<(), Failure> {
-        frontend::query(sql, &mut self.wire.out).map_err(unsayable)?;
+        frontend::query(sql, self.wire.out()).map_err(unsayable)?;
         self.wire.flush().await?;
         loop {
             let message = self.wire.message().await?;
@@ -316,7 +323,7 @@ impl PostgresqlSession {
 
     /// Ends a copy.
     pub(super) async fn end_copy(&mut self) -> Result<(), Failure> {
-        frontend::copy_done(&mut self.wire.out);
+        frontend::copy_done(self.wire.out());
         self.wire.flush().await?;
         self.skip_to_ready().await
     }
@@ -324,6 +331,14 @@ impl PostgresqlSession {
 
 fn name_of(index: usize) -> String {
     format!("s{index}")
+}
+
+/// Writes what follows a statement's values: run it, and say that you are ready.
+#[inline]
+fn end(out: &mut bytes::BytesMut) -> Result<(), Failure> {
+    frontend::execute("", 0, out).map_err(unsayable)?;
+    frontend::sync(out);
+    Ok(())
 }
 
 /// Writes the message that binds values to a statement, whose parameters have the types that `oid` gives.

@@ -2,7 +2,7 @@
 
 use super::api::Api;
 use super::{SqliteEngine, counters, kind, vfs};
-use crate::sql_text::Template;
+use crate::sql_text::{Dialect, Template};
 use crate::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
@@ -100,7 +100,7 @@ impl SqliteSession {
             PrepareMode::Never => engine
                 .statements
                 .iter()
-                .map(|statement| Template::new(&statement.sql))
+                .map(|statement| Template::new(&statement.sql, Dialect::Standard))
                 .collect(),
             _ => Vec::new(),
         };
@@ -412,7 +412,7 @@ impl SqliteSession {
             PrepareMode::Once | PrepareMode::PerTransaction => (self.prepare_one(index)?, Some(params)),
             PrepareMode::Never => {
                 let mut text = std::mem::take(&mut self.text);
-                self.templates[index].render(params, &mut text);
+                self.templates[index].render(params, Dialect::Standard, &mut text);
                 let parsed = self.parse(&text);
                 self.text = text;
                 (parsed?.0, None)

@@ -1,7 +1,7 @@
 """What a server's log says of why it did not start, or did not take a setting."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 # The two families write `2024-01-01 12:00:00.000 UTC [7] FATAL:  words` and `2024-01-01 12:00:00 0 [ERROR] words`.
 _SEVERITY = re.compile(
@@ -14,6 +14,9 @@ _ADJUSTED = re.compile(r"option '(?P<name>[^']+)': .*(?:adjusted to|wasn't recog
 _EMPTY = re.compile(r"Aborting\.?|Failed to initialize plugins\.?|Data Dictionary initialization failed\.")
 
 _LAST_LINES = 3
+
+# A value that would not stand in an error by chance.
+_TELLING = re.compile(r"(?!(?i:on|off|true|false|yes|none|default)$)[A-Za-z_]{3,}")
 
 
 def errors(log: str) -> list[str]:
@@ -33,12 +36,19 @@ def last_words(log: str) -> str:
     return "; ".join((errors(log) or [line.strip() for line in log.splitlines() if line.strip()])[-_LAST_LINES:])
 
 
-def refused(names: Iterable[str], log: str) -> tuple[str, str] | None:
-    """Give the first of some settings that a log's errors name, and the words that do; ``None``: they name none."""
+def refused(settings: Mapping[str, str], log: str) -> tuple[str, str] | None:
+    """Give the first of some settings that a log's errors name, and the words that do; ``None``: they name none.
+
+    Where no name is said, a value will do that is a word of its own.
+    """
     said = errors(log)
-    for name in names:
+    for name in settings:
         for words in said:
             if _names(name, words):
+                return name, words
+    for name, value in settings.items():
+        for words in said:
+            if _TELLING.fullmatch(value) and re.search(rf"(?<!\w){value}(?!\w)", words):
                 return name, words
     return None
 

@@ -1,0 +1,329 @@
+//! Filling tables with LOAD DATA, whose file never was one: its rows are made as the server asks for them.
+
+use super::MysqlEngine;
+use super::session::MysqlSession;
+use super::values::Column;
+use super::wire::{Done, error, garbled, ok};
+use crate::net::block_on;
+use crate::rows::{self, Loaded};
+use crate::{Failure, sql_text::backquoted};
+use bytes::BufMut as _;
+use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
+use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::value::{Value, Values};
+use dbdyno_probes::Clock;
+use mysql_common::constants::{CapabilityFlags, Command};
+
+/// Rows are sent in packets of about this many bytes.
+const PACKET: usize = 64 * 1024;
+
+/// Creates the tables and fills them; analyses them when the indexes are there.
+pub fn load(target: &MysqlTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+    let engine = MysqlEngine::new(target, &[], PrepareMode::Once);
+    block_on(fill(&engine, load, seed))?
+}
+
+async fn fill(engine: &MysqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+    let clock = Clock::get();
+    // A text of the plan may be several statements.
+    let besides = CapabilityFlags::CLIENT_LOCAL_FILES | CapabilityFlags::CLIENT_MULTI_STATEMENTS;
+    let statements = engine.statements.clone();
+    let mut session = MysqlSession::open_with(&engine.target, statements, PrepareMode::Once, besides).await?;
+    for sql in &load.before {
+        run(&mut session, sql).await?;
+    }
+    // As with SQLite. Notes are not what says that a row went in as something else than it was.
+    run(&mut session, "set foreign_key_checks = 0, sql_notes = 0").await?;
+    let mut report = Vec::with_capacity(load.tables.len() + 1);
+    for table in &load.tables {
+        let start = clock.now();
+        let rows = copy(&mut session, table, seed)
+            .await
+            .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
+        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+    }
+    run(&mut session, "set foreign_key_checks = default, sql_notes = default").await?;
+    let start = clock.now();
+    for sql in &load.after {
+        run(&mut session, sql).await?;
+    }
+    let mut done: Vec<&str> = Vec::new();
+    for table in &load.tables {
+        if !done.contains(&table.name.as_str()) {
+            run(&mut session, &format!("analyze table {}", backquoted(&table.name))).await?;
+            done.push(&table.name);
+        }
+    }
+    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
+    Ok(report)
+}
+
+async fn run(session: &mut MysqlSession, sql: &str) -> Result<(), Failure> {
+    session
+        .query(sql)
+        .await
+        .map(drop)
+        .map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
+}
+
+/// Loads a table, and gives the number of its rows.
+async fn copy(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+    let name = backquoted(&table.name);
+    let columns: Vec<String> = table.columns.iter().map(|column| backquoted(&column.name)).collect();
+    session
+        .query(&format!("select {} from {name} limit 0", columns.join(", ")))
+        .await?;
+    let bytes: Vec<bool> = session.columns().iter().map(Column::is_bytes).collect();
+    let mut source = rows::Source::of(table, seed)?;
+    session
+        .wire()
+        .command(Command::COM_QUERY as u8, statement(&name, &columns, &bytes).as_bytes());
+    session.wire().flush().await?;
+    let place = session.wire().packet().await?;
+    match session.wire().body(&place) {
+        [0xfb, ..] => {}
+        body @ [0xff, ..] => return Err(error(body)),
+        _ => return Err(garbled()),
+    }
+    let (rows, failure) = send_rows(session, &mut source, &bytes).await?;
+    let place = session.wire().packet().await?;
+    let body = session.wire().body(&place);
+    if body.first() == Some(&0xff) {
+        return Err(error(body));
+    }
+    let done = ok(body)?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    check(session, rows, done).await?;
+    Ok(rows)
+}
+
+/// What loads a table from a file that the client has. The file's text is UTF-8; what is no text comes as hexadecimal
+/// digits, because servers refuse, or cut, what is not valid in the file's encoding.
+fn statement(table: &str, columns: &[String], bytes: &[bool]) -> String {
+    let is_bytes = |at: usize| bytes.get(at).copied().unwrap_or(false);
+    let mut places = Vec::with_capacity(columns.len());
+    let mut set = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        if is_bytes(at) {
+            places.push(format!("@c{at}"));
+            set.push(format!("{column} = unhex(@c{at})"));
+        } else {
+            places.push(column.clone());
+        }
+    }
+    let set = if set.is_empty() {
+        String::new()
+    } else {
+        format!(" set {}", set.join(", "))
+    };
+    // Hexadecimal, so that it is the same whatever sql_mode says of backslashes: tab, backslash, line feed.
+    format!(
+        "load data local infile 'rows' into table {table} character set utf8mb4 fields terminated by x'09' escaped by \
+         x'5c' lines terminated by x'0a' ({}){set}",
+        places.join(", ")
+    )
+}
+
+/// Sends the rows and the packet without any that ends them; gives their number, and why there are no more, if it is a
+/// failure. The server must be told of the end in any case.
+async fn send_rows(
+    session: &mut MysqlSession,
+    source: &mut rows::Source<'_>,
+    bytes: &[bool],
+) -> Result<(u64, Option<Failure>), Failure> {
+    let mut text = Vec::with_capacity(PACKET + 4096);
+    let (mut values, mut rows) = (Values::default(), 0);
+    let failure = loop {
+        match source.next(&mut values) {
+            Ok(true) => {
+                line(&values, bytes, &mut text);
+                rows += 1;
+            }
+            Ok(false) => break None,
+            Err(failure) => break Some(failure),
+        }
+        if text.len() >= PACKET {
+            send(session, &text).await?;
+            text.clear();
+        }
+    };
+    if !text.is_empty() {
+        send(session, &text).await?;
+    }
+    send(session, &[]).await?;
+    Ok((rows, failure))
+}
+
+async fn send(session: &mut MysqlSession, text: &[u8]) -> Result<(), Failure> {
+    let wire = session.wire();
+    let start = wire.go_on();
+    wire.out().put_slice(text);
+    wire.end(start);
+    wire.flush().await
+}
+
+/// A row that could not go in as it was is skipped or changed, and the server only warns of it.
+async fn check(session: &mut MysqlSession, rows: u64, done: Done) -> Result<(), Failure> {
+    if done.warnings == 0 && done.changed == rows {
+        return Ok(());
+    }
+    let warnings = session.query("show warnings limit 1").await?;
+    let mut first = warnings.into_iter().flatten().flatten().skip(1);
+    let (number, words) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+    let message = if words.is_empty() {
+        format!("of {rows} rows, {} went in", done.changed)
+    } else {
+        format!("{words} ({number})")
+    };
+    let kind = match number.parse() {
+        Ok(number) => super::kind(number, if number == 1062 { "23000" } else { "" }),
+        Err(_) => FailureKind::Other,
+    };
+    Err(Failure::new(kind, message))
+}
+
+/// Writes a row as the text that the server is told to expect; `bytes` says which columns are hexadecimal digits.
+fn line(values: &Values, bytes: &[bool], out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            out.push(b'\t');
+        }
+        let start = out.len();
+        // Writing to memory cannot fail.
+        let _ = match value {
+            Value::Null => {
+                out.extend_from_slice(b"\\N");
+                continue;
+            }
+            Value::Integer(v) => write!(out, "{v}"),
+            Value::Real(v) => write!(out, "{v:e}"),
+            Value::Text(v) => out.write_all(v.as_bytes()),
+            Value::Bytes(v) => out.write_all(v),
+        };
+        if bytes.get(at).copied().unwrap_or(false) {
+            to_digits(start, out);
+        } else if !matches!(value, Value::Integer(_) | Value::Real(_)) {
+            escape(start, out);
+        }
+    }
+    out.push(b'\n');
+}
+
+/// Turns the bytes from `start` on into two hexadecimal digits each.
+fn to_digits(start: usize, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let length = out.len() - start;
+    out.resize(start + 2 * length, 0);
+    for at in (0..length).rev() {
+        let byte = out[start + at];
+        out[start + 2 * at] = DIGITS[usize::from(byte >> 4)];
+        out[start + 2 * at + 1] = DIGITS[usize::from(byte & 15)];
+    }
+}
+
+/// Puts a backslash before what would end a field or a line, or escape what follows it.
+fn escape(start: usize, out: &mut Vec<u8>) {
+    let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n');
+    let more = out[start..].iter().filter(|byte| special(byte)).count();
+    let mut to = out.len() + more;
+    let mut from = out.len();
+    out.resize(to, 0);
+    // From the end on, until there is no more to make room for.
+    while to > from {
+        from -= 1;
+        to -= 1;
+        let byte = out[from];
+        if special(&byte) {
+            out[to] = match byte {
+                b'\t' => b't',
+                b'\n' => b'n',
+                other => other,
+            };
+            to -= 1;
+            out[to] = b'\\';
+        } else {
+            out[to] = byte;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbdyno_plan::value::Owned;
+    use proptest::prelude::*;
+
+    /// Reads a line as the server does.
+    fn read(line: &[u8], bytes: &[bool]) -> Vec<Option<Vec<u8>>> {
+        let (mut fields, mut field, mut null) = (Vec::new(), Vec::new(), false);
+        let mut rest = line.iter();
+        while let Some(byte) = rest.next() {
+            match byte {
+                b'\t' | b'\n' => {
+                    let done = std::mem::take(&mut field);
+                    let value = if bytes[fields.len()] {
+                        done.chunks(2)
+                            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+                            .collect()
+                    } else {
+                        done
+                    };
+                    fields.push((!std::mem::take(&mut null)).then_some(value));
+                }
+                b'\\' => match rest.next().unwrap() {
+                    b'N' => null = true,
+                    b't' => field.push(b'\t'),
+                    b'n' => field.push(b'\n'),
+                    other => field.push(*other),
+                },
+                other => field.push(*other),
+            }
+        }
+        fields
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_a_line_whatever_it_holds(items in proptest::collection::vec((any::<bool>(), prop_oneof![
+            Just(Owned::Null),
+            "[a\\\\\t\n\r\0'ü]*".prop_map(Owned::Text),
+            proptest::collection::vec(any::<u8>(), 0..40).prop_map(Owned::Bytes),
+        ]), 1..20)) {
+            let mut values = Values::default();
+            items.iter().for_each(|(_, item)| values.push(item.view()));
+            let bytes: Vec<bool> = items.iter().map(|(bytes, _)| *bytes).collect();
+            let mut out = Vec::new();
+            line(&values, &bytes, &mut out);
+            prop_assert_eq!(out.last(), Some(&b'\n'));
+            let sent: Vec<_> = values.iter().map(|value| match value {
+                Value::Text(text) => Some(text.as_bytes().to_vec()),
+                Value::Bytes(bytes) => Some(bytes.to_vec()),
+                _ => None,
+            }).collect();
+            prop_assert_eq!(read(&out, &bytes), sent);
+        }
+    }
+
+    #[test]
+    fn numbers_stand_as_they_are() {
+        let mut values = Values::default();
+        [Value::Integer(-3), Value::Real(0.5), Value::Integer(7)]
+            .into_iter()
+            .for_each(|value| values.push(value));
+        let mut out = Vec::new();
+        line(&values, &[false, false, true], &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), "-3\t5e-1\t37\n");
+    }
+
+    #[test]
+    fn columns_of_bytes_are_set_from_digits() {
+        let columns = ["`a`".to_owned(), "`b`".to_owned()];
+        let sql = statement("`t`", &columns, &[false, true]);
+        assert!(sql.ends_with("(`a`, @c1) set `b` = unhex(@c1)"), "{sql}");
+        let sql = statement("`t`", &columns, &[false, false]);
+        assert!(sql.ends_with("(`a`, `b`)"), "{sql}");
+    }
+}

@@ -1,0 +1,239 @@
+//! What the server is, read back from itself.
+
+use super::MysqlEngine;
+use super::session::MysqlSession;
+use crate::sql_text::Dialect;
+use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_plan::document::PrepareMode;
+use dbdyno_plan::value::{Value, Values};
+use std::collections::BTreeMap;
+
+/// Variables that say what a result is worth, whether or not they were changed. No server has all of them.
+const SHOWN: &str = "'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_buffer_pool_size', \
+     'innodb_doublewrite', 'transaction_isolation', 'tx_isolation', 'sql_mode', 'max_connections', \
+     'innodb_flush_method', 'default_storage_engine', 'key_buffer_size', 'query_cache_type', 'innodb_log_file_size', \
+     'innodb_redo_log_capacity', 'innodb_io_capacity', 'thread_handling', 'character_set_server', 'collation_server', \
+     'autocommit', 'table_open_cache', 'performance_schema', 'innodb_adaptive_hash_index', 'aria_pagecache_buffer_size'";
+
+/// Variables that say where the server lies, or which it counts up by itself: they say nothing of how it works.
+const PLACES: &str = "'basedir', 'datadir', 'socket', 'pid_file', 'tmpdir', 'slave_load_tmpdir', 'replica_load_tmpdir', \
+     'hostname', 'port', 'log_error', 'lc_messages_dir', 'character_sets_dir', 'plugin_dir', 'general_log_file', \
+     'slow_query_log_file', 'log_bin_basename', 'log_bin_index', 'relay_log', 'relay_log_basename', 'relay_log_index', \
+     'relay_log_info_file', 'innodb_data_home_dir', 'innodb_log_group_home_dir', 'innodb_tmpdir', 'innodb_undo_directory', \
+     'innodb_temp_tablespaces_dir', 'innodb_version', 'server_uuid', 'server_uid', 'report_port', 'gtid_binlog_pos', \
+     'gtid_binlog_state', 'gtid_current_pos', 'gtid_executed', 'gtid_slave_pos', 'system_time_zone', 'back_log', \
+     'skip_networking', 'bind_address', 'ssl_ca', 'ssl_cert', 'ssl_key', 'tls_version'";
+
+/// Reads the version, the settings in force and the plans of the statements.
+pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
+    let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Once).await?;
+    let version = words(&mut session, "select version()").await?.join("");
+    let comment = words(
+        &mut session,
+        "select concat(@@version_comment, ', ', @@version_compile_os, ', ', @@version_compile_machine)",
+    )
+    .await?
+    .join("");
+    let is_mariadb = version.contains("MariaDB") || comment.contains("MariaDB");
+    let mut settings = pairs(
+        &mut session,
+        &format!("show variables where variable_name in ({SHOWN})"),
+    )
+    .await?;
+    settings.extend(changed(&mut session, is_mariadb).await);
+    let engines = words(
+        &mut session,
+        "select distinct engine from information_schema.tables where table_schema = database() and table_type = \
+         'BASE TABLE' order by engine",
+    )
+    .await?;
+    let plans = plans(engine, &mut session).await?;
+    Ok(Facts {
+        engine: if is_mariadb { "MariaDB" } else { "MySQL" }.into(),
+        // `10.11.6-MariaDB-1`, `8.0.36-0ubuntu`
+        version: version.split('-').next().unwrap_or_default().to_owned(),
+        source_id: Some(format!("{version} ({comment})")),
+        compile_options: Vec::new(),
+        durability: durability(&settings, &engines),
+        settings,
+        plans,
+    })
+}
+
+/// The global variables that are not as the server's makers left them, as far as it tells: without the right to look,
+/// none.
+async fn changed(session: &mut MysqlSession, is_mariadb: bool) -> BTreeMap<String, String> {
+    let sql = if is_mariadb {
+        format!(
+            "select lower(variable_name), global_value from information_schema.system_variables where \
+             global_value_origin not in ('COMPILE-TIME', 'AUTO') and global_value <> default_value and \
+             lower(variable_name) not in ({PLACES})"
+        )
+    } else {
+        format!(
+            "select v.variable_name, v.variable_value from performance_schema.variables_info i join \
+             performance_schema.global_variables v using (variable_name) where i.variable_source <> 'COMPILED' and \
+             v.variable_name not in ({PLACES})"
+        )
+    };
+    pairs(session, &sql).await.unwrap_or_default()
+}
+
+async fn words(session: &mut MysqlSession, sql: &str) -> Result<Vec<String>, Failure> {
+    Ok(session.query(sql).await?.into_iter().flatten().flatten().collect())
+}
+
+async fn pairs(session: &mut MysqlSession, sql: &str) -> Result<BTreeMap<String, String>, Failure> {
+    let rows = session.query(sql).await?;
+    let pair = |row| match <[Option<String>; 2]>::try_from(row) {
+        Ok([Some(name), value]) => Some((name, value.unwrap_or_default())),
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(pair).collect())
+}
+
+/// From the settings and the engines of the tables: when is a commit acknowledged?
+fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durability {
+    let of = |name: &str| settings.get(name).map_or("?", String::as_str);
+    let standard = [of("default_storage_engine").to_owned()];
+    // As long as there are no tables, those to come are the standard engine's.
+    let engines = if engines.is_empty() { &standard[..] } else { engines };
+    if let Some(other) = engines.iter().find(|engine| !engine.eq_ignore_ascii_case("InnoDB")) {
+        return Durability {
+            class: DurabilityClass::None,
+            because: format!("{other} tables have no transactions, and are not synced"),
+        };
+    }
+    let flush = of("innodb_flush_log_at_trx_commit");
+    let (log, sync, method) = (of("log_bin"), of("sync_binlog"), of("innodb_flush_method"));
+    let pages = of("innodb_doublewrite");
+    let logs = log.eq_ignore_ascii_case("on") || log == "1";
+    let class = match flush {
+        // The log is written some time after the commit is acknowledged, by a thread of the server.
+        "0" => DurabilityClass::None,
+        "2" => DurabilityClass::ProcessSafe,
+        // Recovery rolls back what the binary log does not hold.
+        _ if logs && sync != "1" => DurabilityClass::ProcessSafe,
+        _ if matches!(method.to_ascii_lowercase().as_str(), "nosync" | "littlesync") => DurabilityClass::ProcessSafe,
+        _ => DurabilityClass::PowerSafe,
+    };
+    let binary_log = if logs {
+        format!("log_bin={log}, sync_binlog={sync}")
+    } else {
+        format!("log_bin={log}")
+    };
+    Durability {
+        class,
+        because: format!(
+            "innodb_flush_log_at_trx_commit={flush}, {binary_log}, innodb_flush_method={method}, \
+             innodb_doublewrite={pages}"
+        ),
+    }
+}
+
+/// How the server means to carry out each statement, with 1 for its parameters: it plans by the values. A statement that
+/// cannot be explained (or whose table is not there yet) has no plan.
+async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+    let mut plans = BTreeMap::new();
+    let mut sql = String::new();
+    for statement in engine.statements.iter() {
+        // As a string it is compared with columns of numbers and of text alike; behind LIMIT it must be a number.
+        for one in [Value::Text("1"), Value::Integer(1)] {
+            let mut values = Values::default();
+            (0..statement.template.parameters()).for_each(|_| values.push(one));
+            statement.template.render(&values, Dialect::Mysql, &mut sql);
+            match session.query(&format!("explain {sql}")).await {
+                Ok(rows) => {
+                    let lines = rows.into_iter().map(|row| step(&row)).collect();
+                    plans.insert(statement.name.clone(), lines);
+                    break;
+                }
+                Err(failure) if failure.kind == dbdyno_plan::document::FailureKind::Connection => return Err(failure),
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// One row of an explanation: id, select_type, table, (MySQL: partitions,) type, possible_keys, key, key_len, ref, rows,
+/// (MySQL: filtered,) Extra. How many rows are expected is left out: it changes from one look to the next.
+fn step(row: &[Option<String>]) -> String {
+    let more = row.len().saturating_sub(10);
+    let at = |index: usize| row.get(index).and_then(Option::as_deref);
+    let behind = usize::from(more > 0);
+    let mut line = at(1).unwrap_or_default().to_lowercase();
+    let parts = [
+        ("", at(2)),
+        ("", at(3 + behind)),
+        ("key ", at(5 + behind)),
+        ("ref ", at(7 + behind)),
+        ("", at(9 + more)),
+    ];
+    for (label, part) in parts {
+        if let Some(part) = part.filter(|part| !part.is_empty()) {
+            line.push_str(if line.is_empty() { "" } else { ", " });
+            line.push_str(label);
+            line.push_str(part);
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(settings: &[(&str, &str)], engines: &[&str]) -> DurabilityClass {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let engines: Vec<String> = engines.iter().map(|name| (*name).to_owned()).collect();
+        durability(&settings, &engines).class
+    }
+
+    #[test]
+    fn durability_follows_the_settings() {
+        let flush = |value| ("innodb_flush_log_at_trx_commit", value);
+        let innodb = &["InnoDB"];
+        assert_eq!(
+            class(&[flush("1"), ("log_bin", "OFF")], innodb),
+            DurabilityClass::PowerSafe
+        );
+        assert_eq!(class(&[flush("2")], innodb), DurabilityClass::ProcessSafe);
+        assert_eq!(class(&[flush("0")], innodb), DurabilityClass::None);
+        let logged = |sync| class(&[flush("1"), ("log_bin", "ON"), ("sync_binlog", sync)], innodb);
+        assert_eq!(logged("1"), DurabilityClass::PowerSafe);
+        assert_eq!(logged("0"), DurabilityClass::ProcessSafe);
+        let unsynced = class(&[flush("1"), ("innodb_flush_method", "nosync")], innodb);
+        assert_eq!(unsynced, DurabilityClass::ProcessSafe);
+    }
+
+    #[test]
+    fn tables_without_transactions_are_not_durable() {
+        let flush = ("innodb_flush_log_at_trx_commit", "1");
+        assert_eq!(class(&[flush], &["InnoDB", "MyISAM"]), DurabilityClass::None);
+        assert_eq!(
+            class(&[flush, ("default_storage_engine", "Aria")], &[]),
+            DurabilityClass::None
+        );
+        assert_eq!(
+            class(&[flush, ("default_storage_engine", "InnoDB")], &[]),
+            DurabilityClass::PowerSafe
+        );
+    }
+
+    #[test]
+    fn a_step_is_read_from_either_server() {
+        let row = |text: &str| -> Vec<Option<String>> {
+            text.split('|')
+                .map(|field| (field != "NULL").then(|| field.to_owned()))
+                .collect()
+        };
+        let mariadb = step(&row("1|SIMPLE|t|const|PRIMARY|PRIMARY|4|const|1|"));
+        assert_eq!(mariadb, "simple, t, const, key PRIMARY, ref const");
+        let mysql = step(&row("1|SIMPLE|t|NULL|ALL|NULL|NULL|NULL|NULL|20|33.33|Using where"));
+        assert_eq!(mysql, "simple, t, ALL, Using where");
+    }
+}

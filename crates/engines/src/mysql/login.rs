@@ -1,0 +1,193 @@
+//! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
+
+use super::wire::{Wire, error, garbled, ok};
+use crate::Failure;
+use crate::net::Connection;
+use bytes::BufMut as _;
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::target::MysqlTarget;
+use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse};
+use mysql_common::proto::{MyDeserialize as _, MySerialize as _};
+use std::collections::HashMap;
+use std::fmt::Display;
+
+/// The longest packet we say to take; servers go by their own `max_allowed_packet`.
+const LONGEST: u32 = 1 << 30;
+
+/// A connection that is ready for statements.
+pub struct Begun {
+    /// The connection.
+    pub wire: Wire,
+    /// The status flags of its first answer.
+    pub status: u16,
+}
+
+/// Connects and logs in, with capabilities beside those that every session has.
+pub async fn begin(target: &MysqlTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
+    let begun = async {
+        let connection = if target.host.starts_with('/') {
+            Connection::unix(&target.host).await?
+        } else {
+            Connection::tcp(&target.host, target.port).await?
+        };
+        log_in(Wire::new(connection), target, besides).await
+    };
+    begun
+        .await
+        .map_err(|failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
+}
+
+async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
+    let place = wire.packet().await?;
+    let body = wire.body(&place);
+    if body.first() == Some(&0xff) {
+        return Err(error(body));
+    }
+    let greeting = HandshakePacket::deserialize((), &mut ParseBuf(body)).map_err(|_| garbled())?;
+    let there = greeting.capabilities();
+    let needed = CapabilityFlags::CLIENT_PROTOCOL_41 | CapabilityFlags::CLIENT_SECURE_CONNECTION;
+    if !there.contains(needed | CapabilityFlags::CLIENT_PLUGIN_AUTH) {
+        let version = greeting.server_version_str();
+        let message = format!("the server's version is {version}, which is too old: it must be 5.5.7 or later");
+        return Err(Failure::new(FailureKind::Connection, message));
+    }
+    let mut password = Password {
+        password: target.password.as_deref().unwrap_or("").as_bytes(),
+        nonce: greeting.nonce(),
+        plugin: match greeting.auth_plugin() {
+            // What else it prefers, it will ask for with a nonce of its own.
+            Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
+            _ => AuthPlugin::MysqlNativePassword,
+        },
+    };
+    let wanted = needed
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH
+        | CapabilityFlags::CLIENT_LONG_PASSWORD
+        | CapabilityFlags::CLIENT_LONG_FLAG
+        | CapabilityFlags::CLIENT_TRANSACTIONS
+        | CapabilityFlags::CLIENT_FOUND_ROWS
+        | CapabilityFlags::CLIENT_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_DEPRECATE_EOF
+        | CapabilityFlags::CLIENT_CONNECT_ATTRS
+        | besides;
+    let capabilities = wanted & there;
+    let attributes = there
+        .contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)
+        .then(|| HashMap::from([("program_name".to_owned(), "dbdyno".to_owned())]));
+    let response = HandshakeResponse::new(
+        Some(password.answer()?),
+        // From this version on there is utf8mb4.
+        (5, 5, 3),
+        Some(target.user.as_bytes()),
+        Some(target.database.as_bytes()),
+        Some(password.plugin.clone()),
+        capabilities,
+        attributes,
+        LONGEST,
+    );
+    let mut payload = Vec::new();
+    response.serialize(&mut payload);
+    wire.deprecates_eof = capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+    reply(&mut wire, &payload).await?;
+    loop {
+        let place = wire.packet().await?;
+        let body = wire.body(&place);
+        let answer = match body {
+            [0x00, ..] => {
+                let status = ok(body)?.status;
+                return Ok(Begun { wire, status });
+            }
+            [0xff, ..] => return Err(error(body)),
+            [0xfe, switch @ ..] => {
+                password.switch(switch)?;
+                password.answer()?
+            }
+            [0x01, more @ ..] => match password.more(more, wire.connection().is_unix())? {
+                Some(answer) => answer,
+                None => continue,
+            },
+            _ => return Err(garbled()),
+        };
+        reply(&mut wire, &answer).await?;
+    }
+}
+
+async fn reply(wire: &mut Wire, payload: &[u8]) -> Result<(), Failure> {
+    let start = wire.go_on();
+    wire.out().put_slice(payload);
+    wire.end(start);
+    wire.flush().await
+}
+
+/// A password, and what it is to be shown with.
+struct Password<'a> {
+    password: &'a [u8],
+    nonce: Vec<u8>,
+    plugin: AuthPlugin<'static>,
+}
+
+impl Password<'_> {
+    /// What shows that we know it; without a password, nothing.
+    fn answer(&self) -> Result<Vec<u8>, Failure> {
+        let answer = match &self.plugin {
+            AuthPlugin::MysqlNativePassword => scramble_native(&self.nonce, self.password).map(Vec::from),
+            AuthPlugin::CachingSha2Password => {
+                let nonce = self.nonce.first_chunk().ok_or_else(garbled)?;
+                scramble_sha256(nonce, self.password).map(Vec::from)
+            }
+            other => {
+                let name = String::from_utf8_lossy(other.as_bytes()).into_owned();
+                return Err(impossible(format_args!(
+                    "the server asks for the plugin `{name}` to log in, which dbdyno does not know: use an account with \
+                     mysql_native_password or caching_sha2_password"
+                )));
+            }
+        };
+        Ok(answer.unwrap_or_default())
+    }
+
+    /// The server asks for another plugin: its name, and a new nonce.
+    fn switch(&mut self, switch: &[u8]) -> Result<(), Failure> {
+        if switch.is_empty() {
+            return Err(impossible(
+                "the server asks for a password of the kind before version 4.1",
+            ));
+        }
+        let end = switch.iter().position(|byte| *byte == 0).ok_or_else(garbled)?;
+        self.plugin = AuthPlugin::from_bytes(&switch[..end]).into_owned();
+        let nonce = &switch[end + 1..];
+        self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        Ok(())
+    }
+
+    /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password itself.
+    fn more(&self, more: &[u8], is_unix: bool) -> Result<Option<Vec<u8>>, Failure> {
+        if !matches!(self.plugin, AuthPlugin::CachingSha2Password) {
+            return Err(garbled());
+        }
+        let mut password = self.password.to_vec();
+        password.push(0);
+        match more {
+            [0x03] => Ok(None),
+            // No one listens on a socket; else the password goes under the server's public key, which it is asked for.
+            [0x04] if is_unix => Ok(Some(password)),
+            [0x04] => Ok(Some(vec![0x02])),
+            key => {
+                for (byte, mask) in password.iter_mut().zip(self.nonce.iter().cycle()) {
+                    *byte ^= mask;
+                }
+                let encrypted = mysql_common::crypto::encrypt(&password, key)
+                    .map_err(|error| impossible(format_args!("the server's public key is of no use: {error}")))?;
+                Ok(Some(encrypted))
+            }
+        }
+    }
+}
+
+fn impossible(why: impl Display) -> Failure {
+    Failure::new(FailureKind::Connection, why.to_string())
+}

@@ -1,0 +1,129 @@
+//! MariaDB and MySQL, and servers that speak their protocol.
+//!
+//! As with PostgreSQL, the session writes a statement's packet as soon as it is asked and leaves the answer to be awaited. A
+//! prepared statement is one packet there (execute); its rows come back in the server's own form, and only those that are
+//! captured are looked into.
+
+mod bulk;
+mod inspect;
+mod login;
+mod results;
+mod session;
+mod values;
+mod waits;
+mod wire;
+
+pub use bulk::load;
+pub use session::MysqlSession;
+
+use crate::net::block_on;
+use crate::sql_text::{Dialect, Template};
+use crate::waits::Waits;
+use crate::{Engine, Facts, Failure};
+use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_plan::target::MysqlTarget;
+use std::sync::Arc;
+
+/// A server, and the statements its sessions run.
+pub struct MysqlEngine {
+    target: MysqlTarget,
+    statements: Arc<[Text]>,
+    prepare: PrepareMode,
+}
+
+/// A statement of the plan.
+#[derive(Debug)]
+struct Text {
+    /// For messages.
+    name: String,
+    /// As the plan has it.
+    sql: String,
+    /// Cut at its parameters, for values that stand in the text.
+    template: Template,
+}
+
+impl MysqlEngine {
+    /// An engine for a server; nothing is connected yet.
+    pub fn new(target: &MysqlTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
+        let text = |statement: &Statement| Text {
+            name: statement.name.clone(),
+            sql: statement.sql.clone(),
+            template: Template::new(&statement.sql, Dialect::Mysql),
+        };
+        Self {
+            target: target.clone(),
+            statements: statements.iter().map(text).collect(),
+            prepare,
+        }
+    }
+}
+
+impl Engine for MysqlEngine {
+    type Session = MysqlSession;
+
+    const REMOTE: bool = true;
+
+    async fn connect(&self, _client: u32) -> Result<MysqlSession, Failure> {
+        MysqlSession::open(&self.target, self.statements.clone(), self.prepare).await
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        block_on(inspect::facts(self))?
+    }
+
+    fn sample_waits(&self, running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
+        Some(block_on(waits::sample(self, running)).and_then(|waits| waits))
+    }
+}
+
+/// The kind under which an error is counted, by its number and its SQLSTATE ("MariaDB Error Codes"; "MySQL Error Message
+/// Reference"). Where one of the two says more than the other, the number does.
+fn kind(number: u16, state: &str) -> FailureKind {
+    match number {
+        // A deadlock, in one's own transaction or in an XA branch.
+        1213 | 1614 => FailureKind::Deadlock,
+        // The wait for a lock took too long, or none was wanted.
+        1205 | 3572 => FailureKind::Locked,
+        // The row was changed since it was read (MariaDB: innodb_snapshot_isolation).
+        1020 => FailureKind::Serialization,
+        // The statement's time is over (MySQL, MariaDB), or somebody cancelled it.
+        3024 | 1969 | 1317 => FailureKind::Timeout,
+        // No value for a column that must have one; a check of MySQL's.
+        1364 | 3819 => FailureKind::Constraint,
+        // Too many connections, in all or of one user; no such database, and none for this user; the server shuts down;
+        // the host is blocked or unknown; the connection was killed or idle for too long; the account is locked, its
+        // password has expired, or its way to log in is not there.
+        1040 | 1203 | 1226 | 1044 | 1049 | 1053 | 1129 | 1130 | 1927 | 4031 | 3118 | 1862 | 1251 | 1524 | 2006
+        | 2013 => FailureKind::Connection,
+        _ if state.starts_with("08") || state.starts_with("28") => FailureKind::Connection,
+        _ if state.starts_with("23") => FailureKind::Constraint,
+        _ if state == "40001" => FailureKind::Serialization,
+        _ => FailureKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_counted_under_their_kind() {
+        for (number, state, expected) in [
+            (1213, "40001", FailureKind::Deadlock),
+            (1205, "HY000", FailureKind::Locked),
+            (3101, "40001", FailureKind::Serialization),
+            (1062, "23000", FailureKind::Constraint),
+            (1452, "23000", FailureKind::Constraint),
+            (4025, "23000", FailureKind::Constraint),
+            (1969, "70100", FailureKind::Timeout),
+            (1317, "70100", FailureKind::Timeout),
+            (1045, "28000", FailureKind::Connection),
+            (1049, "42000", FailureKind::Connection),
+            (1053, "08S01", FailureKind::Connection),
+            (1927, "70100", FailureKind::Connection),
+            (1064, "42000", FailureKind::Other),
+        ] {
+            assert_eq!(kind(number, state), expected, "{number}");
+        }
+    }
+}

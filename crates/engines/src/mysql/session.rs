@@ -1,0 +1,331 @@
+//! One session: what is asked of it, and how the answer is read.
+
+use super::Text;
+use super::login::begin;
+use super::results::Reader;
+use super::values::{Column, bind};
+use super::wire::{Wire, error, garbled};
+use crate::sql_text::{Dialect, backquoted};
+use crate::{Capture, Control, Failure, Marks, Rows, Session};
+use bytes::{BufMut as _, BytesMut};
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::value::Values;
+use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
+use std::sync::Arc;
+use std::task::Poll;
+
+/// A statement that the server has prepared.
+#[derive(Debug)]
+struct Prepared {
+    /// The server's number for it.
+    number: u32,
+    /// The types its parameters had the last time.
+    bound: Vec<u8>,
+}
+
+/// What the answer that is awaited begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// The results of a text.
+    Text,
+    /// The results of a statement that was prepared before.
+    Prepared(usize),
+    /// A statement's preparation. What executes it then lies ready in `later`; `keep`: it is not closed behind that.
+    Preparation { index: usize, keep: bool },
+}
+
+/// One session on a server.
+pub struct MysqlSession {
+    wire: Wire,
+    statements: Arc<[Text]>,
+    prepare: PrepareMode,
+    /// Of each statement that stays prepared; empty until it is.
+    prepared: Vec<Option<Prepared>>,
+    asked: Asked,
+    /// The parameters of a statement that is being prepared, and their types.
+    later: BytesMut,
+    bound: Vec<u8>,
+    reader: Reader,
+    text: String,
+}
+
+impl MysqlSession {
+    pub(super) async fn open(
+        target: &MysqlTarget,
+        statements: Arc<[Text]>,
+        prepare: PrepareMode,
+    ) -> Result<Self, Failure> {
+        Self::open_with(target, statements, prepare, CapabilityFlags::empty()).await
+    }
+
+    /// Opens a session with capabilities beside those that every session has.
+    pub(super) async fn open_with(
+        target: &MysqlTarget,
+        statements: Arc<[Text]>,
+        prepare: PrepareMode,
+        besides: CapabilityFlags,
+    ) -> Result<Self, Failure> {
+        let begun = begin(target, besides).await?;
+        let mut session = Self {
+            wire: begun.wire,
+            prepared: statements.iter().map(|_| None).collect(),
+            statements,
+            prepare,
+            asked: Asked::Text,
+            later: BytesMut::new(),
+            bound: Vec::new(),
+            reader: Reader::new(begun.status),
+            text: String::new(),
+        };
+        if !target.session.is_empty() {
+            session.query(&assignments(&target.session)).await.map_err(|failure| {
+                failure.explained(|message| format!("connecting to {}: {message}", target.place()))
+            })?;
+        }
+        Ok(session)
+    }
+
+    pub(super) fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
+    }
+
+    /// How literals are written in this session's texts.
+    fn dialect(&self) -> Dialect {
+        if self.reader.has(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES) {
+            Dialect::Standard
+        } else {
+            Dialect::Mysql
+        }
+    }
+
+    /// Prepares a statement whose preparation has been asked for, and gives the server's number for it.
+    async fn read_preparation(&mut self, index: usize) -> Result<u32, Failure> {
+        let place = self.wire.packet().await?;
+        let body = self.wire.body(&place);
+        let Some([0, n0, n1, n2, n3, c0, c1, p0, p1, ..]) = body.first_chunk::<12>() else {
+            if body.first() == Some(&0xff) {
+                let name = &self.statements[index].name;
+                return Err(error(body).explained(|message| format!("{message}: in {name}")));
+            }
+            return Err(garbled());
+        };
+        let number = u32::from_le_bytes([*n0, *n1, *n2, *n3]);
+        let parameters = u16::from_le_bytes([*p0, *p1]);
+        for definitions in [parameters, u16::from_le_bytes([*c0, *c1])] {
+            // Behind the definitions comes an EOF packet, where there is such a thing.
+            let end = u32::from(definitions > 0 && !self.wire.deprecates_eof);
+            for _ in 0..u32::from(definitions) + end {
+                self.wire.packet().await?;
+            }
+        }
+        let wanted = self.statements[index].template.parameters();
+        if usize::from(parameters) != wanted {
+            self.close_statement(number);
+            let name = &self.statements[index].name;
+            let message = format!("the server sees {parameters} parameters, the plan {wanted}: in {name}");
+            return Err(Failure::new(FailureKind::Other, message));
+        }
+        Ok(number)
+    }
+
+    /// Closes a statement. Nothing is answered, so that it goes with whatever is asked next.
+    fn close_statement(&mut self, number: u32) {
+        self.wire.command(Command::COM_STMT_CLOSE as u8, &number.to_le_bytes());
+    }
+
+    /// Writes the packet that runs a statement, or that prepares it.
+    #[inline]
+    fn ask(&mut self, index: usize, params: &Values) -> Result<(), Failure> {
+        let statement = &self.statements[index];
+        let wanted = statement.template.parameters();
+        if params.len() != wanted {
+            return Err(wrong_count(wanted, params.len()));
+        }
+        if self.prepare == PrepareMode::Never {
+            let dialect = self.dialect();
+            let statement = &self.statements[index];
+            statement.template.render(params, dialect, &mut self.text);
+            self.wire.command(Command::COM_QUERY as u8, self.text.as_bytes());
+            self.asked = Asked::Text;
+        } else if let Some(prepared) = &mut self.prepared[index] {
+            let start = self.wire.begin();
+            let out = self.wire.out();
+            put_execution(prepared.number, out);
+            bind(params, &mut prepared.bound, out);
+            self.wire.end(start);
+            self.asked = Asked::Prepared(index);
+        } else {
+            self.wire
+                .command(Command::COM_STMT_PREPARE as u8, statement.sql.as_bytes());
+            self.later.clear();
+            self.bound.clear();
+            bind(params, &mut self.bound, &mut self.later);
+            let keep = self.prepare == PrepareMode::Once;
+            self.asked = Asked::Preparation { index, keep };
+        }
+        Ok(())
+    }
+
+    async fn read_answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        self.wire.flush().await?;
+        match self.asked {
+            Asked::Text => self.reader.read(&mut self.wire, false, capture, marks).await,
+            Asked::Prepared(index) => {
+                let read = self.reader.read(&mut self.wire, true, capture, marks).await;
+                if let (Err(_), Some(prepared)) = (&read, &mut self.prepared[index]) {
+                    // Who knows how far the server came with the types.
+                    prepared.bound.clear();
+                }
+                read
+            }
+            Asked::Preparation { index, keep } => {
+                let number = self.read_preparation(index).await?;
+                marks.note_prepared();
+                let start = self.wire.begin();
+                let out = self.wire.out();
+                put_execution(number, out);
+                out.put_slice(&self.later);
+                self.wire.end(start);
+                self.wire.flush().await?;
+                let read = self.reader.read(&mut self.wire, true, capture, marks).await;
+                if keep {
+                    let bound = if read.is_ok() { self.bound.clone() } else { Vec::new() };
+                    self.prepared[index] = Some(Prepared { number, bound });
+                } else {
+                    self.close_statement(number);
+                }
+                read
+            }
+        }
+    }
+}
+
+impl Session for MysqlSession {
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        for index in 0..self.statements.len() {
+            if self.prepared[index].is_none() {
+                let sql = self.statements[index].sql.as_bytes();
+                self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
+                self.wire.flush().await?;
+                let number = self.read_preparation(index).await?;
+                let bound = Vec::new();
+                self.prepared[index] = Some(Prepared { number, bound });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        _capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        match self.ask(statement, params).and_then(|()| self.wire.send()) {
+            Ok(()) => Poll::Pending,
+            Err(failure) => Poll::Ready(Err(failure)),
+        }
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        let sql = match control {
+            // The engines take their locks as they go: the modes of beginning are SQLite's.
+            Control::Begin(_) => "start transaction",
+            Control::Commit => "commit",
+            // Without autocommit, one that has only failed so far may be open unsaid.
+            Control::Rollback
+                if !self.reader.has(StatusFlags::SERVER_STATUS_IN_TRANS)
+                    && self.reader.has(StatusFlags::SERVER_STATUS_AUTOCOMMIT) =>
+            {
+                return Poll::Ready(Ok(()));
+            }
+            Control::Rollback => "rollback",
+        };
+        self.asked = Asked::Text;
+        self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
+        match self.wire.send() {
+            Ok(()) => Poll::Pending,
+            Err(failure) => Poll::Ready(Err(failure)),
+        }
+    }
+
+    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        self.read_answer(capture, marks).await
+    }
+
+    async fn close(mut self) -> Result<(), Failure> {
+        self.wire.command(Command::COM_QUIT as u8, &[]);
+        self.wire.flush().await
+    }
+}
+
+impl MysqlSession {
+    /// Runs a text, and gives the rows of all its statements, as text.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
+        self.wire.flush().await?;
+        self.reader.read_words(&mut self.wire).await
+    }
+
+    /// The columns of the text that [`Self::query`] last ran.
+    pub(super) fn columns(&self) -> &[Column] {
+        &self.reader.columns
+    }
+}
+
+/// Writes what executes a statement, up to its parameters: no cursor, once.
+#[inline]
+fn put_execution(number: u32, out: &mut BytesMut) {
+    out.put_u8(Command::COM_STMT_EXECUTE as u8);
+    out.put_u32_le(number);
+    out.put_u8(0);
+    out.put_u32_le(1);
+}
+
+/// The text that sets a session's variables. Numbers stand as they are: a variable that is one takes no string.
+fn assignments(settings: &[(String, String)]) -> String {
+    let assignments = settings.iter().map(|(name, value)| {
+        let plain = value.parse::<f64>().is_ok_and(f64::is_finite) || value.eq_ignore_ascii_case("default");
+        let value = if plain {
+            value.clone()
+        } else {
+            format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+        };
+        format!("session {} = {value}", backquoted(name))
+    });
+    format!("set {}", assignments.collect::<Vec<_>>().join(", "))
+}
+
+#[cold]
+fn wrong_count(wanted: usize, given: usize) -> Failure {
+    Failure::new(
+        FailureKind::Other,
+        format!("the statement has {wanted} parameters, the plan gives {given}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_set_with_numbers_and_strings() {
+        let settings = [
+            ("max_statement_time", "0.5"),
+            ("sql_mode", "ANSI,STRICT_ALL_TABLES"),
+            ("time_zone", "it's \\"),
+            ("wait_timeout", "DEFAULT"),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected = [
+            r"set session `max_statement_time` = 0.5",
+            r"session `sql_mode` = 'ANSI,STRICT_ALL_TABLES'",
+            r"session `time_zone` = 'it''s \\'",
+            r"session `wait_timeout` = DEFAULT",
+        ];
+        assert_eq!(assignments(&settings), expected.join(", "));
+    }
+}

@@ -1,0 +1,70 @@
+//! Filling tables.
+
+use crate::systems::{SELECT, System};
+use dbdyno_engines::rows::Source;
+use dbdyno_plan::document::{FailureKind, LoadTable, PrepareMode};
+use dbdyno_plan::value::{Owned, Value, Values};
+use serde_json::json;
+
+const ROWS: u64 = 3000;
+
+fn table(name: &str, serial: serde_json::Value) -> serde_json::Value {
+    let odd = [
+        "",
+        "plain",
+        "\\N",
+        "a\tb\nc\rd",
+        "back\\slash\\",
+        "it's \"q\"",
+        "ünï 漢字 🙂",
+        " ",
+        "NULL",
+        "\u{1a}\u{7f}",
+    ];
+    let column =
+        |name: &str, stream: u64, fill: serde_json::Value| json!({"name": name, "stream": stream, "fill": fill});
+    let nullable = |of: serde_json::Value| json!({"kind": "nullable", "share": 0.3, "of": of});
+    json!({
+        "name": name,
+        "rows": ROWS,
+        "columns": [
+            column("id", 1, serial),
+            column("i", 2, nullable(json!({"kind": "uniform", "low": i64::MIN + 1, "high": i64::MAX}))),
+            column("r", 3, nullable(json!({"kind": "uniform_real", "low": -1e300, "high": 1e300}))),
+            column("s", 4, nullable(json!({"kind": "pick", "values": odd}))),
+            column("b", 5, nullable(json!({"kind": "uuid", "version": "v4", "format": "bytes"}))),
+        ],
+    })
+}
+
+pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) {
+    let table = table(system.table(), json!({"kind": "serial"}));
+    let load = json!({
+        "before": [system.create()],
+        "tables": [table.clone()],
+        "after": [format!("create index {t}_i on {t} (i)", t = system.table())],
+    });
+    let report = system.load(load, 7).unwrap();
+    assert_eq!(report.iter().map(|part| part.rows).collect::<Vec<_>>(), [ROWS, 0]);
+    let table: LoadTable = serde_json::from_value(table).unwrap();
+    let mut source = Source::of(&table, 7).unwrap();
+    let mut client = system.client(PrepareMode::Once);
+    let mut made = Values::default();
+    while source.next(&mut made).unwrap() {
+        let made: Vec<Value<'_>> = made.iter().collect();
+        let (rows, columns) = client.fetch(SELECT, &made[..1], 4).unwrap();
+        assert_eq!(rows.returned, 1);
+        let seen: Vec<Value<'_>> = columns.iter().map(Owned::view).collect();
+        assert_eq!(seen, made[1..]);
+    }
+}
+
+pub fn loading_tells_what_is_wrong<S: System>(system: &S) {
+    let twice = table(system.table(), json!({"kind": "constant", "value": 1}));
+    let load = json!({"before": [system.create()], "tables": [twice], "after": []});
+    let failure = system.load(load, 7).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
+    let wrong = json!({"before": ["create rubbish"], "tables": [], "after": []});
+    let failure = system.load(wrong, 7).unwrap_err();
+    assert!(failure.message.contains("in `create rubbish`"), "{failure}");
+}

@@ -1,0 +1,178 @@
+"""Managed servers, on those that are installed here: they start, take settings, and leave nothing behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
+from dbdyno.worker import ask
+from servers import target
+
+# Of each engine: a setting, and how the server says it.
+SETTINGS = {
+    "postgresql": {"shared_buffers": ("64MB", "64MB"), "synchronous_commit": ("off", "off")},
+    "mysql": {"innodb_buffer_pool_size": ("64M", "67108864"), "sync-binlog": ("5", "5"), "log_bin": ("bin", "ON")},
+}
+
+# What no server takes: an unknown name, wrong values, one it would change with a mere warning, and dbdyno's own.
+WRONG = {
+    "postgresql": [("no_such_setting", "1"), ("shared_buffers", "lots"), ("work_mem", "1"), ("port", "1")],
+    "mysql": [
+        ("no_such_setting", "1"),
+        ("sql_mode", "NONSENSE"),
+        ("innodb_flush_log_at_trx_commit", "7"),
+        ("default_storage_engine", "NONSENSE"),
+        ("datadir", "/tmp"),
+    ],
+}
+
+# Seconds for a server to end after dbdyno was killed.
+END_S = 30.0
+
+
+class Place:
+    """An engine's installation, and directories for it: one with fresh data."""
+
+    def __init__(self, installation: Installation, work: Path) -> None:
+        self.installation = installation
+        self.work = work
+        self.data = work / "data"
+        create_data(installation, self.data)
+
+    def start(self, **settings: str) -> Server:
+        return start_server(self.installation, self.data, self.work, settings)
+
+    def left(self) -> list[str]:
+        """What lies beside the data."""
+        return sorted(path.name for path in self.work.iterdir() if path != self.data)
+
+
+@pytest.fixture(scope="module", params=["postgresql", "mysql"])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    installations = find_installations(request.param)
+    if not installations:
+        pytest.skip(f"there is no server of the kind {request.param} here")
+    # One may run as another user, who must be able to enter.
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as name:
+        yield Place(installations[0], Path(name))
+
+
+def facts(server: Server) -> dict[str, Any]:
+    """What the server says of itself to a worker."""
+    task = {"kind": "inspect", "target": {"engine": server.installation.engine} | target(server)}
+    found: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "facts")["engine"]
+    return found
+
+
+def gone(*pids: int) -> bool:
+    return not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def eventually(check: Callable[[], bool]) -> bool:
+    end = time.monotonic() + END_S
+    while not check():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_answers_as_what_it_is(place: Place) -> None:
+    with place.start() as server:
+        said = facts(server)
+        assert server.alive()
+        assert (said["engine"], said["version"]) == (place.installation.product, place.installation.version)
+        assert said["durability"]["class"] == "power-safe"
+
+
+def test_takes_settings(place: Place) -> None:
+    settings = SETTINGS[place.installation.engine]
+    with place.start(**{name: value for name, (value, _) in settings.items()}) as server:
+        said = facts(server)["settings"]
+        assert {name: said[name.replace("-", "_")] for name in settings} == {
+            name: shown for name, (_, shown) in settings.items()
+        }
+
+
+def test_refuses_what_is_no_setting(place: Place) -> None:
+    for name, value in WRONG[place.installation.engine]:
+        with pytest.raises(InputError, match=name) as raised:
+            place.start(**{name: value}).stop()
+        assert "Traceback" not in str(raised.value) and len(str(raised.value)) < 500, raised.value
+        assert place.left() == []
+
+
+def test_stopping_leaves_data_and_nothing_else(place: Place) -> None:
+    server = place.start()
+    family = [server.pid, *(each.pid for each in psutil.Process(server.pid).children(recursive=True))]
+    assert place.left() != [] and server.log.exists()
+    assert server.stop()
+    assert gone(*family) and not server.alive()
+    assert place.left() == []
+    # Its data are whole.
+    with place.start() as again:
+        assert facts(again)["version"] == place.installation.version
+
+
+def test_listens_on_its_socket_only(place: Place) -> None:
+    with place.start() as server:
+        tree = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        kinds = {each.family for process in tree for each in process.net_connections("all")}
+        assert kinds <= {socket.AF_UNIX}
+        path = server.socket if server.socket.is_socket() else next(server.socket.glob(".s.*[0-9]"))
+        assert path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_its_end_is_noticed_and_told(place: Place) -> None:
+    server = place.start()
+    os.kill(server.pid, signal.SIGKILL)
+    assert eventually(lambda: not server.alive())
+    assert not server.stop()
+    assert place.left() == []
+
+
+def test_damaged_data_are_told(place: Place) -> None:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as name:
+        data = Path(name) / "data"
+        data.mkdir()
+        (data / "PG_VERSION").write_text("nonsense\n")
+        (data / "ibdata1").write_bytes(b"nonsense" * 1000)
+        with pytest.raises(SystemFailed, match="does not start"):
+            start_server(place.installation, data, Path(name), {}).stop()
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from dbdyno.systems.managed import find_installations, start_server
+installation = find_installations(sys.argv[1])[0]
+server = start_server(installation, Path(sys.argv[2]), Path(sys.argv[3]), {}, remove=[Path(sys.argv[2])])
+print(server.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_nothing_outlives_a_laboratory_that_is_killed(place: Place, tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as name:
+        data = Path(name) / "data"
+        create_data(place.installation, data)
+        command = [sys.executable, "-c", KILLED, place.installation.engine, data, name]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as laboratory:
+            assert laboratory.stdout is not None
+            server = int(laboratory.stdout.readline())
+            family = [each.pid for each in psutil.Process(laboratory.pid).children(recursive=True)]
+            assert server in family
+            laboratory.kill()
+        assert eventually(lambda: gone(*family))
+        assert eventually(lambda: list(Path(name).iterdir()) == [])
