@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 
-.PHONY: run test install dev lint test-rust test-python bench schema clean
+.PHONY: run test install dev servers lint test-rust test-python bench schema clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
@@ -27,7 +27,11 @@ $(VENV)/.dev: $(VENV)/.python requirements-dev.lock
 
 dev: $(VENV)/.dev $(VENV)/.installed
 
-test: lint test-rust test-python
+test: servers lint test-rust test-python
+
+# The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
+servers:
+	tests/install-servers
 
 lint: dev
 	cargo fmt --all --check
@@ -45,7 +49,7 @@ test-python: dev
 
 # What measuring costs, each figure against its target. Takes some minutes.
 bench: dev
-	$(BIN)/python benches/bench.py
+	$(BIN)/python benches/bench.py; first=$$?; $(BIN)/python benches/servers.py && exit $$first
 
 # The plan's and the result's JSON Schemas, from the types they describe.
 schema: dev

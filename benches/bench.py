@@ -4,23 +4,23 @@ Prints a line for each figure (name, figure, spread, target) and ends with 1 whe
 picks those whose name contains it.
 """
 
-import argparse
 import json
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from figures import Figure, run, spread
 
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
 from dbdyno.experiment import load_experiment
-from dbdyno.run.templates import copy_file, template
+from dbdyno.run.hosts.files import FileHost
+from dbdyno.run.workspace import Workspace
 from dbdyno.systems.sqlite_library import find_library
 from dbdyno.systems.sqlite_settings import SqliteSettings
 from dbdyno.worker import Worker, worker_path
@@ -30,26 +30,6 @@ KEYS = 100_000
 LOOKUP = "select * from user where id = ?"
 CHEAP = "select c1 from user where id = ?"
 BLOCKS = 10
-
-
-@dataclass
-class Figure:
-    """A figure with its spread over blocks and its target; ``at_most`` tells the target's side."""
-
-    name: str
-    value: float
-    spread: str
-    target: float
-    at_most: bool
-
-    @property
-    def met(self) -> bool:
-        return self.value <= self.target if self.at_most else self.value >= self.target
-
-    def line(self) -> str:
-        side = "at most" if self.at_most else "at least"
-        verdict = "ok" if self.met else "MISSED"
-        return f"{self.name:42} {self.value:10.4g}  {self.spread:24} {side} {self.target:<8g} {verdict}"
 
 
 class Bench:
@@ -64,9 +44,9 @@ class Bench:
         experiment = load_experiment("pk-lookup")
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
-        self.database = directory / "bench.db"
-        self.template = template(self.compiled, library).path
-        copy_file(self.template, self.database)
+        host = FileHost(Workspace(directory))
+        with host.ready(self.compiled, 0):
+            self.database = host.database
         source = directory / "source"
         source.mkdir()
         subprocess.run([worker_path(), "amalgamation", source], check=True)
@@ -144,16 +124,14 @@ def throughput(bench: Bench) -> Iterator[Figure]:
             order = (0, 1) if block % 2 == 0 else (1, 0)
             measured = {side: sides[side]() for side in order}
             ratios.append(measured[0] / measured[1])
-        yield Figure(
-            f"throughput, {clients} client(s)", statistics.median(ratios), _spread(ratios), 0.98, at_most=False
-        )
+        yield Figure(f"throughput, {clients} client(s)", statistics.median(ratios), spread(ratios), 0.98, at_most=False)
 
 
 def null_engine(bench: Bench) -> Iterator[Figure]:
     window = {"seconds": 1}
     results = (bench.ours(LOOKUP, 1, None, 2000, target={"engine": "null"}, window=window) for _ in range(BLOCKS))
     rates = [rate(result) / 1e6 for result in results]
-    yield Figure("null engine, million operations/s", statistics.median(rates), _spread(rates), 15, at_most=False)
+    yield Figure("null engine, million operations/s", statistics.median(rates), spread(rates), 15, at_most=False)
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
@@ -171,19 +149,19 @@ def loading(bench: Bench) -> Iterator[Figure]:
         return
     rows = bench.directory / "rows.tsv"
     with rows.open("w") as out:
-        subprocess.run([shell, "-separator", "\t", bench.template, "select * from user"], stdout=out, check=True)
+        subprocess.run([shell, "-separator", "\t", bench.database, "select * from user"], stdout=out, check=True)
     ratios = []
     for block in range(5):
         order = (_import, _load) if block % 2 else (_load, _import)
         taken = {side: side(bench, shell, rows) for side in order}
         ratios.append(taken[_import] / taken[_load])
-    yield Figure("loading, rate against .import", statistics.median(ratios), _spread(ratios), 1.0, at_most=False)
+    yield Figure("loading, rate against .import", statistics.median(ratios), spread(ratios), 1.0, at_most=False)
 
 
 def _load(bench: Bench, _shell: str, _rows: Path) -> float:
     new = bench.directory / "loaded.db"
     new.unlink(missing_ok=True)
-    plan = bench.compiled.load_plan(str(new), bench.library)
+    plan = bench.compiled.load_plan(bench.compiled.load_target(str(new), bench.library))
     plan["task"]["tables"] = [table for table in plan["task"]["tables"] if table["name"] == "user"]
     start = time.monotonic()
     for _ in Worker(plan):
@@ -211,7 +189,7 @@ def start_up(_bench: Bench) -> Iterator[Figure]:
         start = time.monotonic()
         subprocess.run([dbdyno, "--help"], stdout=subprocess.DEVNULL, check=True)
         times.append(time.monotonic() - start)
-    yield Figure("dbdyno --help, s", statistics.median(times), _spread(times), 0.3, at_most=True)
+    yield Figure("dbdyno --help, s", statistics.median(times), spread(times), 0.3, at_most=True)
 
 
 def showing(bench: Bench) -> Iterator[Figure]:
@@ -221,8 +199,8 @@ def showing(bench: Bench) -> Iterator[Figure]:
 
     dbdyno = Path(sys.executable).parent / "dbdyno"
     place = str(bench.directory / "runs.db")
-    run = [dbdyno, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
-    subprocess.run(run, stdout=subprocess.DEVNULL, check=True)
+    command = [dbdyno, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     store = open_store(place)
     run_id = store.run("last").id
     for trial in store.trials(run_id):
@@ -234,35 +212,15 @@ def showing(bench: Bench) -> Iterator[Figure]:
         start = time.monotonic()
         subprocess.run([dbdyno, "show", run_id, "--store", place], stdout=subprocess.DEVNULL, check=True)
         times.append(time.monotonic() - start)
-    yield Figure("dbdyno show of 100 trials, s", statistics.median(times), _spread(times), 1.0, at_most=True)
+    yield Figure("dbdyno show of 100 trials, s", statistics.median(times), spread(times), 1.0, at_most=True)
 
 
 def rate(result: dict[str, Any]) -> float:
     return float(result["books"]["ok"]) / float(result["elapsed_s"])
 
 
-def _spread(values: list[float]) -> str:
-    return f"{min(values):.4g} to {max(values):.4g}, n={len(values)}"
-
-
 ALL = (instructions, throughput, null_engine, loading, start_up, showing, memory)
 
 
-def main(benches: Iterable[Callable[[Bench], Iterator[Figure]]], description: str | None) -> int:
-    """Run the benches chosen on the command line; 1 where one misses its target."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--only", default="", help="benches whose name contains this")
-    only = parser.parse_args().only
-    met = True
-    with tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as directory:
-        bench = Bench(Path(directory))
-        for each in benches:
-            if only in each.__name__:
-                for figure in each(bench):
-                    met = met and figure.met
-                    print(figure.line(), flush=True)
-    return 0 if met else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(ALL, __doc__))
+    sys.exit(run(Bench, ALL, __doc__))

@@ -10,7 +10,8 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import LOOKUP, Bench, Figure, main, rate
+from bench import LOOKUP, Bench, rate
+from figures import Figure, run
 
 from dbdyno.stats import verdict
 from dbdyno.stats.intervals import ratio_of
@@ -107,4 +108,4 @@ ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (false_verdicts, power, c
 
 
 if __name__ == "__main__":
-    sys.exit(main(ALL, __doc__))
+    sys.exit(run(Bench, ALL, __doc__))

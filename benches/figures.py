@@ -1,0 +1,75 @@
+"""A measured figure against its target, and picking benches by name."""
+
+import argparse
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+Bench = TypeVar("Bench")
+
+
+@dataclass
+class Figure:
+    """A figure with its spread over blocks and its target; ``at_most`` tells the target's side."""
+
+    name: str
+    value: float
+    spread: str
+    target: float
+    at_most: bool
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[float], target: float, *, at_most: bool) -> "Figure":
+        """The median of several values."""
+        return cls(name, statistics.median(values), spread(values), target, at_most)
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.target if self.at_most else self.value >= self.target
+
+    def line(self) -> str:
+        side = "at most" if self.at_most else "at least"
+        verdict = "ok" if self.met else "MISSED"
+        return f"{self.name:42} {self.value:10.4g}  {self.spread:24} {side} {self.target:<8g} {verdict}"
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"{min(values):.4g} to {max(values):.4g}, n={len(values)}"
+
+
+def in_turn(first: Callable[[], float], second: Callable[[], float], block: int) -> tuple[float, float]:
+    """Measure two sides, the second first in every other block, and give both."""
+    if block % 2:
+        b = second()
+        return first(), b
+    return first(), second()
+
+
+def run(
+    make: Callable[[Path], Bench],
+    benches: Iterable[Callable[[Bench], Iterator[Figure]]],
+    description: str | None,
+    where: str | None = None,
+) -> int:
+    """Run the benches chosen on the command line; 1 where one misses its target."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--only", default="", help="benches whose name contains this")
+    only = parser.parse_args().only
+    chosen = [each for each in benches if only in each.__name__]
+    if not chosen:
+        sys.exit(f"no bench has `{only}` in its name")
+    met = True
+    with tempfile.TemporaryDirectory(prefix="dbdyno-bench-", dir=where) as directory:
+        bench = make(Path(directory))
+        try:
+            for each in chosen:
+                for figure in each(bench):
+                    met = met and figure.met
+                    print(figure.line(), flush=True)
+        finally:
+            getattr(bench, "close", lambda: None)()
+    return 0 if met else 1

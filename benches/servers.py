@@ -1,0 +1,359 @@
+"""The load on servers against their own load programs: same server, same statement, one after the other.
+
+PostgreSQL against pgbench and psql, MariaDB against sysbench and its own client, as far as they are installed. Prints a
+line for each figure and ends with 1 when one misses its target; some ten minutes. `--only NAME` picks those whose name
+contains it. CPU is the client's whole process, its start and its end included, divided by the transactions it did.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from figures import Figure, in_turn, run
+
+from dbdyno.compile import PLAN
+from dbdyno.run.hosts.managed import target
+from dbdyno.systems.managed import Server, create_data, find_installations, start_server
+from dbdyno.worker import worker_path
+
+BLOCKS = 10
+SECONDS = 2
+SCALE = 10
+ACCOUNTS = 100_000 * SCALE
+ROWS = 300_000
+
+SELECT = "SELECT abalance FROM pgbench_accounts WHERE aid = ?"
+BYTES = 200
+
+
+class Servers:
+    """Servers, each started when it is first needed."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.chmod(0o711)
+        self.directory = directory
+        self.stack = ExitStack()
+        self._of: dict[str, Server | None] = {}
+
+    def close(self) -> None:
+        self.stack.close()
+
+    def server(self, engine: str, settings: dict[str, str]) -> Server | None:
+        if engine not in self._of:
+            found = find_installations(engine)
+            if not found:
+                print(f"{engine}: not measured, no server is installed")
+                self._of[engine] = None
+                return None
+            data = self.directory / engine
+            create_data(found[0], data)
+            server = start_server(found[0], data, self.directory, settings)
+            self.stack.callback(server.stop, 5.0)
+            self._of[engine] = server
+        return self._of[engine]
+
+    @property
+    def postgresql(self) -> Server | None:
+        fresh = "postgresql" not in self._of
+        server = self.server(
+            "postgresql", {"shared_buffers": "512MB", "max_connections": "1100", "max_wal_size": "8GB"}
+        )
+        if server is not None and fresh:
+            subprocess.run([*self.pgbench(server), "-i", "-q", "-s", str(SCALE)], check=True, capture_output=True)
+        return server
+
+    @property
+    def mysql(self) -> Server | None:
+        fresh = "mysql" not in self._of
+        settings = {"innodb_buffer_pool_size": "512M", "max_connections": "1100", "local_infile": "ON"}
+        server = self.server("mysql", settings)
+        if server is not None and fresh and shutil.which("sysbench"):
+            subprocess.run([*self.sysbench(server), "prepare"], check=True, capture_output=True)
+        return server
+
+    def pgbench(self, server: Server) -> list[str]:
+        program = server.installation.programs["postgres"].with_name("pgbench")
+        return [str(program), "-h", str(server.socket), "-p", str(server.port), "-U", server.user, server.database]
+
+    def sysbench(self, server: Server) -> list[str]:
+        where = [f"--mysql-socket={server.socket}", f"--mysql-user={server.user}", f"--mysql-db={server.database}"]
+        table = ["--tables=1", "--table-size=100000", "--rand-type=uniform"]
+        return ["sysbench", "oltp_point_select", "--db-driver=mysql", *where, *table]
+
+
+def timed(command: list[str], text: str = "") -> tuple[str, float, float]:
+    """Run a command; its output, its CPU seconds, and seconds."""
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out:
+        given.write(text)
+        given.seek(0)
+        start = time.monotonic()
+        process = subprocess.Popen(command, stdin=given, stdout=out, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit(f"{command[0]} ended with {process.returncode}")
+        out.seek(0)
+        return out.read(), usage.ru_utime + usage.ru_stime, seconds
+
+
+def ours(server: Server, clients: int, transaction: dict[str, Any], **task: Any) -> tuple[float, float, dict[str, Any]]:
+    """Transactions a second, CPU seconds of a transaction, and the result."""
+    plan = {
+        "schema": PLAN,
+        "seed": time.monotonic_ns() % 2**32,
+        "task": {
+            "kind": "trial",
+            "target": target(server),
+            "clients": clients,
+            "threads": 1,
+            "window": {"seconds": SECONDS},
+            "statements": [{"name": f"s{i}", "sql": sql} for i, sql in enumerate(transaction["statements"])],
+            "transactions": [{"name": "t", "steps": transaction["steps"]}],
+        }
+        | task,
+    }
+    out, cpu, _ = timed([str(worker_path())], json.dumps(plan))
+    events = [json.loads(line) for line in out.splitlines()]
+    result: dict[str, Any] = next(each for each in events if each["event"] == "result")
+    done = result["books"]["ok"]
+    if result["books"]["issued"] > done + clients:
+        sys.exit(f"transactions failed: {result['failures']}")
+    return done / result["elapsed_s"], cpu / done, result
+
+
+def select(sql: str, most: int) -> dict[str, Any]:
+    step = {"do": "execute", "statement": 0, "params": [{"kind": "uniform", "low": 1, "high": most}]}
+    return {"statements": [sql], "steps": [step]}
+
+
+def by_pgbench(servers: Servers, server: Server, clients: int, *options: str) -> tuple[float, float]:
+    words = ["-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(SECONDS), *options]
+    out, cpu, _ = timed([*servers.pgbench(server), *words])
+    done = int(re.search(r"actually processed: (\d+)", out)[1])  # type: ignore[index]
+    rate = float(re.search(r"tps = ([\d.]+) \(without", out)[1])  # type: ignore[index]
+    return rate, cpu / done
+
+
+def by_sysbench(servers: Servers, server: Server, clients: int) -> tuple[float, float]:
+    out, cpu, _ = timed([*servers.sysbench(server), f"--threads={clients}", f"--time={SECONDS}", "run"])
+    found = re.search(r"queries: +(\d+) +\(([\d.]+) per sec", out)
+    assert found is not None
+    return float(found[2]), cpu / int(found[1])
+
+
+def postgresql_select(servers: Servers) -> Iterator[Figure]:
+    server = servers.postgresql
+    if server is None:
+        return
+    for clients in (1, 8):
+        rates, costs = [], []
+        for block in range(BLOCKS):
+            a, b = in_turn(
+                lambda clients=clients: ours(server, clients, select(SELECT, ACCOUNTS))[:2],
+                lambda clients=clients: by_pgbench(servers, server, clients, "-S"),
+                block,
+            )
+            rates.append(a[0] / b[0])
+            costs.append(a[1] / b[1])
+        name = f"select, {clients} client(s), against pgbench"
+        yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
+        yield Figure.of(f"{name}: CPU", costs, 1.0, at_most=True)
+
+
+def postgresql_tpcb(servers: Servers) -> Iterator[Figure]:
+    server = servers.postgresql
+    if server is None:
+        return
+    rates = []
+    for block in range(BLOCKS):
+        a, b = in_turn(lambda: ours(server, 8, tpcb())[:2], lambda: by_pgbench(servers, server, 8), block)
+        rates.append(a[0] / b[0])
+    yield Figure.of("TPC-B-like, 8 clients, against pgbench: rate", rates, 0.98, at_most=False)
+
+
+def tpcb() -> dict[str, Any]:
+    """pgbench's built-in script, as its documentation gives it."""
+
+    def execute(statement: int, *names: str) -> dict[str, Any]:
+        params = [{"kind": "variable", "name": name} for name in names]
+        return {"do": "execute", "statement": statement, "params": params}
+
+    def draw(name: str, low: int, high: int) -> dict[str, Any]:
+        return {"do": "set", "variable": name, "value": {"kind": "uniform", "low": low, "high": high}}
+
+    return {
+        "statements": [
+            "UPDATE pgbench_accounts SET abalance = abalance + ? WHERE aid = ?",
+            SELECT,
+            "UPDATE pgbench_tellers SET tbalance = tbalance + ? WHERE tid = ?",
+            "UPDATE pgbench_branches SET bbalance = bbalance + ? WHERE bid = ?",
+            "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP)",
+        ],
+        "steps": [
+            draw("aid", 1, ACCOUNTS),
+            draw("bid", 1, SCALE),
+            draw("tid", 1, 10 * SCALE),
+            draw("delta", -5000, 5000),
+            {"do": "begin", "mode": "deferred"},
+            execute(0, "delta", "aid"),
+            execute(1, "aid"),
+            execute(2, "delta", "tid"),
+            execute(3, "delta", "bid"),
+            execute(4, "tid", "bid", "aid", "delta"),
+            {"do": "commit"},
+        ],
+    }
+
+
+def mysql_select(servers: Servers) -> Iterator[Figure]:
+    server = servers.mysql
+    if server is None:
+        return
+    if shutil.which("sysbench") is None:
+        print("select against sysbench: not measured, it is not installed")
+        return
+    for clients in (1, 8):
+        rates, costs = [], []
+        for block in range(BLOCKS):
+            a, b = in_turn(
+                lambda clients=clients: ours(server, clients, select("SELECT c FROM sbtest1 WHERE id=?", 100_000))[:2],
+                lambda clients=clients: by_sysbench(servers, server, clients),
+                block,
+            )
+            rates.append(a[0] / b[0])
+            costs.append(a[1] / b[1])
+        name = f"select, {clients} client(s), against sysbench"
+        yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
+        yield Figure.of(f"{name}: CPU", costs, 0.8, at_most=True)
+
+
+def rows_file(servers: Servers) -> Path:
+    path = servers.directory / "rows.tsv"
+    if not path.exists():
+        with path.open("w") as out:
+            for row in range(1, ROWS + 1):
+                out.write(f"{row}\t{row * 7919 % 1000003}\t{format(row, 'x') * 25:.{BYTES}}\n")
+        path.chmod(0o644)
+    return path
+
+
+def loaded(server: Server, path: Path, create: str) -> float:
+    """Seconds that our loading of the rows takes."""
+    columns = [{"name": name, "stream": 1, "fill": {"kind": "constant", "value": None}} for name in ("a", "b", "c")]
+    table = {"name": "loaded", "columns": columns, "rows": ROWS, "file": str(path)}
+    task = {"kind": "load", "target": target(server), "before": ["drop table if exists loaded", create]}
+    plan = {"schema": PLAN, "seed": 1, "task": task | {"tables": [table], "after": []}}
+    out, _, _ = timed([str(worker_path())], json.dumps(plan))
+    event = json.loads(out.splitlines()[-1])
+    # What comes after the rows (vacuum, analyze) is not part of the other side's copy either.
+    return float(event["tables"][0]["seconds"])
+
+
+def postgresql_loading(servers: Servers) -> Iterator[Figure]:
+    server = servers.postgresql
+    if server is None:
+        return
+    path = rows_file(servers)
+    create = "create table loaded (a integer, b integer, c varchar(200))"
+    where = ["-h", str(server.socket), "-p", str(server.port), "-U", server.user, "-d", server.database, "-qX"]
+    psql = [str(server.installation.programs["psql"]), *where]
+
+    def theirs() -> float:
+        subprocess.run([*psql, "-c", "drop table if exists loaded", "-c", create], check=True, capture_output=True)
+        return timed([*psql, "-c", f"\\copy loaded from '{path}'"])[2]
+
+    ratios = []
+    for block in range(BLOCKS):
+        a, b = in_turn(lambda: loaded(server, path, create), theirs, block)
+        ratios.append(b / a)
+    yield Figure.of("loading, rate against psql \\copy", ratios, 0.95, at_most=False)
+
+
+def mysql_loading(servers: Servers) -> Iterator[Figure]:
+    server = servers.mysql
+    if server is None:
+        return
+    path = rows_file(servers)
+    create = "create table loaded (a int, b int, c varchar(200))"
+    program = str(server.installation.programs["mariadb" if "mariadb" in server.installation.programs else "mysql"])
+    shell = [program, "--no-defaults", "-S", str(server.socket), "-u", server.user, "--local-infile=1", server.database]
+
+    def theirs() -> float:
+        subprocess.run([*shell, "-e", f"drop table if exists loaded; {create}"], check=True, capture_output=True)
+        return timed([*shell, "-e", f"load data local infile '{path}' into table loaded"])[2]
+
+    ratios = []
+    for block in range(BLOCKS):
+        a, b = in_turn(lambda: loaded(server, path, create), theirs, block)
+        ratios.append(b / a)
+    yield Figure.of("loading, rate against mariadb's LOAD DATA", ratios, 0.95, at_most=False)
+
+
+def many_clients(servers: Servers) -> Iterator[Figure]:
+    server = servers.postgresql
+    if server is None:
+        return
+    result = ours(server, 1000, select(SELECT, ACCOUNTS))[2]
+    peak = result["memory"]["peak_rss_bytes"] / 1e6
+    yield Figure("1,000 clients, memory of the worker, MB", peak, "n=1", 150, at_most=True)
+
+
+def descriptors(servers: Servers) -> Iterator[Figure]:
+    """A hundred connections a second, opened and closed, for a minute."""
+    server = servers.postgresql
+    if server is None:
+        return
+    plan = {
+        "schema": PLAN,
+        "seed": 1,
+        "task": {
+            "kind": "trial",
+            "target": target(server),
+            "clients": 4,
+            "connect": "per_transaction",
+            "arrival": {"loop": "open", "rate": 100},
+            "window": {"seconds": 60},
+            "statements": [{"name": "s", "sql": SELECT}],
+            "transactions": [{"name": "t", "steps": select(SELECT, ACCOUNTS)["steps"]}],
+        },
+    }
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out:
+        given.write(json.dumps(plan))
+        given.seek(0)
+        process = subprocess.Popen([worker_path()], stdin=given, stdout=out)
+        seen = []
+        for _ in range(10):
+            time.sleep(5.5)
+            seen.append(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
+        process.wait()
+        out.seek(0)
+        result = next(event for event in map(json.loads, out) if event["event"] == "result")
+    first, last = max(seen[:3]), min(seen[-3:])
+    name = f"descriptors left by {result['books']['ok']:,} connections"
+    yield Figure(name, last - first, f"{min(seen)} to {max(seen)}, n={len(seen)}", 0, at_most=True)
+
+
+ALL = (
+    postgresql_select,
+    postgresql_tpcb,
+    postgresql_loading,
+    mysql_select,
+    mysql_loading,
+    many_clients,
+    descriptors,
+)
+
+
+if __name__ == "__main__":
+    # Where a server that runs as another user may go.
+    sys.exit(run(Servers, ALL, __doc__, "/var/tmp"))

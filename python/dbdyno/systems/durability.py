@@ -1,0 +1,56 @@
+"""The same durability for all systems: the settings that each engine needs for a class."""
+
+from collections.abc import Mapping
+
+from dbdyno.engines import EXEC
+from dbdyno.errors import InputError
+from dbdyno.systems.url import parse_url
+
+POWER_SAFE = "power-safe"
+PROCESS_SAFE = "process-safe"
+CLASSES = (POWER_SAFE, PROCESS_SAFE)
+
+# By class and engine. Process-safe: a commit survives the end of the database's process, not that of the machine.
+_SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    POWER_SAFE: {
+        "sqlite": {"synchronous": "full"},
+        "postgresql": {"fsync": "on", "synchronous_commit": "on"},
+        "mysql": {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"},
+    },
+    PROCESS_SAFE: {
+        "sqlite": {"synchronous": "off"},
+        "postgresql": {"fsync": "off", "synchronous_commit": "on"},
+        "mysql": {"innodb_flush_log_at_trx_commit": "2"},
+    },
+}
+
+# Tables that no commit makes durable.
+_VOLATILE = ("myisam", "aria", "memory")
+
+
+def with_durability(url: str, wanted: str) -> str:
+    """Give a system's URL with the settings that its engine needs for a class of durability.
+
+    A URL that sets one of them to another value, or has tables that cannot be durable, is an InputError, as is a class
+    that there is not.
+    """
+    if wanted not in CLASSES:
+        raise InputError("--same-durability", f"there is no class `{wanted}`", f"known: {', '.join(CLASSES)}")
+    spec = parse_url(url)
+    if spec.engine in ("null", EXEC):
+        raise InputError(spec.name, "it has no durability that dbdyno could set", "leave out `--same-durability`")
+    settings = _SETTINGS[wanted].get(spec.engine)
+    if settings is None:
+        raise InputError(spec.name, f"how to make `{spec.engine}` {wanted} is not known", "leave it out")
+    if spec.settings.get("engine", "").lower() in _VOLATILE:
+        problem = f"tables of {spec.settings['engine']} cannot be {wanted}"
+        raise InputError(spec.name, problem, "use engine=innodb, or leave it out of the comparison")
+    for name, value in settings.items():
+        if spec.settings.get(name, value).lower() != value:
+            problem = f"`{name}` is set to `{spec.settings[name]}`, and {wanted} needs `{value}`"
+            raise InputError(spec.name, problem, "leave it out of the URL")
+    added = "&".join(f"{name}={value}" for name, value in settings.items() if name not in spec.settings)
+    body, mark, label = url.partition("#")
+    if not added:
+        return url
+    return f"{body}{'&' if '?' in body else '?'}{added}{mark}{label}"
