@@ -88,6 +88,7 @@ fn statements() -> Vec<Statement> {
     .map(|(index, sql)| Statement {
         name: format!("s{index}"),
         sql: (*sql).to_owned(),
+        example: Vec::new(),
     })
     .collect()
 }

@@ -12,7 +12,7 @@ mod wire;
 pub use bulk::load;
 pub use session::PostgresqlSession;
 
-use crate::sql_text::Template;
+use crate::sql_text::{Template, with_example};
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::target::PostgresqlTarget;
@@ -35,6 +35,8 @@ struct Text {
     numbered: String,
     /// Cut at its parameters, for values that stand in the text.
     template: Template,
+    /// With the values of its example in it, where it has one.
+    example: Option<String>,
 }
 
 impl PostgresqlEngine {
@@ -46,6 +48,7 @@ impl PostgresqlEngine {
                 name: statement.name.clone(),
                 numbered: template.numbered(),
                 template,
+                example: with_example(statement),
             }
         };
         Self {
