@@ -17,7 +17,7 @@ from dbdyno.run.counting import count_instructions
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.program import run_program
 from dbdyno.run.rest import wait_for_rest
-from dbdyno.run.templates import Workspace, template
+from dbdyno.run.templates import Template, Workspace, template
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
 from dbdyno.systems.sqlite_library import Library, find_library
@@ -143,13 +143,15 @@ def measure(
             if compiled.has_data:
                 watcher.loading(compiled.cell)
                 source = compiled_template(compiled, library)
-                durations |= {"load_s": source[1], "copy_s": workspace.fresh(source[0], block)}
+                durations |= {"load_s": source.load_s, "copy_s": workspace.fresh(source.path, block)}
             request = compiled.trial_plan(str(workspace.database), block_seed(plan.seed, block), library.path)
             outcome = _run(request, watcher.interval, interrupted, padding)
             if plan.instructions and outcome.result is not None and not interrupted:
                 if compiled.has_data:
-                    workspace.fresh(source[0], block)
+                    workspace.fresh(source.path, block)
                 outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
+            if compiled.has_data and outcome.result is not None:
+                outcome.result["loaded"] = loaded(compiled, source)
     except DbdynoError as error:
         outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
     result = outcome.result
@@ -176,13 +178,15 @@ def measure(
     )
 
 
-def compiled_template(compiled: CompiledCell, library: Library) -> tuple[Path, float]:
-    """Give the path of the file a trial starts from, and the seconds it took to make; a named file is its own."""
+def compiled_template(compiled: CompiledCell, library: Library) -> Template:
+    """Give the file a trial starts from, and what it took to make; a named file is its own."""
     named = compiled.cell.system.database
-    if named is not None:
-        return Path(named), 0.0
-    made = template(compiled, library)
-    return made.path, made.load_s
+    return template(compiled, library) if named is None else Template(Path(named), 0.0)
+
+
+def loaded(compiled: CompiledCell, source: Template) -> dict[str, Any]:
+    """Say of a trial's data what loading it took, and when that was."""
+    return source.loaded | {"names": list(dict.fromkeys(table["name"] for table in compiled.tables))}
 
 
 @dataclass

@@ -2,16 +2,19 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import SystemFailed
 from dbdyno.paths import cache_directory
+from dbdyno.store import utc_now
 from dbdyno.systems.sqlite_library import Library
 from dbdyno.worker import ask
 
@@ -24,13 +27,20 @@ _CACHE_BYTES = int(os.environ.get("DBDYNO_CACHE_BYTES", str(20 * 10**9)))
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
+# Beside each template: what loading it took.
+_LOADED = ".json"
+
 
 @dataclass(frozen=True)
 class Template:
-    """Loaded data. ``load_s``: seconds it took to make, 0 where it was there already."""
+    """Loaded data. ``load_s``: seconds it took to make, 0 where it was there already.
+
+    ``loaded``: ``at``, when that was, and ``tables``, what the worker said it took; empty where that is not known.
+    """
 
     path: Path
     load_s: float
+    loaded: dict[str, Any] = field(default_factory=dict)
 
 
 def template(compiled: CompiledCell, library: Library) -> Template:
@@ -39,11 +49,13 @@ def template(compiled: CompiledCell, library: Library) -> Template:
     path = directory / f"{compiled.template_key(library.identity)}.db"
     if path.exists():
         os.utime(path)
-        return Template(path, 0.0)
+        return Template(path, 0.0, _loaded(path))
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     start = time.monotonic()
     try:
-        ask(compiled.load_plan(str(unfinished), library.path), "loaded")
+        steps = ask(compiled.load_plan(str(unfinished), library.path), "loaded")["tables"]
+        loaded = {"at": utc_now(), "tables": steps}
+        path.with_suffix(_LOADED).write_text(json.dumps(loaded), encoding="utf-8")
         unfinished.rename(path)
     except SystemFailed as error:
         raise SystemFailed(f"loading the tables: {error}") from error
@@ -51,7 +63,16 @@ def template(compiled: CompiledCell, library: Library) -> Template:
         for name in ("", *_SIDE_FILES):
             Path(f"{unfinished}{name}").unlink(missing_ok=True)
     _make_room(directory, keep=path)
-    return Template(path, time.monotonic() - start)
+    return Template(path, time.monotonic() - start, loaded)
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    """Read what loading a template took, which is kept beside it."""
+    try:
+        loaded = json.loads(path.with_suffix(_LOADED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
 
 
 def _make_room(directory: Path, keep: Path) -> None:
@@ -68,6 +89,7 @@ def _make_room(directory: Path, keep: Path) -> None:
         if path != keep:
             total -= path.stat().st_size
             path.unlink(missing_ok=True)
+            path.with_suffix(_LOADED).unlink(missing_ok=True)
 
 
 class Workspace:
