@@ -142,7 +142,7 @@ def markdown_text(document: Document) -> str:
     parts.append(_phases(document))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
     notes += [note for note in [client_note(document)] if note]
-    notes += [f"{each.text} ({cell_names(document, each.cells)})" for each in loads(document)]
+    notes += loads(document)
     notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
     parts.append("  \n".join(_plain(note) for note in notes))
     if document["comparisons"]:

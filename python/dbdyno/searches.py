@@ -8,7 +8,7 @@ from typing import Any
 from dbdyno.experiment.sql import places
 
 _LIKE = re.compile(
-    r"""(?P<column>[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
+    r"""(?P<column>\b(?!not\b)[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
     re.VERBOSE | re.IGNORECASE,
 )
 _WILDCARD = re.compile("[%_]")

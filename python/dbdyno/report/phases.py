@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.report.lines import Statement
-from dbdyno.report.numbers import NONE, figure, milliseconds, whole
+from dbdyno.report.lines import factor_level, factor_names
+from dbdyno.report.numbers import NONE, figure, level, milliseconds, whole
 from dbdyno.results.document import Cell, Document, Load
 
 PHASES = ("connect", "prepare", "execute", "fetch", "commit")
@@ -53,13 +53,27 @@ def _published_rows(cell: Cell) -> str:
     return whole((cell["published"] or {}).get("rows"))
 
 
-def loads(document: Document) -> list[Statement]:
-    """Return what loading took, once for each time that data were loaded, with the cells that began with them."""
-    found: dict[str, list[str]] = {}
+def loads(document: Document) -> list[str]:
+    """Return what loading took, once for each time that data were loaded, with the levels that it was for."""
+    found: dict[str, list[Cell]] = {}
     for cell in document["cells"]:
         if cell["load"] is not None and cell["load"]["rows"]:
-            found.setdefault(_load(cell["load"], document["started"]), []).append(cell["id"])
-    return [Statement(text, cells) for text, cells in found.items()]
+            found.setdefault(_load(cell["load"], document["started"]), []).append(cell)
+    if len(found) < 2:
+        return list(found)
+    return [
+        text + (f", with {', '.join(common)}" if (common := _in_common(cells, document)) else "")
+        for text, cells in found.items()
+    ]
+
+
+def _in_common(cells: list[Cell], document: Document) -> list[str]:
+    """Return the levels that these cells share and not all cells have."""
+    levels = {
+        name: {level(cell["factors"].get(name, "")) for cell in document["cells"]} for name in factor_names(document)
+    }
+    own = {name: {level(cell["factors"].get(name, "")) for cell in cells} for name in levels}
+    return [factor_level(name, *own[name]) for name in levels if len(own[name]) == 1 < len(levels[name])]
 
 
 def _load(load: Load, started: str) -> str:

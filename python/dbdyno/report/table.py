@@ -145,8 +145,7 @@ def _notes(document: Document) -> list[RenderableType]:
     notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
     if client_note(document):
         notes.append(client_note(document))
-    of_loads = loads(document)
-    notes += [each.text + (f" ({cell_names(document, each.cells)})" * (len(of_loads) > 1)) for each in of_loads]
+    notes += loads(document)
     notes += [f"published: {source}" for source in published_sources(document)]
     return [Text(note, style="dim") for note in notes]
 

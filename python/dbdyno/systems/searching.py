@@ -64,7 +64,7 @@ def _why_sqlite(settings: Settings) -> str:
         return "LIKE regards case there, so that an index in SQLite's own order (`binary`) could serve it"
     return (
         "LIKE disregards case there and the index does not: `case_sensitive_like=on`, or an index with "
-        "`collate nocase`, would make it one"
+        "`collate nocase`, would let it look up how the pattern begins"
     )
 
 
@@ -73,7 +73,7 @@ def _why_postgresql(settings: Settings) -> str:
     order = f"the collation {collation}" if collation else "a collation other than C"
     return (
         f"an index in the order of {order} does not keep together what begins alike: an index with "
-        "`text_pattern_ops`, or a database with the collation C, would make it one"
+        "`text_pattern_ops`, or a database with the collation C, would let it look that up"
     )
 
 
