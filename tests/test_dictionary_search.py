@@ -10,6 +10,7 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import CompiledCell
 from dbdyno.experiment import load_experiment
+from dbdyno.experiment.document import package_path
 from dbdyno.worker import ask
 from experiment_files import compiled
 
@@ -81,8 +82,6 @@ def test_the_published_counts_are_those_of_the_publication() -> None:
 
 
 def _published() -> Path:
-    from dbdyno.experiment.document import package_path
-
     return package_path("published", "e5_dictionary_search.csv")
 
 
@@ -102,6 +101,35 @@ def test_the_dictionary_has_its_size_and_looks_like_one(dictionary: tuple[sqlite
 
 def test_the_same_seed_makes_the_same_dictionary(dictionary: tuple[sqlite3.Connection, str], tmp_path: Path) -> None:
     assert load(tmp_path / "again.db") == dictionary[1]
+
+
+def test_the_experiment_finds_what_was_published_and_measures_what_helps(cli: Cli) -> None:
+    text = package_path("experiments", "dictionary-search.toml").read_text()
+    # The same searches of the same data, in shorter trials.
+    text = text.replace("seconds = 3\n", "seconds = 1\n").replace("times = 15\n", "times = 1\n")
+    searches = "search=like_create,like_text,computer,count,count_admin"
+    options = ["--try-remedies", "--set", searches, "--rounds", "1"]
+    document = cli.run(cli.write("short.toml", text.replace("transactions = 1 }", "transactions = 0 }")), *options)
+    published = [
+        (cell["rows_per_transaction"], cell["published"]["rows"]) for cell in document["cells"] if cell["published"]
+    ]
+    assert published == [(198, 198), (612, 612), (1, 1)] * 2
+    assert all(set(cell["published"]["phases_ms"]) == {"connect", "execute", "fetch"} for cell in document["cells"][:3])
+    plans = {
+        (cell["factors"]["search"], cell["factors"]["like_index"], cell["system"]["name"]): each["plan"][0].split()[0]
+        for cell in document["cells"]
+        for each in cell["statements"]
+    }
+    for search in ("like_create", "count_admin"):
+        assert plans[search, "none", "sqlite:"] == "SCAN"
+        assert plans[search, "none", "sqlite:?case_sensitive_like=on"] == "SEARCH"
+        assert plans[search, "in_order_of_like", "sqlite:"] == "SEARCH"
+    assert plans["computer", "none", "sqlite:"] == "SEARCH"
+    remedies = {each["name"]: len(each["cells"]) for each in document["remedies"]}
+    assert remedies == {"like-by-case": 3, "index-without-case": 3, "pattern-index": 0}
+    told = [each["evidence"]["remedy"] for each in document["findings"] if "remedy" in (each["evidence"] or {})]
+    assert told == ["like-by-case", "index-without-case"]
+    assert {cell["load"]["rows"] for cell in document["cells"]} == {892_200}
 
 
 def test_a_dictionary_of_ones_own_takes_its_place(cli: Cli) -> None:
