@@ -26,6 +26,10 @@ TOML_GENERATORS = [
     ("{ gaussian = [1, 9] }", {"kind": "gaussian", "low": 1, "high": 9, "deviations": 3.0}),
     ("{ text = 3 }", {"kind": "text", "min": 3, "max": 3}),
     ("{ words = [1, 2] }", {"kind": "words", "min": 1, "max": 2}),
+    (
+        "{ words = { count = 2, vocabulary = 9, without = ['x'] } }",
+        {"kind": "words", "min": 2, "max": 2, "vocabulary": {"size": 9, "exponent": 1.0, "without": ["x"]}},
+    ),
     ("{ pick = [1, 'a'] }", {"kind": "pick", "values": [1, "a"]}),
     (
         "{ pick = { values = [1, 2], weights = [1, 0.5] } }",

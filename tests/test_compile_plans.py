@@ -10,6 +10,7 @@ from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import make_cells
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
+from dbdyno.experiment.document import package_path
 from dbdyno.systems.url import parse_url
 from experiment_files import ALL, BUILTIN, FIXTURES, TABLE, TEMPLATE, compiled, experiment, plan_schema, small, steps
 
@@ -115,7 +116,7 @@ def test_the_key_of_a_template_follows_its_content(old: str, new: str, same: boo
 
 
 def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
-    text = Path(next(path for path in FIXTURES if "dictionary" in path)).read_text()
+    text = package_path("experiments", "dictionary-search.toml").read_text()
     (tmp_path / "x.toml").write_text(text.replace('dictionary = ["default"]', 'dictionary = ["words.tsv"]'))
     with pytest.raises(InputError, match=r"tables\.eijiro\.file: there is no file `words\.tsv`"):
         one(str(tmp_path / "x.toml"))
@@ -126,18 +127,6 @@ def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
     first = cell.template_key("lib")
     (tmp_path / "words.tsv").write_text("a\tc\n")
     assert cell.template_key("lib") != first
-
-
-def test_the_dictionary_has_the_published_number_of_rows() -> None:
-    tables = one(next(path for path in FIXTURES if "dictionary" in path)).tables
-    assert sum(table["rows"] for table in tables) == 892_200
-    texts = {
-        table["rows"]: str(table["columns"][0]["fill"].get("template") or table["columns"][0]["fill"].get("value"))
-        for table in tables
-    }
-    rows = {part: sum(count for count, text in texts.items() if part in text.lower()) for part in ("create", "text")}
-    assert rows == {"create": 198, "text": 612}
-    assert texts[573] == "{} text{}"
 
 
 def test_promo_code_changes_one_thing_at_a_time() -> None:
@@ -165,7 +154,7 @@ def test_bulk_insert_has_no_loop_and_no_begin_for_single_rows() -> None:
 
 
 def test_streams_are_the_columns_own() -> None:
-    tables = one(next(path for path in FIXTURES if "dictionary" in path)).tables
+    tables = one("dictionary-search").tables
     streams = [column["stream"] for table in tables for column in table["columns"]]
     assert streams == list(range(1, len(streams) + 1))
 

@@ -7,6 +7,7 @@ import pytest
 from dbdyno.design import make_cells, parse_set
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment, load_published
+from dbdyno.systems.url import parse_url
 from experiment_files import FIXTURES
 
 
@@ -66,6 +67,33 @@ def test_no_figure_where_another_factor_differs_or_the_level_was_not_published()
 
 def test_a_level_can_be_matched_by_a_value_it_binds() -> None:
     assert values(next(path for path in FIXTURES if "promo-code" in path))["step=7_begin_immediate"] == 700
+
+
+def test_figures_of_several_systems_belong_to_theirs() -> None:
+    made = load_experiment("dictionary-search")
+    published = load_published(made)
+    assert published is not None
+    chosen = parse_set(["search=like_create,computer,count", "sorted=no"], made)
+    urls = ["sqlite:", "sqlite:?case_sensitive_like=on", "mysql:?engine=innodb", "postgresql:"]
+    cells = make_cells(made, chosen, [parse_url(url) for url in urls]).cells
+    figures = {
+        (cell.levels["search"].name, cell.system.name): figure
+        for cell in cells
+        if (figure := published.of(cell.levels)) is not None
+    }
+    # `count` was published without a figure, `= computer` on InnoDB not at all.
+    assert list(figures) == [
+        ("like_create", "sqlite:"),
+        ("like_create", "mysql:?engine=innodb"),
+        ("like_create", "postgresql:"),
+        ("computer", "sqlite:"),
+        ("computer", "postgresql:"),
+    ]
+    sqlite, postgresql = figures["like_create", "sqlite:"], figures["like_create", "postgresql:"]
+    assert sqlite.value == pytest.approx(1 / 1.68071)
+    assert (sqlite.rows, postgresql.rows) == (198, 195)
+    # The newer of two runs.
+    assert postgresql.phases_ms == pytest.approx({"connect": 57.47, "execute": 11.6, "fetch": 4.37})
 
 
 def test_mistakes(tmp_path: Path) -> None:

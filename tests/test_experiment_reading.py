@@ -22,8 +22,13 @@ def test_reads(path: str) -> None:
     assert load_experiment(path).title
 
 
-def test_builtin_experiments_are_the_three() -> None:
-    assert [each.name for each in builtin_experiments()] == ["bulk-insert", "pk-lookup", "pk-update"]
+def test_builtin_experiments() -> None:
+    assert [each.name for each in builtin_experiments()] == [
+        "bulk-insert",
+        "dictionary-search",
+        "pk-lookup",
+        "pk-update",
+    ]
 
 
 def test_pk_lookup_is_e1() -> None:

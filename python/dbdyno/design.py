@@ -124,18 +124,16 @@ def make_cells(
     left.
     """
     chosen = dict(chosen or {})
-    factors = dict(experiment.factors)
-    of_file = _specs(factors[SYSTEM].levels if SYSTEM in factors else (Level.of(DEFAULT_SYSTEM),))
+    of_file = _file_systems(experiment)
     specs = {spec.name: spec for spec in tell_apart(systems)} or (
         _specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file
     )
-    # A level is the system's name, which has no password, and not the URL as it was written.
-    factors[SYSTEM] = Factor(SYSTEM, tuple(map(Level.of, of_file)), named=False)
+    factors, usual = factors_of(experiment), experiment.usual_factors()
     chosen[SYSTEM] = tuple(map(Level.of, specs))
     cells: list[Cell] = []
     excluded: list[Excluded] = []
     alike = _Alike(experiment)
-    for combination in product(*(chosen.get(name, factor.levels) for name, factor in factors.items())):
+    for combination in product(*(chosen[name] if name in chosen else usual[name].levels for name in factors)):
         levels = dict(zip(factors, combination, strict=True))
         cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
         reason = _exclusion(experiment, levels) or alike.reason(cell) or (refuse(cell) if refuse else None)
@@ -177,6 +175,18 @@ def _for(definition: Definition, engine: str) -> Definition:
     """Give what a system with this engine gets to see of a definition."""
     system = {name: settings for name, settings in definition.system.items() if name == engine}
     return definition.model_copy(update={"system": system})
+
+
+def factors_of(experiment: Experiment) -> dict[str, Factor]:
+    """Give the factors as cells are named by them: the system is one, whether or not the file says so."""
+    # A level is the system's name, which has no password, and not the URL as it was written.
+    systems = tuple(map(Level.of, _file_systems(experiment)))
+    return dict(experiment.factors) | {SYSTEM: Factor(SYSTEM, systems, named=False)}
+
+
+def _file_systems(experiment: Experiment) -> dict[str, SystemSpec]:
+    named = experiment.factors.get(SYSTEM)
+    return _specs(named.levels if named else (Level.of(DEFAULT_SYSTEM),))
 
 
 def _specs(levels: Iterable[Level]) -> dict[str, SystemSpec]:

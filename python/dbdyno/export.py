@@ -36,6 +36,7 @@ from dbdyno.report.lines import (
     warnings,
 )
 from dbdyno.report.numbers import figure, level, percent, whole
+from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.document import Document
 
 _ROUND_COLUMNS = (
@@ -138,8 +139,10 @@ def markdown_text(document: Document) -> str:
     # Above the numbers: who reads no further than the table must have seen it.
     parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
     parts.append(_markdown_table(document))
+    parts.append(_phases(document))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
     notes += [note for note in [client_note(document)] if note]
+    notes += loads(document)
     notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
     parts.append("  \n".join(_plain(note) for note in notes))
     if document["comparisons"]:
@@ -182,6 +185,16 @@ def _markdown_table(document: Document) -> str:
         rows.append(row)
     align = ["---"] * len(names) + ["--:"] * (len(head) - len(names) - 1) + ["---"]
     return _table(head, align, rows)
+
+
+def _phases(document: Document) -> str:
+    columns = phase_columns(document)
+    if not columns:
+        return ""
+    names = factor_names(document)
+    rows = [[level(cell["factors"].get(name, "")) for name in names] for cell in document["cells"]]
+    rows = [row + [column.values[index] for column in columns] for index, row in enumerate(rows)]
+    return _table([*names, *(each.head for each in columns)], ["---"] * len(names) + ["--:"] * len(columns), rows)
 
 
 def _comparisons(document: Document) -> str:

@@ -13,7 +13,7 @@ use std::io::{BufRead as _, BufReader};
 /// What loading a table took.
 #[derive(Debug, Clone, Serialize)]
 pub struct Loaded {
-    /// The table, or `(indexes and setup)` for what is done when all are filled.
+    /// The table, the statement that came when all were filled, or in parentheses what the loader did by itself.
     pub table: String,
     /// Its rows.
     pub rows: u64,

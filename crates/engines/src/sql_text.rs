@@ -1,6 +1,7 @@
 //! SQL as text: where its parameters stand, and how values are written into it as literals.
 
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_plan::document::Statement;
+use dbdyno_plan::value::{Literal, Value, Values};
 use std::fmt::Write as _;
 
 /// What differs between the systems' ways to write literals.
@@ -75,6 +76,29 @@ impl Template {
             }
         }
     }
+}
+
+/// A statement with its example's values in the placeholders' places; none where it has parameters and no example.
+///
+/// An engine may plan a search by what is searched for: of a pattern, it matters how it begins.
+pub fn with_example(statement: &Statement, dialect: Dialect) -> Option<String> {
+    let template = Template::new(&statement.sql, dialect);
+    if template.parameters() != statement.example.len() {
+        return None;
+    }
+    let mut values = Values::default();
+    for literal in &statement.example {
+        values.push(match literal {
+            Literal::Null => Value::Null,
+            Literal::Boolean(v) => Value::Integer(i64::from(*v)),
+            Literal::Integer(v) => Value::Integer(*v),
+            Literal::Real(v) => Value::Real(*v),
+            Literal::Text(v) => Value::Text(v),
+        });
+    }
+    let mut text = String::new();
+    template.render(&values, dialect, &mut text);
+    Some(text)
 }
 
 /// A name in double quotes, as standard SQL has it.

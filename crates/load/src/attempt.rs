@@ -108,14 +108,16 @@ impl<'a, E: Engine> Runner<'a, E> {
         let start = self.shared.clock.now();
         let trial = self.shared.trial;
         let mut session = self.shared.engine.connect(self.number).await?;
+        let spent = self.shared.clock.now() - start;
+        if trial.connect == ConnectMode::PerTransaction {
+            recorder.borrow_mut().phases.record("connect", spent);
+        } else if self.phases {
+            recorder.borrow_mut().opened(spent);
+        }
         if trial.connect == ConnectMode::Once && trial.prepare == PrepareMode::Once {
             session.prepare_all().await?;
         }
         self.session = Some(session);
-        if trial.connect == ConnectMode::PerTransaction || self.phases {
-            let spent = self.shared.clock.now() - start;
-            recorder.borrow_mut().phases.record("connect", spent);
-        }
         Ok(())
     }
 

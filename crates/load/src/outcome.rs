@@ -139,6 +139,7 @@ pub(crate) fn conclude<E: Engine>(
         named.extend(recorder.response.map(|histogram| ("response", histogram)));
         named.extend(recorder.queue.map(|histogram| ("queue", histogram)));
         named.extend(recorder.phases.histograms);
+        named.extend(recorder.opened.map(|histogram| ("connect", histogram)));
         for (name, histogram) in named {
             // All have the same bounds, so nothing can fail to fit.
             let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);

@@ -46,6 +46,8 @@ pub struct Recorder<'a> {
     pub queue: Option<Latencies>,
     /// Parts of transactions.
     pub phases: Phases,
+    /// Connecting, of sessions that last the whole trial: that is before the window, and is kept all the same.
+    pub opened: Option<Latencies>,
     /// The accounts, but for `ok`, which is in `live`.
     pub books: Books,
     /// The first message of each kind of failure.
@@ -71,6 +73,7 @@ impl<'a> Recorder<'a> {
             response: open.then(latencies),
             queue: open.then(latencies),
             phases: Phases::default(),
+            opened: None,
             books: Books::default(),
             messages: BTreeMap::new(),
             fruitless: Work::default(),
@@ -79,15 +82,22 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Forgets everything: the window begins at `start`. Of a thread's clients the first does it for all.
+    /// Forgets everything but the connecting: the window begins at `start`. Of a thread's clients the first does it for all.
     pub fn begin(&mut self, start: u64) {
         if self.began == start {
             return;
         }
+        let opened = self.opened.take();
         *self = Self::new(self.live, self.timeline, self.response.is_some());
+        self.opened = opened;
         self.began = start;
         self.boundary = start + self.timeline.interval;
         self.live.clear();
+    }
+
+    /// A session that is to last the whole trial was opened in so many nanoseconds.
+    pub fn opened(&mut self, nanoseconds: u64) {
+        self.opened.get_or_insert_with(latencies).saturating_record(nanoseconds);
     }
 
     /// A transaction ended well. Times in nanoseconds of the clock; `service` excludes time spent thinking.

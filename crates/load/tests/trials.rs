@@ -199,6 +199,19 @@ fn a_session_for_each_transaction_is_opened_and_closed() {
 }
 
 #[test]
+fn a_session_that_lasts_is_timed_though_it_was_opened_before_the_window() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "execute", "statement": 0}]);
+    let parts = json!({
+        "target": target, "statements": [{"name": "count", "sql": "select count(*) from t"}],
+        "window": {"transactions": 50}, "warmup": {"transactions": 5}, "record": {"phases": true},
+    });
+    let outcome = run(&trial(steps, parts));
+    assert_eq!(outcome.histograms["connect"].len(), 2);
+    assert_eq!(outcome.histograms["execute"].len(), 100);
+}
+
+#[test]
 fn an_open_loop_keeps_its_schedule_and_counts_what_it_could_not_begin() {
     // Two clients that think 20 ms can begin 100 a second; 1000 are due.
     let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 20}}]);

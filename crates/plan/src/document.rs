@@ -3,6 +3,7 @@
 use crate::generator::Generator;
 use crate::target::Target;
 use crate::transaction::Transaction;
+use crate::value::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -254,6 +255,9 @@ pub struct Statement {
     pub name: String,
     /// Its text, with `?` for each parameter.
     pub sql: String,
+    /// Values with which its plan is asked for, one for each parameter; none where they are not the same each time.
+    #[serde(default)]
+    pub example: Vec<Literal>,
 }
 
 /// What to record beside the counts and the latencies of transactions.

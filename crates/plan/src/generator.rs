@@ -91,6 +91,9 @@ pub enum Generator {
         min: u32,
         /// The greatest number.
         max: u32,
+        /// Words to draw from; left out: each is made anew of two or three syllables.
+        #[serde(default)]
+        vocabulary: Option<VocabularyOf>,
     },
     /// One of the values given.
     Pick {
@@ -137,6 +140,20 @@ pub enum Generator {
         /// The other generator.
         of: Box<Generator>,
     },
+}
+
+/// A fixed list of words: the k-th is drawn with a probability in proportion to 1 / k^exponent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VocabularyOf {
+    /// How many words, from 1 to 1,000,000.
+    pub size: u32,
+    /// The exponent, above 0; 1 is Zipf's own.
+    #[serde(default = "unit")]
+    pub exponent: f64,
+    /// What no word contains.
+    #[serde(default)]
+    pub without: Vec<String>,
 }
 
 /// The kinds of UUID, random to ordered.

@@ -13,6 +13,7 @@ pub mod random;
 pub mod target;
 pub mod transaction;
 pub mod value;
+pub mod vocabulary;
 
 pub use document::{
     Arrival, ConnectMode, DeviceTask, Inspect, Load, LoadTable, Plan, PrepareMode, Record, Retry, Schema, Statement,

@@ -4,6 +4,7 @@ use crate::PlanError;
 use crate::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
 use crate::random::{Stream, below, permute, row_stream};
 use crate::value::{Literal, Owned, Text, Value, Values};
+use crate::vocabulary::Vocabulary;
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};
 use std::fmt::Write as _;
@@ -106,6 +107,7 @@ enum Kind {
     Words {
         min: u32,
         bound: u64,
+        vocabulary: Option<Vocabulary>,
     },
     Pick {
         values: Box<[Owned]>,
@@ -204,9 +206,10 @@ impl Maker {
                 min: *min,
                 bound: width(i64::from(*min), i64::from(*max), path)?,
             },
-            Generator::Words { min, max } => Kind::Words {
+            Generator::Words { min, max, vocabulary } => Kind::Words {
                 min: *min,
                 bound: width(i64::from(*min), i64::from(*max), path)?,
+                vocabulary: vocabulary.as_ref().map(|of| Vocabulary::new(of, path)).transpose()?,
             },
             Generator::Pick { values, weights } => {
                 if values.is_empty() {
@@ -387,11 +390,15 @@ impl Maker {
                     left -= taken;
                 }
             }
-            Kind::Words { min, bound } => {
+            Kind::Words { min, bound, vocabulary } => {
                 let count = u64::from(*min) + below(scope.stream.next_u64(), *bound);
                 for word in 0..count {
                     if word > 0 {
                         text.push_str(" ");
+                    }
+                    if let Some(vocabulary) = vocabulary {
+                        vocabulary.write(scope.stream, text);
+                        continue;
                     }
                     let mut bits = scope.stream.next_u64();
                     let syllables = 2 + (bits & 1);

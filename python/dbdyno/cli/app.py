@@ -104,6 +104,9 @@ def run(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
     ] = False,
+    try_remedies: Annotated[
+        bool, typer.Option("--try-remedies", help="Measure the experiment's remedies beside what they are for")
+    ] = False,
     store: _Store = None,
     json: _Json = None,
     csv: _Csv = None,
@@ -132,6 +135,7 @@ def run(
         budget=budget,
         rest=rest,
         instructions=instructions,
+        try_remedies=try_remedies,
     )
     code = run_experiment(asked, store, exports, sys.argv)
     if code:

@@ -75,6 +75,7 @@ class Asked:
     budget: str | None = None
     rest: bool = False
     instructions: bool = False
+    try_remedies: bool = False
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -97,6 +98,7 @@ class Asked:
             self._stopping(),
             self.rest,
             self.instructions,
+            self.try_remedies,
         )
 
     def _experiment(self) -> Experiment:

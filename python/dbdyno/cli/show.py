@@ -47,6 +47,10 @@ def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
     line("\nfactors")
     for factor in experiment.factors.values():
         line(f"    {factor.name} = {', '.join(level.name for level in factor.levels)}")
+    if experiment.head.remedies:
+        line("\nremedies, with --try-remedies")
+        for remedy in experiment.head.remedies:
+            line(f"    {remedy.name}: {remedy.does}, on {remedy.engine}")
     if cells.excluded:
         line("\nnot measured")
         for reason in dict.fromkeys(each.reason for each in cells.excluded):

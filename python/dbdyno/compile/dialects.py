@@ -78,7 +78,9 @@ class StandardDialect:
         """Write the definition of an index; a prefix is left out."""
         name = index.name or "_".join([table, *index.columns])
         unique = "unique " if index.unique else ""
-        return f"create {unique}index {self.quote(name)} on {self.quote(table)} ({self._list(index.columns)})"
+        options = index.column_options.get(self.engine)
+        columns = ", ".join(self.quote(column) + (f" {options}" if options else "") for column in index.columns)
+        return f"create {unique}index {self.quote(name)} on {self.quote(table)} ({columns})"
 
     def _list(self, names: list[str]) -> str:
         return ", ".join(map(self.quote, names))

@@ -94,8 +94,8 @@ def compile_plain(generator: written.Generator) -> PlanGenerator:
             return {"kind": "gaussian", **gaussian.model_dump()}
         case written.Text(text=(low, high)):
             return {"kind": "text", "min": low, "max": high}
-        case written.Words(words=(low, high)):
-            return {"kind": "words", "min": low, "max": high}
+        case written.Words(words=words):
+            return {"kind": "words", "min": words.count[0], "max": words.count[1]} | _vocabulary(words)
         case written.Pick(pick=pick):
             return {"kind": "pick", **pick.model_dump(exclude_none=True)}
         case written.Uuid(uuid=uuid):
@@ -103,6 +103,12 @@ def compile_plain(generator: written.Generator) -> PlanGenerator:
         case written.Now(now=form):
             return {"kind": "now", "format": form}
     raise TypeError(f"no such generator: {generator!r}")
+
+
+def _vocabulary(words: written.WordsOf) -> PlanGenerator:
+    if words.vocabulary is None:
+        return {}
+    return {"vocabulary": {"size": words.vocabulary, "exponent": words.exponent, "without": words.without}}
 
 
 def _uuid_version(uuid: written.UuidOf) -> str | dict[str, dict[str, int]]:

@@ -77,10 +77,12 @@ def _columns(columns: Columns, name: str, table: Table, part: int = 0) -> list[d
 
 
 def _data_file(file: str, folder: Path, place: str) -> Path:
-    path = (folder / file).resolve()
-    if not path.is_file():
-        raise InputError(place, f"there is no file `{file}`", "give its path, relative to the experiment's own file")
-    return path
+    # A built-in experiment's folder is no place for a user's file: one named with `--set` is found from where one is.
+    for path in ((folder / file).resolve(), Path(file).resolve()):
+        if path.is_file():
+            return path
+    remedy = "give its path, relative to the experiment's own file or to the current directory"
+    raise InputError(place, f"there is no file `{file}`", remedy)
 
 
 def file_digest(path: str) -> str:

@@ -33,7 +33,7 @@ class TransactionCompiler:
 
     def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
         """``place`` is the experiment's file, for errors."""
-        self.statements: list[dict[str, str]] = []
+        self.statements: list[dict[str, Any]] = []
         self._columns = Columns(definition.tables)
         self._dialect = dialect
         self._place = place
@@ -80,20 +80,30 @@ class TransactionCompiler:
             problem = f"a statement of `{owner}` has no text for {self._dialect.engine}"
             raise InputError(self._place, problem, f"add `{self._dialect.engine}` or `any` to its texts")
         params = [self._columns.compile(param) for param in step.params]
-        statement = self._statement(text, step.name)
+        statement = self._statement(text, step.name, _example(params))
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
-    def _statement(self, sql: str, name: str | None) -> int:
+    def _statement(self, sql: str, name: str | None, example: list[Any]) -> int:
         for index, known in enumerate(self.statements):
             if known["sql"] == sql:
+                if known.get("example", []) != example:
+                    known.pop("example", None)
                 return index
-        self.statements.append({"name": self._free_name(name or _short(sql)), "sql": sql})
+        made = {"name": self._free_name(name or _short(sql)), "sql": sql}
+        self.statements.append(made | {"example": example} if example else made)
         return len(self.statements) - 1
 
     def _free_name(self, wanted: str) -> str:
         taken = {statement["name"] for statement in self.statements}
         names = [wanted, *(f"{wanted} ({number})" for number in range(2, len(taken) + 2))]
         return next(name for name in names if name not in taken)
+
+
+def _example(params: list[dict[str, Any]]) -> list[Any]:
+    """Give the values of parameters that are the same at each use; none where one is not."""
+    if any(param["kind"] != "constant" for param in params):
+        return []
+    return [param["value"] for param in params]
 
 
 def _short(sql: str) -> str:

@@ -12,6 +12,7 @@ from dbdyno.experiment.document import Document, builtin_names, package_path, pa
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
+from dbdyno.experiment.remedies import without_remedies, wrong_remedies
 from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 from dbdyno.systems.url import parse_url
@@ -57,6 +58,10 @@ class Experiment:
     def first_levels(self) -> dict[str, Level]:
         """Give the first level of each factor: the combination that a description shows."""
         return {name: factor.levels[0] for name, factor in self.factors.items()}
+
+    def usual_factors(self) -> dict[str, Factor]:
+        """Give the factors with the levels that are measured where nobody asks for others: those of no remedy."""
+        return {name: without_remedies(factor, self.head.remedies) for name, factor in self.factors.items()}
 
     def definition(self, levels: Mapping[str, Level]) -> Definition:
         """Say what the experiment is at a combination of levels, one for each factor.
@@ -108,7 +113,8 @@ def make_experiment(document: Document) -> Experiment:
     mistakes += more
     mistakes += _unknown_keys(data)
     mistakes += _wrong_factors(head, factors)
-    mistakes += _wrong_systems(factors)
+    mistakes += _wrong_systems(head, factors)
+    mistakes += wrong_remedies(head.remedies if head else [], factors)
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
         mistakes += _body_mistakes(body, factors)
@@ -126,6 +132,7 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
     if head is None:
         return []
     named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
+    named.append((("report", "along"), head.report.along))
     if head.published:
         named += [(("published", "match", key), key.partition(".")[0]) for key in head.published.match]
     if head.published and head.published.rounds and head.published.rounds.times:
@@ -140,12 +147,16 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
     ]
 
 
-def _wrong_systems(factors: Mapping[str, Factor]) -> Iterator[Mistake]:
-    for index, level in enumerate(factors[SYSTEM].levels if SYSTEM in factors else ()):
+def _wrong_systems(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Mistake]:
+    levels = factors[SYSTEM].levels if SYSTEM in factors else ()
+    urls: list[tuple[Location, str]] = [(("factors", SYSTEM, index), level.name) for index, level in enumerate(levels)]
+    if head and head.published and head.published.systems:
+        urls += [(("published", "systems", "urls", name), url) for name, url in head.published.systems.urls.items()]
+    for location, url in urls:
         try:
-            parse_url(level.name)
+            parse_url(url)
         except InputError as error:
-            yield Mistake(("factors", SYSTEM, index), f"`{level.name}`: {error.problem}", error.remedy)
+            yield Mistake(location, f"`{url}`: {error.problem}", error.remedy)
 
 
 def _body_mistakes(body: Mapping[str, Any], factors: Mapping[str, Factor]) -> list[Mistake]:

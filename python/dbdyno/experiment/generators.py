@@ -132,10 +132,26 @@ class Text(Strict):
     text: Length
 
 
+class WordsOf(Strict):
+    """How many words, and the list they are drawn from: its size, how steep, and what no word of it contains."""
+
+    count: Length
+    vocabulary: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    exponent: Annotated[Number, Field(gt=0)] = 1.0
+    without: list[Name] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _list_is_there(self) -> Self:
+        for key in sorted(self.model_fields_set & {"exponent", "without"}):
+            if self.vocabulary is None:
+                raise wrong("there is no list of words to draw from", "add `vocabulary`, its size", key=key)
+        return self
+
+
 class Words(Strict):
     """Pronounceable words; a number is how many, a list the least and the greatest."""
 
-    words: Length
+    words: Annotated[WordsOf, BeforeValidator(lambda v: v if isinstance(v, dict) else {"count": v})]
 
 
 class PickOf(Strict):

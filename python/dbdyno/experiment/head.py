@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from dbdyno.engines import ENGINES
 from dbdyno.experiment.mistakes import nearest, show, wrong
+from dbdyno.experiment.remedies import Remedy
 from dbdyno.experiment.strict import Name, Number, Positive, Strict
 
 
@@ -16,10 +17,11 @@ def _read_rounds(value: Any) -> int | str:
 
 
 class Report(Strict):
-    """The factors along a chart's axis and of its lines."""
+    """The factors along a chart's axis and of its lines, and the one whose levels findings compare, else ``x``."""
 
     x: Name | None = None
     by: Name | None = None
+    along: Name | None = None
 
 
 class PublishedRounds(Strict):
@@ -39,8 +41,18 @@ def _known_engine(value: object) -> object:
 Engine = Annotated[str, BeforeValidator(_known_engine)]
 
 
+class PublishedSystems(Strict):
+    """The column that names what was measured, and the URL of the system that each name in it stands for."""
+
+    column: Name
+    urls: Annotated[dict[Name, Name], Field(min_length=1)]
+
+
 class Published(Strict):
-    """Reference figures that others published: a CSV file, and which of its rows belong to which cell."""
+    """Reference figures that others published: a CSV file, and which of its rows belong to which cell.
+
+    ``seconds``: the figures are seconds for one, and are turned into rates; so are the columns of ``phases`` seconds.
+    """
 
     file: Name
     machine: Name
@@ -50,8 +62,12 @@ class Published(Strict):
     unit: Name = "1/s"
     match: dict[Name, Name]
     where: dict[Name, str] = Field(default_factory=dict)
+    seconds: bool = False
     rounds: PublishedRounds | None = None
     cpu_percent: Name | None = None
+    systems: PublishedSystems | None = None
+    phases: dict[Literal["connect", "prepare", "execute", "fetch", "commit"], Name] = Field(default_factory=dict)
+    rows: Name | None = None
 
 
 class Head(Strict):
@@ -64,3 +80,4 @@ class Head(Strict):
     rounds: Annotated[int | Literal["auto"], BeforeValidator(_read_rounds)] = 5
     report: Report = Report()
     published: Published | None = None
+    remedies: list[Remedy] = Field(default_factory=list)

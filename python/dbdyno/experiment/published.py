@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import package_path
@@ -11,6 +11,7 @@ from dbdyno.experiment.factors import SYSTEM, Level
 from dbdyno.experiment.head import Published
 from dbdyno.experiment.mistakes import nearest
 from dbdyno.experiment.substitute import as_text
+from dbdyno.systems.url import SystemSpec, parse_url, same_system
 
 Row = Mapping[str, str]
 
@@ -19,13 +20,17 @@ Row = Mapping[str, str]
 class PublishedFigure:
     """One published figure. ``levels``: by factor, or by ``factor.value``, what the publication varied, as text.
 
-    ``value`` and ``rounds`` are in the unit of the whole; ``cpu_percent`` is of one core.
+    ``value`` and ``rounds`` are in the unit of the whole; ``cpu_percent`` is of one core; ``system`` is given where the
+    publication compares several, ``rows`` are those returned by one transaction.
     """
 
     levels: Mapping[str, str]
     value: float
     rounds: tuple[float, ...] = ()
     cpu_percent: float | None = None
+    system: SystemSpec | None = None
+    phases_ms: Mapping[str, float] = field(default_factory=dict)
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,13 @@ class PublishedFigures:
         """Give the figure that belongs to a cell of a system with this engine, or ``None``.
 
         A factor that the publication did not vary must be at the first level of the file: at another the published
-        figure answers another question. Of the system, its engine is compared where the figures are of one.
+        figure answers another question. The system is compared where the figures tell systems apart, and its engine
+        where they are of one.
         """
         if self.engine not in (None, engine):
             return None
         for figure in self.figures:
-            if _belongs(figure.levels, self.first_levels, levels):
+            if _belongs(figure.levels, self.first_levels, levels) and _is_of(figure.system, levels):
                 return figure
         return None
 
@@ -65,6 +71,10 @@ def _belongs(wanted: Mapping[str, str], first: Mapping[str, str], levels: Mappin
     return all(bound.get(key) == value for key, value in wanted.items()) and all(
         level.name == first.get(name, level.name) for name, level in levels.items() if name not in varied
     )
+
+
+def _is_of(system: SystemSpec | None, levels: Mapping[str, Level]) -> bool:
+    return system is None or (SYSTEM in levels and same_system(system, parse_url(levels[SYSTEM].name)))
 
 
 def load_published(experiment: Experiment) -> PublishedFigures | None:
@@ -101,8 +111,9 @@ def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     columns = list(rows[0]) if rows else []
     rounds = published.rounds.columns if published.rounds else []
-    wanted = [published.value, *published.match.values(), *published.where, *rounds]
-    for column in [*wanted, *([published.cpu_percent] if published.cpu_percent else [])]:
+    wanted = [published.value, *published.match.values(), *published.where, *rounds, *published.phases.values()]
+    wanted += [column for column in (published.cpu_percent, published.rows) if column]
+    for column in [*wanted, *([published.systems.column] if published.systems else [])]:
         if column not in columns:
             raise InputError(place, f"`{published.file}` has no column `{column}`", nearest(column, columns))
     return source, rows
@@ -110,14 +121,26 @@ def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[
 
 def _figures(experiment: Experiment, published: Published, rows: list[dict[str, str]]) -> Iterator[PublishedFigure]:
     place = f"{experiment.place}: published"
+    systems = published.systems
+    urls = {name: parse_url(url) for name, url in systems.urls.items()} if systems else {}
     for row in rows:
+        if systems and row[systems.column] not in urls:
+            continue
         if row[published.value] and all(row[column] == value for column, value in published.where.items()):
             cpu = row[published.cpu_percent] if published.cpu_percent else ""
+            value = _number(row[published.value], place)
             yield PublishedFigure(
                 levels={factor: row[column] for factor, column in published.match.items()},
-                value=_number(row[published.value], place),
+                value=1 / value if published.seconds else value,
                 rounds=_rounds(published, row, place),
                 cpu_percent=_number(cpu, place) if cpu else None,
+                system=urls[row[systems.column]] if systems else None,
+                phases_ms={
+                    phase: _number(row[column], place) * 1000
+                    for phase, column in published.phases.items()
+                    if row[column]
+                },
+                rows=int(_number(row[published.rows], place)) if published.rows and row[published.rows] else None,
             )
 
 

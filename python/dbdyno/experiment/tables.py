@@ -29,13 +29,17 @@ class Column(Strict):
 
 
 class Index(Strict):
-    """An index, made after loading or, with ``build = "before"``, before it."""
+    """An index, made after loading or, with ``build = "before"``, before it.
+
+    ``column_options``: by engine, what stands behind each of its columns, such as ``collate nocase``.
+    """
 
     columns: Annotated[list[Name], Field(min_length=1)]
     name: Name | None = None
     unique: bool = False
     build: Literal["before", "after"] = "after"
     prefix: Positive | None = None
+    column_options: dict[Name, str] = Field(default_factory=dict)
     include: bool = True
 
 

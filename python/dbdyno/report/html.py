@@ -53,6 +53,8 @@ def _context(document: Document) -> dict[str, Any]:
         "published": published_chart(document),
         "table": sections.cell_table(document),
         "notes": sections.notes(document),
+        "phases": sections.phase_table(document),
+        "plans": sections.plan_rows(document),
         "rounds": sections.round_rows(document),
         "blocks": max((each["block"] + 1 for cell in cells for each in cell["rounds"]), default=0),
         "unit": cells[0]["throughput"]["unit"] if cells else "",

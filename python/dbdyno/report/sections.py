@@ -8,7 +8,8 @@ from typing import Any
 
 from dbdyno.report import lines
 from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
-from dbdyno.results.document import Cell, Document, Round
+from dbdyno.report.phases import loads, phase_columns
+from dbdyno.results.document import Cell, CellStatement, Document, Round
 from dbdyno.results.reading import JsonObject, number, objects
 
 Pairs = list[tuple[str, str]]
@@ -65,9 +66,41 @@ def cell_table(document: Document) -> CellTable:
     )
 
 
+def phase_table(document: Document) -> CellTable | None:
+    """Return the parts of a transaction, medians in milliseconds; none where they were not recorded."""
+    columns = phase_columns(document)
+    if not columns:
+        return None
+    factors = lines.factor_names(document)
+    heads = [Column("cell", right=False)]
+    heads += [Column(each.head, style="number dim" if each.published else "number") for each in columns]
+    names = [lines.cell_name(cell, factors) for cell in document["cells"]]
+    return CellTable(heads, [list(row) for row in zip(names, *(each.values for each in columns), strict=True)])
+
+
+def plan_rows(document: Document) -> list[dict[str, Any]]:
+    """Return each statement with its values and plan once, with the cells that have it."""
+    grouped: dict[str, tuple[CellStatement, list[str]]] = {}
+    for cell in document["cells"]:
+        for each in cell["statements"]:
+            if each["plan"]:
+                key = json.dumps([each["sql"], each["values"], each["plan"], cell["system"]["name"]])
+                grouped.setdefault(key, (each, []))[1].append(cell["id"])
+    return [
+        {
+            "sql": each["sql"],
+            "values": ", ".join(json.dumps(value, ensure_ascii=False) for value in each["values"]),
+            "plan": each["plan"],
+            "cells": ids,
+        }
+        for each, ids in grouped.values()
+    ]
+
+
 def notes(document: Document) -> list[str]:
     """Return the lines under the table of cells."""
     found = [note for note in [lines.client_note(document)] if note]
+    found += loads(document)
     found = [note[0].upper() + note[1:] + "." for note in found]
     if any(cell["published"] for cell in document["cells"]):
         sources = "; ".join(lines.published_sources(document))

@@ -32,6 +32,7 @@ from dbdyno.report.lines import (
     warnings,
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
+from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.document import Cell, Comparison, Document
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
@@ -48,6 +49,7 @@ def run_view(document: Document, width: int) -> RenderableType:
     # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
     parts += _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
+    parts += _phases(document, width)
     parts += _notes(document)
     if document["comparisons"]:
         parts += [Text(""), _comparisons(document)]
@@ -70,6 +72,15 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
     if width_of([*names, *numbers, rounds]) <= width:
         return [table([*names, *numbers, rounds])]
     return [table(fitted(names, numbers, width)), Text(""), table(fitted(names, [rounds], width))]
+
+
+def _phases(document: Document, width: int) -> list[RenderableType]:
+    """Return the table of phases, medians in milliseconds; nothing where none was recorded."""
+    columns = [
+        Column(each.head.replace(" ", "\n", 1), [Text(value, style="dim" * each.published) for value in each.values])
+        for each in phase_columns(document)
+    ]
+    return [Text(""), table(fitted(_factor_columns(document), columns, width))] if columns else []
 
 
 def _head(document: Document) -> Text:
@@ -134,6 +145,7 @@ def _notes(document: Document) -> list[RenderableType]:
     notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
     if client_note(document):
         notes.append(client_note(document))
+    notes += loads(document)
     notes += [f"published: {source}" for source in published_sources(document)]
     return [Text(note, style="dim") for note in notes]
 

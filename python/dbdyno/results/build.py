@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import compare_with_baseline
-from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published
+from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published, Remedy
 from dbdyno.results.doubts import doubts
 from dbdyno.results.findings import beyond_the_device, cut_short, failures, outlying_rounds, unlike_work
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
+from dbdyno.results.searches import other_rows, prefix_scans, remedies_tried
 from dbdyno.stats import CONFIDENCE, MARGIN
 from dbdyno.store.records import RunRecord, TrialRecord
 
@@ -40,7 +41,9 @@ def build_document(
         cells.append(cell)
         troubles += [{"text": each, "cells": [cell["id"]], "evidence": None} for each in words]
     margin = number(design, "margin")
-    unlike = unlike_work(cells)
+    rows = other_rows(cells)
+    unlike = unlike_work(cells, {cell for each in rows for cell in each["cells"]})
+    remedies = _remedies(design)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -63,8 +66,12 @@ def build_document(
         "rounds": count(design, "rounds"),
         "cells": cells,
         "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin, confidence),
+        "remedies": remedies,
         "findings": [
             *unlike,
+            *rows,
+            *prefix_scans(cells, remedies),
+            *remedies_tried(cells, remedies),
             *_stored(run),
             *failures(cells),
             *cut_short(cells),
@@ -90,6 +97,19 @@ def _planned(design: JsonObject, trials: Mapping[str, Sequence[TrialRecord]]) ->
     planned = objects(design.get("cells"))
     known = {str(each.get("id", "")) for each in planned}
     return planned + [{"id": cell} for cell in trials if cell not in known]
+
+
+def _remedies(design: JsonObject) -> list[Remedy]:
+    return [
+        {
+            "name": text(each, "name") or "",
+            "answers": text(each, "answers") or "",
+            "engine": text(each, "engine") or "",
+            "does": text(each, "does") or "",
+            "cells": {base: str(cell) for base, cell in part(each, "cells").items()},
+        }
+        for each in objects(design.get("remedies"))
+    ]
 
 
 def _stored(run: RunRecord) -> list[Finding]:

@@ -27,6 +27,7 @@ from dbdyno.results.document import (
 from dbdyno.results.histograms import HistogramError, merge
 from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
 from dbdyno.results.rounds import Measure, build_round
+from dbdyno.results.statements import cell_load, cell_statements
 from dbdyno.stats import mean_interval, outliers
 from dbdyno.store.records import RunRecord, TrialRecord
 
@@ -75,6 +76,8 @@ def build_cell(
         "share_of_ceiling": _shares(run, done, time, system),
         "published": published,
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
+        "statements": cell_statements(trials, done, system),
+        "load": cell_load(results),
         "rounds": rounds,
     }
     return cell, troubles

@@ -10,6 +10,9 @@ from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ra
 # Rows per transaction of random lookups differ a little between runs of the same work.
 _SAME_ROWS = 0.005
 
+# How a difference in rows begins.
+ROWS = "rows returned by a transaction"
+
 
 def compare_with_baseline(cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE) -> list[Comparison]:
     """Compare the throughput of every cell with that of the first, within blocks; ``margin`` is a share.
@@ -87,7 +90,7 @@ def differences(a: Cell, b: Cell) -> list[str]:
     if rows_a is None or rows_b is None or other_factors(a) != other_factors(b):
         return found
     if abs(rows_a - rows_b) > _SAME_ROWS * max(rows_a, rows_b):
-        found.append(f"rows returned by a transaction: {rows_a:.4g} against {rows_b:.4g}")
+        found.append(f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}")
     return found
 
 

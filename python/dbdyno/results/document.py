@@ -157,6 +157,47 @@ class Published(TypedDict, total=False):
     year: int
     cpu_percent: float
     rounds: list[float]
+    phases_ms: dict[str, float]
+    """Milliseconds of one transaction's parts, by name as in latency_ms."""
+    rows: int
+    """Rows returned by a transaction."""
+
+
+class CellStatement(TypedDict):
+    """A statement that the cell's transactions run."""
+
+    name: str
+    sql: str
+    """As the engine gets it."""
+    values: list[Any]
+    """Of its parameters, where they are the same each time."""
+    rows: float | None
+    """Rows returned by an execution, over all rounds."""
+    plan: list[str]
+    """How the engine means to carry it out, with these values, a step a line; empty where it does not tell."""
+
+
+class LoadStep(TypedDict):
+    """One thing that was done to load the data."""
+
+    step: str
+    """A table, or a part of one; a statement after the rows; in parentheses what the loader did by itself."""
+    rows: int
+    seconds: float
+
+
+class Load(TypedDict):
+    """What it took to load the data that the cell's trials begin with."""
+
+    rows: int
+    rows_s: float
+    """Making the rows and putting them into the tables."""
+    indexes_s: float
+    other_s: float
+    """The rest: setup, syncing."""
+    at: str
+    """When: loaded data are kept, so that it may be before the run."""
+    steps: list[LoadStep]
 
 
 class Waits(TypedDict):
@@ -260,6 +301,9 @@ class Cell(TypedDict):
     published: Published | None
     failed: dict[str, int]
     """Failures by kind over all rounds."""
+    statements: list[CellStatement]
+    load: Load | None
+    """Loading the data; null where there was nothing to load, or it is not known."""
     rounds: list[Round]
 
 
@@ -298,6 +342,19 @@ class Finding(TypedDict):
     text: str
     cells: list[str]
     evidence: Any
+
+
+class Remedy(TypedDict):
+    """What the experiment has ready against a finding."""
+
+    name: str
+    answers: str
+    """The finding: prefix-scan."""
+    engine: str
+    does: str
+    """What it does, a clause."""
+    cells: dict[str, str]
+    """By the id of each cell it was tried on, the cell with it; empty where it was not tried."""
 
 
 class FailedTrial(TypedDict):
@@ -345,11 +402,12 @@ class Document(TypedDict):
     factors: dict[str, list[Any]]
     """Levels by factor, in order."""
     report: JsonObject
-    """x and by: the factors on the axis and in colour."""
+    """x and by: the factors on the axis and in colour; along: the one whose levels findings compare, else x."""
     measure: Measured
     rounds: int | None
     """Rounds asked for."""
     cells: list[Cell]
     comparisons: list[Comparison]
+    remedies: list[Remedy]
     findings: list[Finding]
     failed_trials: list[FailedTrial]

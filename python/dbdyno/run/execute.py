@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from dbdyno.errors import SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
@@ -36,7 +37,7 @@ class Request:
     """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
-    ``instructions``: count them too.
+    ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells.
     """
 
     experiment: Experiment
@@ -50,6 +51,7 @@ class Request:
     stopping: Stopping = field(default_factory=Stopping)
     rest: bool = False
     instructions: bool = False
+    try_remedies: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Prepared:
     compiled: list[CompiledCell]
     rounds: int
     stopping: Stopping | None
+    tried: list[Tried]
 
 
 def prepare(request: Request) -> Prepared:
@@ -69,13 +72,18 @@ def prepare(request: Request) -> Prepared:
     chosen = parse_set(request.chosen, experiment)
     cells = make_cells(experiment, chosen, systems, lambda cell: refusal(experiment, cell))
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
+    tried = [Tried(remedy) for remedy in experiment.head.remedies]
+    if request.try_remedies:
+        more, tried = remedy_cells(experiment, compiled)
+        compiled += more
+        cells = replace(cells, cells=(*cells.cells, *(each.cell for each in more)))
     for each in compiled:
         if request.instructions:
             check_counting(each)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
-        return Prepared(cells, compiled, request.stopping.maximum, request.stopping)
-    return Prepared(cells, compiled, rounds, None)
+        return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
+    return Prepared(cells, compiled, rounds, None, tried)
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
@@ -102,6 +110,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "directory": request.directory,
                 "rest": request.rest,
                 "instructions": request.instructions,
+                "try_remedies": request.try_remedies,
                 "process": this_process(),
             },
             host=host_facts(workspace.path),
@@ -132,6 +141,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
         _stored_stopping(run),
         bool(options.get("rest")),
         bool(options.get("instructions")),
+        bool(options.get("try_remedies")),
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
@@ -245,6 +255,10 @@ def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Publi
             }
             if figure.cpu_percent is not None:
                 figures[cell["id"]]["cpu_percent"] = figure.cpu_percent
+            if figure.phases_ms:
+                figures[cell["id"]]["phases_ms"] = dict(figure.phases_ms)
+            if figure.rows is not None:
+                figures[cell["id"]]["rows"] = figure.rows
     return figures
 
 
@@ -278,6 +292,10 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
         ],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
+        "remedies": [
+            each.remedy.model_dump(include={"name", "answers", "engine", "does"}) | {"cells": dict(each.cells)}
+            for each in prepared.tried
+        ],
     }
 
 

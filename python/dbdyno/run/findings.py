@@ -8,11 +8,11 @@ from dbdyno.stats import MARGIN, paired_ratio
 
 
 def cross_cell_findings(document: Document) -> list[dict[str, Any]]:
-    """Compare the cells along the report's axis, within each level of the other factors.
+    """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
 
     Only changes whose 95 % interval, paired within blocks, lies clear of no change by the margin are told.
     """
-    axis = document["report"].get("x")
+    axis = document["report"].get("along") or document["report"].get("x")
     if not axis:
         return []
     groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}

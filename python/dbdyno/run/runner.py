@@ -150,6 +150,9 @@ def measure(
             if plan.instructions and outcome.result is not None and not interrupted:
                 with host.ready(compiled, block):
                     outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
+            if ready.loaded and outcome.result is not None:
+                names = dict.fromkeys(table["name"] for table in compiled.tables)
+                outcome.result["loaded"] = ready.loaded | {"names": list(names)}
     except InputError:
         # A mistake in what was asked for is told at once, and not once for each trial.
         raise

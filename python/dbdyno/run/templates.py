@@ -1,15 +1,18 @@
 """Loaded data: made once for each distinct content, kept as a file or a directory, and copied for each trial."""
 
+import json
 import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from dbdyno.errors import SystemFailed
+from dbdyno.store import utc_now
 
 # Templates not used lately are removed when all together are larger than this.
 _CACHE_BYTES = int(os.environ.get("DBDYNO_CACHE_BYTES", str(20 * 10**9)))
@@ -17,27 +20,35 @@ _CACHE_BYTES = int(os.environ.get("DBDYNO_CACHE_BYTES", str(20 * 10**9)))
 # What lies beside a SQLite file that is being made.
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
+# Beside each template: what loading it took.
+_LOADED = ".json"
+
 
 @dataclass(frozen=True)
 class Template:
-    """Loaded data. ``load_s``: seconds it took to make, 0 where it was there already."""
+    """Loaded data. ``load_s``: seconds it took to make, 0 where it was there already.
+
+    ``loaded``: when it was loaded (``at``), and what that took by table, as the worker reports it (``tables``).
+    """
 
     path: Path
     load_s: float
+    loaded: dict[str, Any] = field(default_factory=dict)
 
 
-def template(path: Path, make: Callable[[Path], None]) -> Template:
+def template(path: Path, make: Callable[[Path], Any]) -> Template:
     """Give the template of this path; where it is not there yet, ``make`` makes it at another, whole or not at all.
 
-    Others in the directory make room for it. Raises SystemFailed.
+    ``make`` gives what loading took, by table. Others in the directory make room for it. Raises SystemFailed.
     """
     if path.exists():
         os.utime(path)
-        return Template(path, 0.0)
+        return Template(path, 0.0, _loaded(path))
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     start = time.monotonic()
     try:
-        make(unfinished)
+        loaded = {"at": utc_now(), "tables": make(unfinished)}
+        path.with_suffix(_LOADED).write_text(json.dumps(loaded), encoding="utf-8")
         unfinished.rename(path)
     except SystemFailed as error:
         raise SystemFailed(f"loading the tables: {error}") from error
@@ -45,7 +56,16 @@ def template(path: Path, make: Callable[[Path], None]) -> Template:
         for name in ("", *_SIDE_FILES):
             _remove(Path(f"{unfinished}{name}"))
     _make_room(path.parent, keep=path)
-    return Template(path, time.monotonic() - start)
+    return Template(path, time.monotonic() - start, loaded)
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    """Read what loading a template took, which is kept beside it."""
+    try:
+        loaded = json.loads(path.with_suffix(_LOADED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
 
 
 def _make_room(directory: Path, keep: Path) -> None:
@@ -63,6 +83,7 @@ def _make_room(directory: Path, keep: Path) -> None:
         if path != keep:
             total -= sizes[path]
             _remove(path)
+            path.with_suffix(_LOADED).unlink(missing_ok=True)
 
 
 def _size(path: Path) -> int:

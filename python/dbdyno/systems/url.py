@@ -112,6 +112,16 @@ def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
     return list(made.values())
 
 
+def with_settings(spec: SystemSpec, settings: Mapping[str, str]) -> SystemSpec:
+    """Give a system with further settings, or others in the place of those it has."""
+    return _named(replace(spec, settings={**spec.settings, **settings})) if settings else spec
+
+
+def same_system(a: SystemSpec, b: SystemSpec) -> bool:
+    """Whether two URLs name the same engine with the same settings, wherever it is."""
+    return a.engine == b.engine and dict(a.settings) == dict(b.settings)
+
+
 def _settings(url: str, query: str) -> dict[str, str]:
     settings: dict[str, str] = {}
     for item in filter(None, query.split("&")):

@@ -138,10 +138,16 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTree
     let mut sql = String::new();
     for statement in engine.statements.iter() {
         // As a string it is compared with columns of numbers and of text alike; behind LIMIT it must be a number.
-        for one in [Value::Text("1"), Value::Integer(1)] {
-            let mut values = Values::default();
-            (0..statement.template.parameters()).for_each(|_| values.push(one));
-            statement.template.render(&values, Dialect::Mysql, &mut sql);
+        for one in [None, Some(Value::Text("1")), Some(Value::Integer(1))] {
+            match (one, &statement.example) {
+                (None, None) => continue,
+                (None, Some(example)) => example.clone_into(&mut sql),
+                (Some(one), _) => {
+                    let mut values = Values::default();
+                    (0..statement.template.parameters()).for_each(|_| values.push(one));
+                    statement.template.render(&values, Dialect::Mysql, &mut sql);
+                }
+            }
             match session.query(&format!("explain {sql}")).await {
                 Ok(rows) => {
                     let lines = rows.into_iter().map(|row| step(&row)).collect();

@@ -17,7 +17,7 @@ pub use bulk::load;
 pub use session::MysqlSession;
 
 use crate::net::block_on;
-use crate::sql_text::{Dialect, Template};
+use crate::sql_text::{Dialect, Template, with_example};
 use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
@@ -40,6 +40,8 @@ struct Text {
     sql: String,
     /// Cut at its parameters, for values that stand in the text.
     template: Template,
+    /// With the values of its example in it, where it has one.
+    example: Option<String>,
 }
 
 impl MysqlEngine {
@@ -49,6 +51,7 @@ impl MysqlEngine {
             name: statement.name.clone(),
             sql: statement.sql.clone(),
             template: Template::new(&statement.sql, Dialect::Mysql),
+            example: with_example(statement, Dialect::Mysql),
         };
         Self {
             target: target.clone(),

@@ -26,16 +26,18 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
     for sql in &load.before {
         run(&mut session, sql).await?;
     }
-    let mut report = Vec::with_capacity(load.tables.len() + 1);
+    let mut report = Vec::with_capacity(load.tables.len() + load.after.len() + 1);
     for table in &load.tables {
         let start = clock.now();
         let rows = copy(&mut session, table, seed).await?;
         report.push(Loaded::since(table.name.clone(), rows, clock, start));
     }
-    let start = clock.now();
     for sql in &load.after {
+        let start = clock.now();
         run(&mut session, sql).await?;
+        report.push(Loaded::since(sql.clone(), 0, clock, start));
     }
+    let start = clock.now();
     let mut done: Vec<&str> = Vec::new();
     for table in &load.tables {
         if !done.contains(&table.name.as_str()) {
@@ -45,7 +47,7 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
     }
     // Only some users may; without it the server does the same some minutes later.
     let _ = session.query("checkpoint").await;
-    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
+    report.push(Loaded::since("(vacuum and checkpoint)".into(), 0, clock, start));
     Ok(report)
 }
 

@@ -59,8 +59,8 @@ fn durability(settings: &BTreeMap<String, String>) -> Durability {
     }
 }
 
-/// How the server means to carry out each statement, whatever its parameters are. A statement that cannot be explained
-/// (or whose table is not there yet) has no plan.
+/// How the server means to carry out each statement: with its example's values, or whatever its parameters are. A
+/// statement that cannot be explained (or whose table is not there yet) has no plan.
 async fn plans(
     engine: &PostgresqlEngine,
     session: &mut PostgresqlSession,
@@ -68,6 +68,12 @@ async fn plans(
     let mut plans = BTreeMap::new();
     session.query("set plan_cache_mode = force_generic_plan").await?;
     for statement in engine.statements.iter() {
+        if let Some(example) = &statement.example {
+            if let Ok(rows) = session.query(&format!("explain (costs off) {example}")).await {
+                plans.insert(statement.name.clone(), rows.into_iter().flatten().flatten().collect());
+            }
+            continue;
+        }
         let nulls = vec!["null"; statement.template.parameters()].join(", ");
         let arguments = if nulls.is_empty() {
             String::new()

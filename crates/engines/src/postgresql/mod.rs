@@ -14,7 +14,7 @@ pub use bulk::load;
 pub use session::PostgresqlSession;
 
 use crate::net::block_on;
-use crate::sql_text::{Dialect, Template};
+use crate::sql_text::{Dialect, Template, with_example};
 use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
@@ -37,6 +37,8 @@ struct Text {
     numbered: String,
     /// Cut at its parameters, for values that stand in the text.
     template: Template,
+    /// With the values of its example in it, where it has one.
+    example: Option<String>,
 }
 
 impl PostgresqlEngine {
@@ -48,6 +50,7 @@ impl PostgresqlEngine {
                 name: statement.name.clone(),
                 numbered: template.numbered(),
                 template,
+                example: with_example(statement, Dialect::Postgresql),
             }
         };
         Self {

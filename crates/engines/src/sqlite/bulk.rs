@@ -34,7 +34,7 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
     for sql in &load.before {
         run(&mut session, sql)?;
     }
-    let mut report = Vec::with_capacity(load.tables.len() + 1);
+    let mut report = Vec::with_capacity(load.tables.len() + load.after.len() + 1);
     for (index, table) in load.tables.iter().enumerate() {
         let start = clock.now();
         session.query("begin", |_| {})?;
@@ -42,15 +42,17 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
         session.query("commit", |_| {})?;
         report.push(Loaded::since(table.name.clone(), rows, clock, start));
     }
-    let start = clock.now();
     for sql in &load.after {
+        let start = clock.now();
         run(&mut session, sql)?;
+        report.push(Loaded::since(sql.clone(), 0, clock, start));
     }
+    let start = clock.now();
     drop(session);
     std::fs::File::open(&target.path)
         .and_then(|file| file.sync_all())
         .map_err(|error| Failure::new(FailureKind::Other, format!("syncing {}: {error}", target.path)))?;
-    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
+    report.push(Loaded::since("(sync)".into(), 0, clock, start));
     Ok(report)
 }
 
@@ -71,6 +73,7 @@ fn insert(table: &LoadTable) -> Statement {
     Statement {
         name: format!("load {}", table.name),
         sql,
+        example: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::session::text;
 use super::{SqliteEngine, SqliteSession};
+use crate::sql_text::{Dialect, with_example};
 use crate::{Durability, DurabilityClass, Facts, Failure};
 use std::collections::BTreeMap;
 
@@ -46,6 +47,14 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
         }
         .to_owned();
     }
+    // That PRAGMA cannot be read, so it is tried.
+    session.query("select 'a' like 'A'", |row| {
+        let sensitive = row.first().is_some_and(|same| same == "0");
+        settings.insert(
+            "case_sensitive_like".into(),
+            if sensitive { "on" } else { "off" }.into(),
+        );
+    })?;
     // The wait is the session's own (it counts what the library's does not), so the PRAGMA would say 0.
     settings.insert("busy_timeout".into(), engine.target.busy_timeout_ms.to_string());
     if let Some(cache) = engine.target.cache {
@@ -86,7 +95,8 @@ fn plans(engine: &SqliteEngine, session: &mut SqliteSession) -> BTreeMap<String,
     let mut plans = BTreeMap::new();
     for statement in engine.statements.iter() {
         let mut steps = Vec::new();
-        let told = session.query(&format!("explain query plan {}", statement.sql), |row| {
+        let sql = with_example(statement, Dialect::Standard).unwrap_or_else(|| statement.sql.clone());
+        let told = session.query(&format!("explain query plan {sql}"), |row| {
             steps.extend(row.get(3).cloned());
         });
         if told.is_ok() && !steps.is_empty() {

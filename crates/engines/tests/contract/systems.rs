@@ -117,6 +117,7 @@ fn statements(texts: &[String]) -> Vec<Statement> {
     let statement = |(index, sql): (usize, &String)| Statement {
         name: format!("s{index}"),
         sql: sql.clone(),
+        example: Vec::new(),
     };
     texts.iter().enumerate().map(statement).collect()
 }

@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
 from dbdyno.run.hosts.host import Ready
-from dbdyno.run.templates import template
+from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.sqlite_library import Library, find_library
 from dbdyno.worker import ask
@@ -41,25 +42,24 @@ class FileHost:
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
         """Have the file in the state of its template."""
         library = find_library(compiled.sqlite)
-        source, load_s = self._source(compiled, library)
-        copy_s = self.fresh(source, block)
+        source = self._source(compiled, library)
+        copy_s = self.fresh(source.path, block)
         target = compiled.target(str(self.database), library.path)
-        yield Ready(target, {"load_s": load_s, "copy_s": copy_s})
+        yield Ready(target, {"load_s": source.load_s, "copy_s": copy_s}, source.loaded)
 
     def close(self) -> None:
         """Nothing: the file lies in the workspace."""
 
-    def _source(self, compiled: CompiledCell, library: Library) -> tuple[Path, float]:
-        """Give the file a trial starts from, and the seconds it took to make; a named file is its own."""
+    def _source(self, compiled: CompiledCell, library: Library) -> Template:
+        """Give the file a trial starts from, and what it took to make; a named file is its own."""
         named = compiled.cell.system.database
         if named is not None:
-            return Path(named), 0.0
+            return Template(Path(named), 0.0)
 
-        def load(path: Path) -> None:
-            ask(compiled.load_plan(compiled.load_target(str(path), library.path)), "loaded")
+        def load(path: Path) -> Any:
+            return ask(compiled.load_plan(compiled.load_target(str(path), library.path)), "loaded")["tables"]
 
-        made = template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
-        return made.path, made.load_s
+        return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
 
     def fresh(self, template_path: Path, block: int) -> float:
         """Bring the file into the state of a template and return the seconds that took.

@@ -9,10 +9,14 @@ from dbdyno.compile import CompiledCell
 
 @dataclass
 class Ready:
-    """A system in its fresh state. ``durations``: what making it so took, in seconds, by name."""
+    """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
+
+    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.run.templates.Template`).
+    """
 
     target: dict[str, Any]
     durations: dict[str, float] = field(default_factory=dict)
+    loaded: dict[str, Any] = field(default_factory=dict)
 
     def trouble(self) -> str | None:
         """Say what has become of the system since, where that explains a trial that failed."""

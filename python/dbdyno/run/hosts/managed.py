@@ -116,7 +116,7 @@ class ManagedHost:
                     "copy_s": copied - begun,
                     "start_s": time.monotonic() - copied,
                 }
-                yield Served(target(server), durations, server)
+                yield Served(target(server), durations, made.loaded, server)
             finally:
                 # Nobody wants its data any more.
                 server.stop(0.0)
@@ -139,12 +139,13 @@ class ManagedHost:
         directory = self._cache("templates")
         key = compiled.template_key(f"{installation.title} {compiled.cell.system.engine}")
 
-        def load(path: Path) -> None:
+        def load(path: Path) -> Any:
             create_data(installation, path)
             with start_server(installation, path, path.parent, _LOADING[self._engine], remove=[path]) as server:
-                ask(compiled.load_plan(target(server)), "loaded")
+                loaded = ask(compiled.load_plan(target(server)), "loaded")["tables"]
                 if not server.stop(_GRACE_S):
                     raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
+            return loaded
 
         return template(directory / f"{key}.data", load)
 

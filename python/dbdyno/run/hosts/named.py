@@ -14,6 +14,7 @@ from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.host import Ready
+from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import ask
@@ -37,7 +38,9 @@ class NamedHost:
     def __init__(self, system: SystemSpec) -> None:
         """``system``: the server. Nothing is connected yet."""
         self._system = system
-        self._loaded: str | None = None
+        # The key of the data in the database to copy, and what loading them took.
+        self._key = ""
+        self._loaded: dict[str, Any] = {}
         self._lock: IO[bytes] | None = None
         self._made: set[str] = set()
 
@@ -64,7 +67,7 @@ class NamedHost:
             self._recreate(name)
             self._load(compiled, name)
             durations = {"load_s": time.monotonic() - begun}
-        yield Ready(self._target(compiled, name), durations)
+        yield Ready(self._target(compiled, name), durations, self._loaded)
 
     def close(self) -> None:
         """Remove the databases."""
@@ -79,21 +82,22 @@ class NamedHost:
     def _template(self, compiled: CompiledCell) -> float:
         """Have the tables in a database to copy; give the seconds it took, 0 where they are there already."""
         key = compiled.template_key("")
-        if self._loaded == key:
+        if self._key == key:
             return 0.0
         begun = time.monotonic()
-        self._loaded = None
+        self._key = ""
         name = f"{self._prefix}_template"
         self._recreate(name)
         self._load(compiled, name)
-        self._loaded = key
+        self._key = key
         return time.monotonic() - begun
 
     def _load(self, compiled: CompiledCell, name: str) -> None:
         try:
-            ask(compiled.load_plan(self._target(compiled, name)), "loaded")
+            steps = ask(compiled.load_plan(self._target(compiled, name)), "loaded", _LONGEST_S)["tables"]
         except SystemFailed as error:
             raise SystemFailed(f"loading the tables: {error}") from error
+        self._loaded = {"at": utc_now(), "tables": steps}
 
     def _recreate(self, name: str, how: str = "") -> None:
         self._made.add(name)

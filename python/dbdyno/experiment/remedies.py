@@ -1,0 +1,82 @@
+"""Remedies: what an experiment has ready against what a report may find, measured with ``--try-remedies``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dbdyno.engines import ENGINES
+from dbdyno.experiment.factors import SYSTEM, Factor
+from dbdyno.experiment.mistakes import Mistake, nearest, show, wrong
+from dbdyno.experiment.strict import Name, Strict
+from dbdyno.experiment.substitute import as_text
+
+# The findings that a remedy can answer: a search that could use an index, and does not.
+PREFIX_SCAN = "prefix-scan"
+
+
+def _read_engine(value: Any) -> Any:
+    if value not in ENGINES:
+        raise wrong(f"{show(value)} is no engine", nearest(str(value), ENGINES))
+    return value
+
+
+def _read_texts(value: Any) -> Any:
+    """Write levels and settings as they are named: a number or a truth value is one too."""
+    if not isinstance(value, dict):
+        return value
+    return {key: as_text(each) if isinstance(each, bool | int | float) else each for key, each in value.items()}
+
+
+Texts = Annotated[dict[Name, Name], BeforeValidator(_read_texts)]
+
+
+class Remedy(Strict):
+    """What is done against a finding on systems of one engine: levels of factors, and settings of the system.
+
+    ``does``: a clause that says it, for people.
+    """
+
+    name: Name
+    answers: Literal["prefix-scan"]
+    engine: Annotated[Name, BeforeValidator(_read_engine)]
+    does: Name
+    levels: Texts = Field(default_factory=dict)
+    settings: Texts = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.levels and not self.settings:
+            raise wrong("it changes nothing", "give `levels` of factors, or `settings` of the system")
+        return self
+
+
+def wrong_remedies(remedies: Iterable[Remedy], factors: Mapping[str, Factor]) -> Iterator[Mistake]:
+    """Find the mistakes that lie between the remedies and the factors."""
+    seen: set[str] = set()
+    kept: dict[str, set[str]] = {name: {level.name for level in factor.levels} for name, factor in factors.items()}
+    for index, remedy in enumerate(remedies):
+        where = ("remedies", index)
+        if remedy.name in seen:
+            yield Mistake((*where, "name"), f"`{remedy.name}` is there already", "choose another")
+        seen.add(remedy.name)
+        for name, level in remedy.levels.items():
+            inside = (*where, "levels", name)
+            factor = factors.get(name)
+            if name == SYSTEM:
+                yield Mistake(inside, "a remedy cannot take another system", "use `settings`")
+            elif factor is None:
+                yield Mistake(inside, "there is no such factor", nearest(name, factors))
+            elif factor.named and factor.level(level) is None:
+                yield Mistake(inside, f"there is no level `{level}`", nearest(level, kept[name]))
+            else:
+                kept[name].discard(level)
+                if not kept[name]:
+                    yield Mistake(inside, "no level is left without the remedies", "add one that is measured always")
+                    kept[name].add("")
+
+
+def without_remedies(factor: Factor, remedies: Iterable[Remedy]) -> Factor:
+    """Give a factor with the levels that are measured where nobody asks for others: those of no remedy."""
+    taken = {remedy.levels.get(factor.name) for remedy in remedies}
+    return Factor(factor.name, tuple(level for level in factor.levels if level.name not in taken), factor.named)

@@ -1,0 +1,47 @@
+"""What a statement searches for, as far as its text tells: a pattern that begins with fixed characters."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.experiment.sql import places
+
+_LIKE = re.compile(
+    r"""(?P<column>\b(?!not\b)[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_WILDCARD = re.compile("[%_]")
+
+
+@dataclass(frozen=True)
+class PrefixSearch:
+    """A search by ``LIKE`` for what begins with ``prefix``."""
+
+    column: str
+    pattern: str
+    prefix: str
+
+    @property
+    def text(self) -> str:
+        """The condition as SQL, with the pattern in it."""
+        return f"{self.column} like '{self.pattern}'"
+
+
+def prefix_search(sql: str, values: Sequence[Any]) -> PrefixSearch | None:
+    """Find the first ``LIKE`` of a statement whose pattern begins with fixed characters, and does not end there.
+
+    ``values``: those of its parameters, or none where they are not the same each time. ``None``: it has no such search,
+    or its pattern is not known. A pattern with ``ESCAPE`` is not looked into.
+    """
+    for found in _LIKE.finditer(sql):
+        pattern = found["text"]
+        if found["place"]:
+            index = places(sql[: found.start("place")])
+            pattern = values[index] if index < len(values) else None
+        if not isinstance(pattern, str) or re.match(r"\s+escape\b", sql[found.end() :], re.IGNORECASE):
+            continue
+        wildcard = _WILDCARD.search(pattern)
+        if wildcard and wildcard.start() > 0:
+            return PrefixSearch(found["column"], pattern, pattern[: wildcard.start()])
+    return None
