@@ -48,6 +48,8 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "dictionary-search",
         "pk-lookup",
         "pk-update",
+        "promo-code",
+        "promo-code-engines",
     ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from dbdyno.design import make_cells, parse_set
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment, load_published
+from dbdyno.experiment.document import package_path
 from dbdyno.systems.url import parse_url
 from experiment_files import FIXTURES
 
@@ -66,7 +67,7 @@ def test_no_figure_where_another_factor_differs_or_the_level_was_not_published()
 
 
 def test_a_level_can_be_matched_by_a_value_it_binds() -> None:
-    assert values(next(path for path in FIXTURES if "promo-code" in path))["step=7_begin_immediate"] == 700
+    assert values("promo-code")["step=7_begin_immediate"] == 700
 
 
 def test_figures_of_several_systems_belong_to_theirs() -> None:
@@ -97,7 +98,7 @@ def test_figures_of_several_systems_belong_to_theirs() -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    text = Path(next(path for path in FIXTURES if "promo-code" in path)).read_text()
+    text = package_path("experiments", "promo-code.toml").read_text()
     file = tmp_path / "x.toml"
     for old, new, message in [
         (

@@ -124,7 +124,7 @@ def make_cells(
     left.
     """
     chosen = dict(chosen or {})
-    of_file = _file_systems(experiment)
+    of_file = file_systems(experiment)
     specs = {spec.name: spec for spec in tell_apart(systems)} or (
         _specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file
     )
@@ -180,11 +180,12 @@ def _for(definition: Definition, engine: str) -> Definition:
 def factors_of(experiment: Experiment) -> dict[str, Factor]:
     """Give the factors as cells are named by them: the system is one, whether or not the file says so."""
     # A level is the system's name, which has no password, and not the URL as it was written.
-    systems = tuple(map(Level.of, _file_systems(experiment)))
+    systems = tuple(map(Level.of, file_systems(experiment)))
     return dict(experiment.factors) | {SYSTEM: Factor(SYSTEM, systems, named=False)}
 
 
-def _file_systems(experiment: Experiment) -> dict[str, SystemSpec]:
+def file_systems(experiment: Experiment) -> dict[str, SystemSpec]:
+    """Give the systems that an experiment names, by name; embedded SQLite where it names none."""
     named = experiment.factors.get(SYSTEM)
     return _specs(named.levels if named else (Level.of(DEFAULT_SYSTEM),))
 

@@ -107,6 +107,10 @@ def run(
     try_remedies: Annotated[
         bool, typer.Option("--try-remedies", help="Measure the experiment's remedies beside what they are for")
     ] = False,
+    same_durability: Annotated[
+        str | None,
+        typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
+    ] = None,
     store: _Store = None,
     json: _Json = None,
     csv: _Csv = None,
@@ -135,6 +139,7 @@ def run(
         budget=budget,
         rest=rest,
         instructions=instructions,
+        same_durability=same_durability,
         try_remedies=try_remedies,
     )
     code = run_experiment(asked, store, exports, sys.argv)

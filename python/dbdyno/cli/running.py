@@ -6,12 +6,14 @@ from pathlib import Path
 from rich.console import Console
 
 from dbdyno.cli.values import read_duration, read_rounds, read_share
+from dbdyno.design import file_systems
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 from dbdyno.results import Document
 from dbdyno.run.execute import Request, execute, resume
 from dbdyno.stats import Stopping
 from dbdyno.store import open_store
+from dbdyno.systems.durability import with_durability
 
 _INTERRUPTED = 130
 
@@ -75,6 +77,7 @@ class Asked:
     budget: str | None = None
     rest: bool = False
     instructions: bool = False
+    same_durability: str | None = None
     try_remedies: bool = False
 
     def request(self, command: list[str]) -> Request:
@@ -89,7 +92,7 @@ class Asked:
         return Request(
             experiment,
             self.chosen,
-            self.systems,
+            self._systems(experiment),
             rounds,
             self.seed,
             self.directory,
@@ -100,6 +103,13 @@ class Asked:
             self.instructions,
             self.try_remedies,
         )
+
+    def _systems(self, experiment: Experiment) -> list[str]:
+        """Give the systems, with the settings that the durability asked for needs."""
+        if self.same_durability is None:
+            return self.systems
+        named = self.systems or list(file_systems(experiment))
+        return [with_durability(url, self.same_durability) for url in named]
 
     def _experiment(self) -> Experiment:
         if self.pgbench:

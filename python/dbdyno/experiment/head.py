@@ -21,6 +21,7 @@ class Report(Strict):
 
     x: Name | None = None
     by: Name | None = None
+    chain: bool = False
     along: Name | None = None
 
 

@@ -21,6 +21,7 @@ from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.listening import Interrupted
+from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
@@ -202,7 +203,9 @@ def _carry_out(
     document = read_document(store, plan.run_id, experiment)
     if said and not interrupted:
         troubles.append({"text": said, "cells": [], "evidence": None})
+    troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
     findings = [*troubles, *_left_out(prepared.cells), *cross_cell_findings(document)]
+    findings += lock_findings(document, prepared.compiled)
     failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
     store.finish_run(plan.run_id, "interrupted" if interrupted else "failed" if failed else "done", findings)
     return read_document(store, plan.run_id, experiment), bool(interrupted)

@@ -49,6 +49,12 @@ def _postgresql_looks_up(plan: Sequence[str]) -> bool:
     return any(step.strip().startswith("Index Cond:") for step in plan)
 
 
+def _mysql_looks_up(plan: Sequence[str]) -> bool:
+    # `simple, t, range, key i, …`: how the table is come by stands third; `ALL` and `index` read all of it.
+    kinds = [step.split(", ")[2] for step in plan if step.count(", ") >= 2]
+    return any(kind in ("system", "const", "eq_ref", "ref", "ref_or_null", "range", "index_merge") for kind in kinds)
+
+
 def _sqlite_like(settings: Settings) -> bool | None:
     switch = settings.get("case_sensitive_like")
     return None if switch is None else switch == "on"
@@ -80,6 +86,8 @@ def _why_postgresql(settings: Settings) -> str:
 _LOOKS_UP: dict[str, Callable[[Sequence[str]], bool]] = {
     "sqlite": _sqlite_looks_up,
     "postgresql": _postgresql_looks_up,
+    "mysql": _mysql_looks_up,
+    "mariadb": _mysql_looks_up,
 }
 _LIKE: dict[str, Callable[[Settings], bool | None]] = {
     "sqlite": _sqlite_like,

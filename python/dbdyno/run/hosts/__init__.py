@@ -17,6 +17,8 @@ __all__ = ["Host", "Hosts", "Ready"]
 class NoHost:
     """The null engine: there is nothing to be made ready."""
 
+    notes: list[str] | None = None
+
     def check(self, compiled: CompiledCell) -> None:
         """All is there."""
 
@@ -45,6 +47,11 @@ class Hosts:
         if key not in self._of:
             self._of[key] = self._make(system)
         return self._of[key]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know of the systems."""
+        return [note for host in self._of.values() for note in host.notes or []]
 
     def close(self) -> None:
         """Close them all. Raises DbdynoError where one cannot be, when the others have been."""

@@ -22,6 +22,8 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 class FileHost:
     """Keeps the one file that trials on SQLite work on."""
 
+    notes: list[str] | None = None
+
     def __init__(self, workspace: Workspace) -> None:
         """Make nothing yet."""
         self.database = workspace.path / "trial.db"

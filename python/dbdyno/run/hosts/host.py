@@ -26,6 +26,9 @@ class Ready:
 class Host(Protocol):
     """Makes one kind of system ready for the trials of a run."""
 
+    # What the user should know of the system; None or empty: nothing.
+    notes: list[str] | None
+
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
 

@@ -82,6 +82,8 @@ class Served(Ready):
 class ManagedHost:
     """Starts the servers of one engine."""
 
+    notes: list[str] | None = None
+
     def __init__(self, engine: str, workspace: Workspace) -> None:
         """``workspace``: where the run works; a server that may not go there gets a place of its own."""
         self._engine = engine

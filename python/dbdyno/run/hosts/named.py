@@ -4,6 +4,7 @@ import fcntl
 import getpass
 import hashlib
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,10 @@ _PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
 # Seconds for creating, copying or dropping a database, and for an answer at all.
 _LONGEST_S = 600.0
 
+# Resolving a name from a file or a cache is a matter of microseconds.
+_SLOW_S = 0.01
+_LONGEST_CONNECT_S = 5.0
+
 
 class NamedHost:
     """Makes databases on one server, and removes them.
@@ -43,9 +48,12 @@ class NamedHost:
         self._loaded: dict[str, Any] = {}
         self._lock: IO[bytes] | None = None
         self._made: set[str] = set()
+        self.notes: list[str] | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that the server answers, and that no other run works on it."""
+        if self.notes is None:
+            self.notes = _resolution(self._system.name, str(self._system.host), self._port)
         self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
@@ -121,12 +129,16 @@ class NamedHost:
         return {
             "engine": system.engine,
             "host": system.host or "localhost",
-            "port": system.port or _PORTS[system.engine],
+            "port": self._port,
             "user": system.user or getpass.getuser(),
             "password": system.password or os.environ.get(_PASSWORDS[system.engine]),
             "database": database,
             "session": [list(pair) for pair in parameters.items()],
         }
+
+    @property
+    def _port(self) -> int:
+        return self._system.port or _PORTS[self._system.engine]
 
     @property
     def _own_database(self) -> str:
@@ -152,6 +164,36 @@ class NamedHost:
             problem = "another run of yours is measuring this server"
             raise InputError(self._system.name, problem, "wait until it has ended") from None
         return lock
+
+
+def _resolution(name: str, host: str, port: int) -> list[str]:
+    """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
+    if host.startswith("/"):
+        return []
+    begun = time.monotonic()
+    try:
+        addresses = [each[4] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except OSError:
+        return []
+    resolved = time.monotonic() - begun
+    notes = []
+    if resolved >= _SLOW_S:
+        notes.append(
+            f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
+        )
+    lost = 0.0
+    for number, address in enumerate(addresses):
+        begun = time.monotonic()
+        try:
+            socket.create_connection((str(address[0]), port), timeout=_LONGEST_CONNECT_S).close()
+        except OSError:
+            lost += time.monotonic() - begun
+            continue
+        if number:
+            text = f"{name}: `{host}` means {addresses[0][0]} first, where nothing answers: each new connection loses "
+            notes.append(f"{text}{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL.")
+        break
+    return notes
 
 
 def _makes_data(compiled: CompiledCell) -> bool:

@@ -1,0 +1,44 @@
+"""Systems set to the same durability."""
+
+import pytest
+
+from dbdyno.errors import InputError
+from dbdyno.systems.durability import with_durability
+from dbdyno.systems.url import parse_url
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted", "settings"),
+    [
+        ("sqlite:", "power-safe", {"synchronous": "full"}),
+        ("sqlite:?journal_mode=wal#b", "process-safe", {"journal_mode": "wal", "synchronous": "off"}),
+        ("postgresql:?fsync=on", "power-safe", {"fsync": "on", "synchronous_commit": "on"}),
+        ("mariadb:?engine=innodb", "process-safe", {"engine": "innodb", "innodb_flush_log_at_trx_commit": "2"}),
+        ("postgresql://me:word@h/d", "process-safe", {"fsync": "off", "synchronous_commit": "on"}),
+    ],
+)
+def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> None:
+    made, before = parse_url(with_durability(url, wanted)), parse_url(url)
+    assert dict(made.settings) == settings
+    assert (made.engine, made.host, made.password, made.label) == (
+        before.engine,
+        before.host,
+        before.password,
+        before.label,
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted", "words"),
+    [
+        ("sqlite:", "safe", "--same-durability: there is no class `safe`; known: power-safe, process-safe"),
+        ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, and power-safe needs `on`"),
+        ("mysql:?engine=myisam", "power-safe", "tables of myisam cannot be power-safe"),
+        ("null:", "power-safe", "no durability"),
+        ("exec:true", "power-safe", "no durability"),
+    ],
+)
+def test_what_cannot_be_is_refused(url: str, wanted: str, words: str) -> None:
+    with pytest.raises(InputError) as raised:
+        with_durability(url, wanted)
+    assert words in str(raised.value)
