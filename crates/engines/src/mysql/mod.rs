@@ -8,6 +8,8 @@ mod bulk;
 mod inspect;
 mod login;
 mod results;
+#[cfg(test)]
+mod script;
 mod session;
 mod values;
 mod wire;
