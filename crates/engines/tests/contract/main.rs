@@ -61,7 +61,9 @@ macro_rules! servers {
             what_cannot_be_connected_to_is_told,
             settings_of_the_session_are_in_force,
             very_long_values_go_both_ways,
+            answers_that_come_in_pieces_are_put_together,
             many_sessions_work_at_once,
+            a_password_is_checked,
         );
     };
 }
@@ -94,5 +96,5 @@ mod postgresql {
 mod mysql {
     statements!(Mysql);
     servers!(Mysql);
-    tests!(Mysql, servers: a_password_is_checked, the_durability_is_that_of_the_tables);
+    tests!(Mysql, servers: the_durability_is_that_of_the_tables);
 }
