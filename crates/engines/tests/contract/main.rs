@@ -96,5 +96,5 @@ mod postgresql {
 mod mysql {
     statements!(Mysql);
     servers!(Mysql);
-    tests!(Mysql, servers: the_durability_is_that_of_the_tables);
+    tests!(Mysql, servers: the_durability_is_that_of_the_tables, text_in_the_text_is_what_it_was_whatever_backslashes_mean);
 }

@@ -272,6 +272,18 @@ pub fn a_password_is_checked<S: Server>(system: &S) {
     }
 }
 
+pub fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) {
+    for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
+        let session = json!({"session": [["sql_mode", mode]]});
+        let engine = system.engine_of(session, &["select ?".into()], PrepareMode::Never);
+        let mut client = Client(wait(engine.connect(0)).unwrap());
+        for text in ["a\\b'c\\", "\\'", "'", "\"\\n\""] {
+            let (_, columns) = client.fetch(0, &[Value::Text(text)], 1).unwrap();
+            assert_eq!(columns, [Owned::Text(text.into())], "{mode}");
+        }
+    }
+}
+
 pub fn the_durability_is_that_of_the_tables(system: &Mysql) {
     // A database of its own: what others have in theirs must not count.
     let database = format!("d{}", system.table());

@@ -212,7 +212,8 @@ macro_rules! server {
         }
 
         impl $system {
-            fn engine_of(&self, changes: Value, texts: &[String], prepare: PrepareMode) -> $engine {
+            /// An engine whose target has other fields, for some texts.
+            pub fn engine_of(&self, changes: Value, texts: &[String], prepare: PrepareMode) -> $engine {
                 let target: $target = serde_json::from_value(changed(&self.target, changes)).unwrap();
                 <$engine>::new(&target, &statements(texts), prepare)
             }
