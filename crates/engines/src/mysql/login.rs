@@ -142,8 +142,8 @@ impl Password<'_> {
             other => {
                 let name = String::from_utf8_lossy(other.as_bytes()).into_owned();
                 return Err(impossible(format_args!(
-                    "the server asks for the plugin `{name}` to log in, which dbdyno does not know: use an account with \
-                     mysql_native_password or caching_sha2_password"
+                    "the server asks for the plugin `{name}` to log in, which dbdyno does not know: use an account \
+                     with mysql_native_password or caching_sha2_password"
                 )));
             }
         };
@@ -164,7 +164,8 @@ impl Password<'_> {
         Ok(())
     }
 
-    /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password itself.
+    /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password
+    /// itself.
     fn more(&self, more: &[u8], is_unix: bool) -> Result<Option<Vec<u8>>, Failure> {
         if !matches!(self.plugin, AuthPlugin::CachingSha2Password) {
             return Err(garbled());

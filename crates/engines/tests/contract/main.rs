@@ -1,9 +1,9 @@
 //! What every engine's sessions must do, on the real engine.
 //!
-//! The suite is written once, over the traits; `systems` says what a system is, and has one for each engine. SQLite is always
-//! there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL or DBDYNO_TEST_MYSQL: the JSON of a target, with
-//! host, port, user and database (`tests/servers.py` starts servers and sets both). Without it its tests pass, and say that
-//! they were skipped.
+//! The suite is written once, over the traits; `systems` says what a system is, and has one for each engine. SQLite is
+//! always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL or DBDYNO_TEST_MYSQL: the JSON of a
+//! target, with host, port, user and database (`tests/servers.py` starts servers and sets both). Without it its tests
+//! pass, and say that they were skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod bulk;
@@ -96,5 +96,8 @@ mod postgresql {
 mod mysql {
     statements!(Mysql);
     servers!(Mysql);
-    tests!(Mysql, servers: the_durability_is_that_of_the_tables, text_in_the_text_is_what_it_was_whatever_backslashes_mean);
+    tests!(Mysql, servers:
+        the_durability_is_that_of_the_tables,
+        text_in_the_text_is_what_it_was_whatever_backslashes_mean,
+    );
 }

@@ -65,7 +65,8 @@ impl Server for Mysql {
     const CANCEL: &str = "kill query ?";
     const SETTING: (&str, &str, &str) = ("sql_mode", "select @@sql_mode", "NO_ENGINE_SUBSTITUTION");
     const TYPES: &str = "select cast(-5 as signed), cast(7 as unsigned), cast(1.25 as decimal(9,2)), 0.5e0, true, \
-                         cast('2024-02-29' as date), cast('ü' as char(5)), cast('2024-02-29 23:59:58.5' as datetime(1))";
+                         cast('2024-02-29' as date), cast('ü' as char(5)), \
+                         cast('2024-02-29 23:59:58.5' as datetime(1))";
 
     const CREATE_USER: &[&[&str]] = &[&[
         "create user {u}@localhost identified by 'it''s right'",
