@@ -6,6 +6,7 @@ that is not installed leaves its variable as it is. The exit code is the command
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,8 @@ def target(server: Server) -> dict[str, Any]:
 
 def main(command: Sequence[str]) -> int:
     """Run the command."""
+    # Told to end, it ends the command first.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     environment = dict(os.environ)
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.

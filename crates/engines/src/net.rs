@@ -16,8 +16,8 @@ enum Stream {
     Tcp(TcpStream),
 }
 
-/// A connection. What is written to `out` goes with [`Self::send`] or [`Self::flush`]; what [`Self::read`] has read stays
-/// where it is until the next reading.
+/// A connection. What is written to `out` goes with [`Self::send`] or [`Self::flush`]; what [`Self::read`] has read
+/// stays where it is until the next reading.
 pub struct Connection {
     stream: Stream,
     input: Vec<u8>,

@@ -162,7 +162,8 @@ fn literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
     }
 }
 
-/// A number that is none, or too large to be one. SQLite prints infinities so; it has no others, and MySQL has none at all.
+/// A number that is none, or too large to be one. SQLite prints infinities so; it has no others, and MySQL has none at
+/// all.
 fn infinite(value: f64, dialect: Dialect) -> &'static str {
     match (dialect, value) {
         (Dialect::Postgresql, v) if v.is_nan() => "'nan'::float8",

@@ -82,7 +82,7 @@ async fn copy(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> Resul
     let place = session.wire().packet().await?;
     match session.wire().body(&place) {
         [0xfb, ..] => {}
-        body @ [0xff, ..] => return Err(error(body)),
+        body @ [0xff, ..] => return Err(refused(body)),
         _ => return Err(garbled()),
     }
     let (rows, failure) = send_rows(session, &mut source, &bytes).await?;
@@ -124,6 +124,21 @@ fn statement(table: &str, columns: &[String], bytes: &[bool]) -> String {
          x'5c' lines terminated by x'0a' ({}){set}",
         places.join(", ")
     )
+}
+
+/// Why the server does not even ask for the rows.
+fn refused(body: &[u8]) -> Failure {
+    // That the server does not allow it has numbers of its own in MySQL and MariaDB, and an older one.
+    let forbidden = body.get(1..3).is_some_and(|number| {
+        let number = u16::from_le_bytes([number[0], number[1]]);
+        matches!(number, 1148 | 3948 | 4166)
+    });
+    let advice = if forbidden {
+        ": the server must allow it, with `set global local_infile = on`"
+    } else {
+        ""
+    };
+    error(body).explained(|message| format!("{message}{advice}"))
 }
 
 /// Sends the rows and the packet without any that ends them; gives their number, and why there are no more, if it is a
@@ -316,6 +331,17 @@ mod tests {
         let mut out = Vec::new();
         line(&values, &[false, false, true], &mut out);
         assert_eq!(String::from_utf8_lossy(&out), "-3\t5e-1\t37\n");
+    }
+
+    #[test]
+    fn a_server_that_takes_no_files_is_told_what_would_be_right() {
+        let forbidden = refused(b"\xff\x6c\x0f#42000Loading local data is disabled");
+        assert!(
+            forbidden.message.ends_with("`set global local_infile = on`"),
+            "{forbidden}"
+        );
+        let other = refused(b"\xff\x7a\x04#42S02Table 'd.t' doesn't exist");
+        assert_eq!(other.message, "Table 'd.t' doesn't exist (1146, 42S02)");
     }
 
     #[test]

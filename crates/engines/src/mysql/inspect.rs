@@ -9,20 +9,24 @@ use dbdyno_plan::value::{Value, Values};
 use std::collections::BTreeMap;
 
 /// Variables that say what a result is worth, whether or not they were changed. No server has all of them.
-const SHOWN: &str = "'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_buffer_pool_size', \
-     'innodb_doublewrite', 'transaction_isolation', 'tx_isolation', 'sql_mode', 'max_connections', \
-     'innodb_flush_method', 'default_storage_engine', 'key_buffer_size', 'query_cache_type', 'innodb_log_file_size', \
+const SHOWN: &str = "\
+     'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_buffer_pool_size', 'innodb_doublewrite', \
+     'transaction_isolation', 'tx_isolation', 'sql_mode', 'max_connections', 'innodb_flush_method', \
+     'default_storage_engine', 'key_buffer_size', 'query_cache_type', 'innodb_log_file_size', \
      'innodb_redo_log_capacity', 'innodb_io_capacity', 'thread_handling', 'character_set_server', 'collation_server', \
-     'autocommit', 'table_open_cache', 'performance_schema', 'innodb_adaptive_hash_index', 'aria_pagecache_buffer_size'";
+     'autocommit', 'table_open_cache', 'performance_schema', 'innodb_adaptive_hash_index', \
+     'aria_pagecache_buffer_size'";
 
 /// Variables that say where the server lies, or which it counts up by itself: they say nothing of how it works.
-const PLACES: &str = "'basedir', 'datadir', 'socket', 'pid_file', 'tmpdir', 'slave_load_tmpdir', 'replica_load_tmpdir', \
-     'hostname', 'port', 'log_error', 'lc_messages_dir', 'character_sets_dir', 'plugin_dir', 'general_log_file', \
-     'slow_query_log_file', 'log_bin_basename', 'log_bin_index', 'relay_log', 'relay_log_basename', 'relay_log_index', \
-     'relay_log_info_file', 'innodb_data_home_dir', 'innodb_log_group_home_dir', 'innodb_tmpdir', 'innodb_undo_directory', \
-     'innodb_temp_tablespaces_dir', 'innodb_version', 'server_uuid', 'server_uid', 'report_port', 'gtid_binlog_pos', \
-     'gtid_binlog_state', 'gtid_current_pos', 'gtid_executed', 'gtid_slave_pos', 'system_time_zone', 'back_log', \
-     'skip_networking', 'bind_address', 'ssl_ca', 'ssl_cert', 'ssl_key', 'tls_version'";
+const PLACES: &str = "\
+     'basedir', 'datadir', 'socket', 'pid_file', 'tmpdir', 'slave_load_tmpdir', 'replica_load_tmpdir', 'hostname', \
+     'port', 'log_error', 'lc_messages_dir', 'character_sets_dir', 'plugin_dir', 'general_log_file', \
+     'slow_query_log_file', 'log_bin_basename', 'log_bin_index', 'relay_log', 'relay_log_basename', \
+     'relay_log_index', 'relay_log_info_file', 'innodb_data_home_dir', 'innodb_log_group_home_dir', 'innodb_tmpdir', \
+     'innodb_undo_directory', 'innodb_temp_tablespaces_dir', 'innodb_version', 'server_uuid', 'server_uid', \
+     'report_port', 'gtid_binlog_pos', 'gtid_binlog_state', 'gtid_current_pos', 'gtid_executed', 'gtid_slave_pos', \
+     'system_time_zone', 'back_log', 'skip_networking', 'bind_address', 'ssl_ca', 'ssl_cert', 'ssl_key', \
+     'tls_version'";
 
 /// Reads the version, the settings in force and the plans of the statements.
 pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
@@ -131,8 +135,8 @@ fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durabi
     }
 }
 
-/// How the server means to carry out each statement, with 1 for its parameters: it plans by the values. A statement that
-/// cannot be explained (or whose table is not there yet) has no plan.
+/// How the server means to carry out each statement, with 1 for its parameters: it plans by the values. A statement
+/// that cannot be explained (or whose table is not there yet) has no plan.
 async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let mut plans = BTreeMap::new();
     let mut sql = String::new();
@@ -162,8 +166,8 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTree
     Ok(plans)
 }
 
-/// One row of an explanation: id, select_type, table, (MySQL: partitions,) type, possible_keys, key, key_len, ref, rows,
-/// (MySQL: filtered,) Extra. How many rows are expected is left out: it changes from one look to the next.
+/// One row of an explanation: id, select_type, table, (MySQL: partitions,) type, possible_keys, key, key_len, ref,
+/// rows, (MySQL: filtered,) Extra. How many rows are expected is left out: it changes from one look to the next.
 fn step(row: &[Option<String>]) -> String {
     let more = row.len().saturating_sub(10);
     let at = |index: usize| row.get(index).and_then(Option::as_deref);

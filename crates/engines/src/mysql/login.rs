@@ -142,8 +142,8 @@ impl Password<'_> {
             other => {
                 let name = String::from_utf8_lossy(other.as_bytes()).into_owned();
                 return Err(impossible(format_args!(
-                    "the server asks for the plugin `{name}` to log in, which dbdyno does not know: use an account with \
-                     mysql_native_password or caching_sha2_password"
+                    "the server asks for the plugin `{name}` to log in, which dbdyno does not know: use an account \
+                     with mysql_native_password or caching_sha2_password"
                 )));
             }
         };
@@ -164,7 +164,8 @@ impl Password<'_> {
         Ok(())
     }
 
-    /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password itself.
+    /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password
+    /// itself.
     fn more(&self, more: &[u8], is_unix: bool) -> Result<Option<Vec<u8>>, Failure> {
         if !matches!(self.plugin, AuthPlugin::CachingSha2Password) {
             return Err(garbled());
@@ -176,6 +177,7 @@ impl Password<'_> {
             // No one listens on a socket; else the password goes under the server's public key, which it is asked for.
             [0x04] if is_unix => Ok(Some(password)),
             [0x04] => Ok(Some(vec![0x02])),
+            key if !key.starts_with(b"-----BEGIN PUBLIC KEY-----") => Err(garbled()),
             key => {
                 for (byte, mask) in password.iter_mut().zip(self.nonce.iter().cycle()) {
                     *byte ^= mask;
@@ -190,4 +192,99 @@ impl Password<'_> {
 
 fn impossible(why: impl Display) -> Failure {
     Failure::new(FailureKind::Connection, why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{NONCE, Script, ok};
+    use super::*;
+    use crate::net::block_on;
+
+    const ALL: u32 = u32::MAX;
+
+    /// Logs in at a server that gives some answers: how that ended, and what the server heard.
+    fn log_in_at(plugin: &str, answers: &[&[u8]], password: &str) -> (Result<(), Failure>, Vec<Vec<u8>>) {
+        let answers = answers.iter().map(|answer| vec![answer.to_vec()]).collect();
+        let script = Script::new(plugin, ALL, answers);
+        let target = script.target(password);
+        let begun = block_on(begin(&target, CapabilityFlags::empty())).unwrap().map(drop);
+        (begun, script.heard())
+    }
+
+    fn holds(packet: &[u8], part: &[u8]) -> bool {
+        packet.windows(part.len()).any(|window| window == part)
+    }
+
+    #[test]
+    fn a_password_that_the_server_remembers_is_shown_by_its_hash() {
+        let (begun, heard) = log_in_at("caching_sha2_password", &[&[1, 3]], "secret");
+        // The server says that it is content, and OK is yet to come.
+        assert!(begun.unwrap_err().message.contains("closed the connection"));
+        let hash = scramble_sha256(NONCE, b"secret").unwrap();
+        assert!(holds(&heard[0], b"me\0\x20") && holds(&heard[0], &hash));
+        assert!(holds(&heard[0], b"caching_sha2_password\0") && !holds(&heard[0], b"secret"));
+    }
+
+    #[test]
+    fn a_password_that_the_server_does_not_remember_goes_as_it_is_over_a_socket() {
+        let (begun, heard) = log_in_at("caching_sha2_password", &[&[1, 4], &ok()], "secret");
+        begun.unwrap();
+        assert_eq!(heard[1], b"secret\0");
+    }
+
+    #[test]
+    fn without_a_socket_a_password_goes_under_the_servers_key() {
+        let password = Password {
+            password: b"secret",
+            nonce: NONCE.to_vec(),
+            plugin: AuthPlugin::CachingSha2Password,
+        };
+        assert_eq!(password.more(&[4], false).unwrap(), Some(vec![2]));
+        let key = "-----BEGIN PUBLIC KEY-----\n\
+                   MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQC/N5LcARFUrBjKScH1ajYXhEpg\n\
+                   E3Vf1fq2SPR1zQvlwzBlLHMaRnK0/f9gXbWcYB6DYIBWT/JlEDNfulWDDJQ7p/jX\n\
+                   EKvRa00gLmrcbJwIa/vOa1GWFT0d+B1wzY/J6mwDEsbKPZHMdx5lMJ357OdoIiuT\n\
+                   kzN5hF2daGjii//WRwIDAQAB\n\
+                   -----END PUBLIC KEY-----\n";
+        let sent = password.more(key.as_bytes(), false).unwrap().unwrap();
+        assert_eq!(sent.len(), 128);
+        assert!(password.more(b"no key", false).is_err());
+    }
+
+    #[test]
+    fn another_plugin_is_taken_where_the_server_asks_for_it() {
+        let switch = b"\xfemysql_native_password\0ABCDEFGHIJKLMNOPQRST\0";
+        let (begun, heard) = log_in_at("caching_sha2_password", &[switch, &ok()], "secret");
+        begun.unwrap();
+        assert_eq!(heard[1], scramble_native(b"ABCDEFGHIJKLMNOPQRST", b"secret").unwrap());
+        let (begun, heard) = log_in_at("caching_sha2_password", &[switch, &ok()], "");
+        begun.unwrap();
+        assert!(heard[1].is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_told() {
+        for (answer, words) in [
+            (&b"\xfeparsec\0salt"[..], "asks for the plugin `parsec`"),
+            (b"\xfe", "before version 4.1"),
+            (
+                b"\xff\x15\x04#28000Access denied for user 'me'",
+                "Access denied for user 'me' (1045, 28000)",
+            ),
+            (b"\x07", "no packet of MySQL's protocol"),
+        ] {
+            let (begun, _) = log_in_at("mysql_native_password", &[answer], "secret");
+            let failure = begun.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Connection);
+            assert!(failure.message.contains(words), "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_too_old_is_told_so() {
+        let script = Script::new("", CapabilityFlags::CLIENT_PROTOCOL_41.bits(), Vec::new());
+        let begun = block_on(begin(&script.target(""), CapabilityFlags::empty())).unwrap();
+        let failure = begun.map(drop).unwrap_err();
+        assert!(failure.message.contains("8.4.0-test, which is too old"), "{failure}");
+    }
 }

@@ -1,13 +1,15 @@
 //! MariaDB and MySQL, and servers that speak their protocol.
 //!
-//! As with PostgreSQL, the session writes a statement's packet as soon as it is asked and leaves the answer to be awaited. A
-//! prepared statement is one packet there (execute); its rows come back in the server's own form, and only those that are
-//! captured are looked into.
+//! As with PostgreSQL, the session writes a statement's packet as soon as it is asked and leaves the answer to be
+//! awaited. A prepared statement is one packet there (execute); its rows come back in the server's own form, and only
+//! those that are captured are looked into.
 
 mod bulk;
 mod inspect;
 mod login;
 mod results;
+#[cfg(test)]
+mod script;
 mod session;
 mod values;
 mod waits;
@@ -79,8 +81,8 @@ impl Engine for MysqlEngine {
     }
 }
 
-/// The kind under which an error is counted, by its number and its SQLSTATE ("MariaDB Error Codes"; "MySQL Error Message
-/// Reference"). Where one of the two says more than the other, the number does.
+/// The kind under which an error is counted, by its number and its SQLSTATE ("MariaDB Error Codes"; "MySQL Error
+/// Message Reference"). Where one of the two says more than the other, the number does.
 fn kind(number: u16, state: &str) -> FailureKind {
     match number {
         // A deadlock, in one's own transaction or in an XA branch.

@@ -157,3 +157,89 @@ fn status_at_end(wire: &Wire, body: &[u8]) -> Result<u16, Failure> {
         _ => Err(garbled()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{Script, ok};
+    use super::super::session::MysqlSession;
+    use crate::net::block_on;
+    use crate::{Failure, Rows, Session as _};
+    use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+    use dbdyno_plan::value::{Owned, Values};
+    use mysql_common::constants::CapabilityFlags;
+
+    const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+    /// Runs a text at a server that answers it with some packets.
+    fn run(deprecates_eof: bool, answer: &[&[u8]]) -> Result<(Rows, Owned), Failure> {
+        let mut capabilities = CapabilityFlags::all();
+        capabilities.set(CapabilityFlags::CLIENT_DEPRECATE_EOF, deprecates_eof);
+        let answer = answer.iter().map(|packet| packet.to_vec()).collect();
+        let script = Script::new("mysql_native_password", capabilities.bits(), vec![vec![ok()], answer]);
+        let statement = Statement {
+            name: "s".into(),
+            sql: "select a".into(),
+        };
+        let engine = super::super::MysqlEngine::new(&script.target(""), &[statement], PrepareMode::Never);
+        let mut marks = crate::Marks::new(None);
+        let (slots, variables) = (&[0], &mut [Owned::Integer(-1)]);
+        let ran = block_on(async {
+            let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), engine.prepare).await?;
+            let asked = session.execute(0, &Values::default(), crate::Capture::nothing(), &mut marks);
+            assert!(asked.is_pending());
+            let wanted = &mut crate::Wanted { slots, variables };
+            session.answer(crate::Capture::new(wanted), &mut marks).await
+        });
+        script.heard();
+        ran.unwrap().map(|rows| (rows, variables[0].clone()))
+    }
+
+    /// A column `a` of integers.
+    fn column() -> Vec<u8> {
+        let mut packet = b"\x03def\0\0\0\x01a\0".to_vec();
+        packet.extend_from_slice(&[0x0c, 63, 0, 20, 0, 0, 0, 8, 0, 0, 0, 0, 0]);
+        packet
+    }
+
+    #[test]
+    fn rows_end_as_the_server_was_told_to_end_them() {
+        let two = Rows {
+            returned: 2,
+            changed: 0,
+        };
+        let end = [0xfe, 0, 0, 2, 0, 0, 0];
+        let (rows, first) = run(true, &[&[1], &column(), b"\x0217", b"\x0218", &end]).unwrap();
+        assert_eq!((rows, first), (two, Owned::Integer(17)));
+        let (rows, first) = run(false, &[&[1], &column(), EOF, b"\x0217", b"\x0218", EOF]).unwrap();
+        assert_eq!((rows, first), (two, Owned::Integer(17)));
+        let (rows, first) = run(false, &[&[1], &column(), EOF, EOF]).unwrap();
+        assert_eq!((rows.returned, first), (0, Owned::Null));
+    }
+
+    #[test]
+    fn all_results_of_a_statement_are_read() {
+        let more = [0xfe, 0, 0, 2 | 8, 0, 0, 0];
+        let done = [0, 3, 0, 2, 0, 0, 0];
+        let (rows, first) = run(true, &[&[1], &column(), b"\x0217", &more, &done]).unwrap();
+        let expected = Rows {
+            returned: 1,
+            changed: 3,
+        };
+        assert_eq!((rows, first), (expected, Owned::Integer(17)));
+    }
+
+    #[test]
+    fn an_error_behind_some_rows_and_a_connection_that_ends_there_are_failures() {
+        let error = b"\xff\xb1\x07#70100Query execution was interrupted";
+        let failure = run(true, &[&[1], &column(), b"\x0217", error]).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Timeout);
+        let failure = run(true, &[&[1], &column(), b"\x0217"]).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Connection);
+    }
+
+    #[test]
+    fn no_file_is_sent_to_a_server_that_asks_for_one() {
+        let failure = run(true, &[b"\xfb/etc/passwd"]).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Connection);
+    }
+}

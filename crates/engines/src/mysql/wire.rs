@@ -1,5 +1,5 @@
-//! Packets each way (MySQL's documentation, "MySQL Packets"): a length of three bytes, a number, and a payload. A payload
-//! that is too long for one packet goes on in the next.
+//! Packets each way (MySQL's documentation, "MySQL Packets"): a length of three bytes, a number, and a payload. A
+//! payload that is too long for one packet goes on in the next.
 
 use super::kind;
 use crate::Failure;

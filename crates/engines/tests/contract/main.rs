@@ -1,9 +1,9 @@
 //! What every engine's sessions must do, on the real engine.
 //!
-//! The suite is written once, over the traits; `systems` says what a system is, and has one for each engine. SQLite is always
-//! there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL or DBDYNO_TEST_MYSQL: the JSON of a target, with
-//! host, port, user and database (`tests/servers.py` starts servers and sets both). Without it its tests pass, and say that
-//! they were skipped.
+//! The suite is written once, over the traits; `systems` says what a system is, and has one for each engine. SQLite is
+//! always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL or DBDYNO_TEST_MYSQL: the JSON of a
+//! target, with host, port, user and database (`tests/servers.py` starts servers and sets both). Without it its tests
+//! pass, and say that they were skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod bulk;
@@ -61,7 +61,9 @@ macro_rules! servers {
             what_cannot_be_connected_to_is_told,
             settings_of_the_session_are_in_force,
             very_long_values_go_both_ways,
+            answers_that_come_in_pieces_are_put_together,
             many_sessions_work_at_once,
+            a_password_is_checked,
         );
     };
 }
@@ -94,5 +96,8 @@ mod postgresql {
 mod mysql {
     statements!(Mysql);
     servers!(Mysql);
-    tests!(Mysql, servers: a_password_is_checked, the_durability_is_that_of_the_tables);
+    tests!(Mysql, servers:
+        the_durability_is_that_of_the_tables,
+        text_in_the_text_is_what_it_was_whatever_backslashes_mean,
+    );
 }

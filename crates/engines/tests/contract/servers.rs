@@ -2,12 +2,15 @@
 
 use crate::client::{Client, wait};
 use crate::statements::{MODES, row};
-use crate::systems::{INSERT, Mysql, Server, System as _, UPDATE_ONE};
+use crate::systems::{ALL, INSERT, Mysql, SELECT, Server, System as _, UPDATE_ONE};
 use dbdyno_engines::{Capture, Control, DurabilityClass, Engine, Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value};
 use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixStream;
 
 pub fn columns_have_the_types_of_the_server<S: Server>(system: &S) {
     for prepare in MODES {
@@ -173,6 +176,60 @@ pub fn very_long_values_go_both_ways<S: Server>(system: &S) {
     }
 }
 
+/// Takes one connection on a port, and passes it on to a socket; what comes back goes in small pieces.
+fn in_pieces(socket: std::path::PathBuf) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut server = UnixStream::connect(socket).unwrap();
+        client.set_nodelay(true).unwrap();
+        let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Both);
+        });
+        let mut piece = [0; 7];
+        while let Ok(length @ 1..) = server.read(&mut piece) {
+            if client.write_all(&piece[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = client.shutdown(Shutdown::Both);
+    });
+    port
+}
+
+pub fn answers_that_come_in_pieces_are_put_together<S: Server>(system: &S) {
+    let Some(socket) = system.socket() else {
+        eprintln!("skipped: the server is not at a socket");
+        return;
+    };
+    let texts = system.texts();
+    let texts = [&texts[INSERT], &texts[SELECT], &texts[ALL]].map(String::as_str);
+    drop(system.fresh(PrepareMode::Never));
+    let port = in_pieces(socket);
+    let engine = system.engine_with(json!({"host": "127.0.0.1", "port": port}), &texts);
+    let mut client = Client(wait(engine.connect(0)).unwrap());
+    wait(client.0.prepare_all()).unwrap();
+    let text = "long ".repeat(400);
+    for id in 1..=20 {
+        let values = [
+            Value::Integer(id),
+            Value::Null,
+            Value::Real(0.5),
+            Value::Text(&text),
+            Value::Bytes(&[7]),
+        ];
+        client.run(0, &values).unwrap();
+        let (_, columns) = client.fetch(1, &[Value::Integer(id)], 4).unwrap();
+        let seen: Vec<Value<'_>> = columns.iter().map(Owned::view).collect();
+        assert_eq!(seen, values[1..]);
+    }
+    assert_eq!(client.run(2, &[]).unwrap().returned, 20);
+    wait(client.0.close()).unwrap();
+}
+
 pub fn many_sessions_work_at_once<S: Server>(system: &S) {
     let mut first = system.fresh(PrepareMode::Once);
     first.run(INSERT, &row(1)).unwrap();
@@ -188,25 +245,42 @@ pub fn many_sessions_work_at_once<S: Server>(system: &S) {
     }
 }
 
-pub fn a_password_is_checked(system: &Mysql) {
+pub fn a_password_is_checked<S: Server>(system: &S) {
     let user = format!("u{}", system.table());
-    let texts = [
-        format!("create user {user}@localhost identified by 'it''s right'"),
-        format!("grant all on *.* to {user}@localhost"),
-        format!("drop user {user}@localhost"),
-    ];
-    let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never).connect(0)).unwrap());
-    client.run(0, &[]).unwrap();
-    client.run(1, &[]).unwrap();
-    let engine = system.engine_with(json!({"user": user, "password": "it's right"}), &["select 1"]);
-    let entered = wait(engine.connect(0)).map(|session| Client(session).run(0, &[]));
-    let wrong = [json!("wrong"), json!(null), json!("")]
-        .map(|password| refused(system, json!({"user": user, "password": password})));
-    client.run(2, &[]).unwrap();
-    assert_eq!(entered.unwrap().unwrap().returned, 1);
-    for failure in wrong {
-        assert_eq!(failure.kind, FailureKind::Connection);
-        assert!(failure.message.contains("Access denied for user"), "{failure}");
+    if !system.demand_password(&user) {
+        eprintln!("skipped: the server cannot be told to ask for a password");
+        return;
+    }
+    for create in S::CREATE_USER {
+        let texts = create.iter().chain([&S::DROP_USER]);
+        let texts: Vec<String> = texts.map(|text| text.replace("{u}", &user)).collect();
+        let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never).connect(0)).unwrap());
+        for text in 0..create.len() {
+            client.run(text, &[]).unwrap();
+        }
+        let engine = system.engine_with(json!({"user": user, "password": "it's right"}), &["select 1"]);
+        let entered = wait(engine.connect(0)).map(|session| Client(session).run(0, &[]));
+        let wrong = [json!("wrong"), json!(null), json!("")]
+            .map(|password| refused(system, json!({"user": user, "password": password})));
+        client.run(create.len(), &[]).unwrap();
+        assert_eq!(entered.unwrap().unwrap().returned, 1);
+        for failure in &wrong {
+            assert_eq!(failure.kind, FailureKind::Connection);
+            assert!(failure.message.contains("password"), "{failure}");
+        }
+        assert!(wrong[0].message.contains(&user), "{}", wrong[0]);
+    }
+}
+
+pub fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) {
+    for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
+        let session = json!({"session": [["sql_mode", mode]]});
+        let engine = system.engine_of(session, &["select ?".into()], PrepareMode::Never);
+        let mut client = Client(wait(engine.connect(0)).unwrap());
+        for text in ["a\\b'c\\", "\\'", "'", "\"\\n\""] {
+            let (_, columns) = client.fetch(0, &[Value::Text(text)], 1).unwrap();
+            assert_eq!(columns, [Owned::Text(text.into())], "{mode}");
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! The systems that the suite runs on.
 
 use crate::client::{Client, wait};
-use dbdyno_engines::mysql::{self, MysqlEngine};
-use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::rows::Loaded;
 use dbdyno_engines::sqlite::{self, SqliteEngine, Watch};
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::document::{Load, PrepareMode, Statement};
-use dbdyno_plan::target::{MysqlTarget, PostgresqlTarget, SqliteTarget};
+use dbdyno_plan::target::SqliteTarget;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -109,6 +107,16 @@ pub trait Server: System {
     /// Columns of many types, and what is read of them.
     const TYPES: &str;
 
+    /// What makes the user `{u}` with the password `it's right`, in each way that it can be kept, and what removes it.
+    const CREATE_USER: &[&[&str]];
+    const DROP_USER: &str;
+
+    /// Has the server ask a user for a password; tells whether it does.
+    fn demand_password(&self, user: &str) -> bool;
+
+    /// The server's Unix socket, if that is where it is.
+    fn socket(&self) -> Option<PathBuf>;
+
     /// An engine whose target has other fields.
     fn engine_with(&self, changes: Value, texts: &[&str]) -> Self::Engine;
 }
@@ -205,7 +213,8 @@ macro_rules! server {
         }
 
         impl $system {
-            fn engine_of(&self, changes: Value, texts: &[String], prepare: PrepareMode) -> $engine {
+            /// An engine whose target has other fields, for some texts.
+            pub fn engine_of(&self, changes: Value, texts: &[String], prepare: PrepareMode) -> $engine {
                 let target: $target = serde_json::from_value(changed(&self.target, changes)).unwrap();
                 <$engine>::new(&target, &statements(texts), prepare)
             }
@@ -240,122 +249,8 @@ macro_rules! server {
     };
 }
 
-server!(
-    Postgresql,
-    PostgresqlEngine,
-    PostgresqlTarget,
-    postgresql::load,
-    "DBDYNO_TEST_POSTGRESQL",
-    "postgresql",
-    [["lock_timeout", "50"]]
-);
+mod mysql;
+mod postgresql;
 
-impl System for Postgresql {
-    type Engine = PostgresqlEngine;
-
-    const TEXT: &str = "text";
-    const BYTES: &str = "bytea";
-    const KEY: &str = "pkey";
-    const NAMES: &[&str] = &["PostgreSQL"];
-    const SHOWN: &str = "shared_buffers";
-    const UNPREPARED: &str = "nowhere";
-
-    fn new() -> Option<Self> {
-        Self::make()
-    }
-
-    fn table(&self) -> &str {
-        &self.table
-    }
-
-    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> PostgresqlEngine {
-        self.standard(texts, prepare)
-    }
-
-    fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
-        self.fill(load, seed)
-    }
-}
-
-impl Server for Postgresql {
-    fn impatient(&self) -> Value {
-        json!([["statement_timeout", "100"]])
-    }
-
-    const SLOW: &str = "select pg_sleep(10)";
-    const NUMBER: &str = "select pg_backend_pid()";
-    const END: &str = "select pg_terminate_backend(?)";
-    const CANCEL: &str = "select pg_cancel_backend(?)";
-    const SETTING: (&str, &str, &str) = ("search_path", "show search_path", "pg_temp");
-    const TYPES: &str = "select cast(-5 as smallint), cast(7 as integer), cast(1.25 as numeric(9,2)), \
-                         cast(0.5 as real), true, cast('2024-02-29' as date), cast('ü' as varchar(5)), \
-                         cast('2024-02-29 23:59:58.5' as timestamp)";
-
-    fn engine_with(&self, changes: Value, texts: &[&str]) -> PostgresqlEngine {
-        let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", &self.table)).collect();
-        self.engine_of(changes, &texts, PrepareMode::Once)
-    }
-}
-
-server!(
-    Mysql,
-    MysqlEngine,
-    MysqlTarget,
-    mysql::load,
-    "DBDYNO_TEST_MYSQL",
-    "mysql",
-    [["innodb_lock_wait_timeout", "1"]]
-);
-
-impl System for Mysql {
-    type Engine = MysqlEngine;
-
-    const TEXT: &str = "longtext";
-    const BYTES: &str = "longblob";
-    const KEY: &str = "PRIMARY";
-    const NAMES: &[&str] = &["MariaDB", "MySQL"];
-    const SHOWN: &str = "innodb_buffer_pool_size";
-    const UNPREPARED: &str = "nowhere";
-
-    fn new() -> Option<Self> {
-        Self::make()
-    }
-
-    fn table(&self) -> &str {
-        &self.table
-    }
-
-    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> MysqlEngine {
-        self.standard(texts, prepare)
-    }
-
-    fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
-        self.fill(load, seed)
-    }
-}
-
-impl Server for Mysql {
-    fn impatient(&self) -> Value {
-        let facts = self.engine_of(json!({}), &[], PrepareMode::Once).facts().unwrap();
-        if facts.engine == "MariaDB" {
-            json!([["max_statement_time", "0.1"]])
-        } else {
-            json!([["max_execution_time", "100"]])
-        }
-    }
-
-    // A sleep or a benchmark that is ended says so in its value, and is no failure.
-    const SLOW: &str = "select count(*) from information_schema.collations a, information_schema.collations b, \
-                        information_schema.collations c, information_schema.collations d";
-    const NUMBER: &str = "select connection_id()";
-    const END: &str = "kill ?";
-    const CANCEL: &str = "kill query ?";
-    const SETTING: (&str, &str, &str) = ("sql_mode", "select @@sql_mode", "NO_ENGINE_SUBSTITUTION");
-    const TYPES: &str = "select cast(-5 as signed), cast(7 as unsigned), cast(1.25 as decimal(9,2)), 0.5e0, true, \
-                         cast('2024-02-29' as date), cast('ü' as char(5)), cast('2024-02-29 23:59:58.5' as datetime(1))";
-
-    fn engine_with(&self, changes: Value, texts: &[&str]) -> MysqlEngine {
-        let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", &self.table)).collect();
-        self.engine_of(changes, &texts, PrepareMode::Once)
-    }
-}
+pub use mysql::Mysql;
+pub use postgresql::Postgresql;

@@ -1,0 +1,107 @@
+//! PostgreSQL.
+
+use super::{Server, System, as_load, changed, server, statements};
+use crate::client::{Client, wait};
+use dbdyno_engines::postgresql::{self, PostgresqlEngine};
+use dbdyno_engines::rows::Loaded;
+use dbdyno_engines::{Engine as _, Failure};
+use dbdyno_plan::document::PrepareMode;
+use dbdyno_plan::target::PostgresqlTarget;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+server!(
+    Postgresql,
+    PostgresqlEngine,
+    PostgresqlTarget,
+    postgresql::load,
+    "DBDYNO_TEST_POSTGRESQL",
+    "postgresql",
+    [["lock_timeout", "50"]]
+);
+
+impl System for Postgresql {
+    type Engine = PostgresqlEngine;
+
+    const TEXT: &str = "text";
+    const BYTES: &str = "bytea";
+    const KEY: &str = "pkey";
+    const NAMES: &[&str] = &["PostgreSQL"];
+    const SHOWN: &str = "shared_buffers";
+    const UNPREPARED: &str = "nowhere";
+
+    fn new() -> Option<Self> {
+        Self::make()
+    }
+
+    fn table(&self) -> &str {
+        &self.table
+    }
+
+    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> PostgresqlEngine {
+        self.standard(texts, prepare)
+    }
+
+    fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
+        self.fill(load, seed)
+    }
+}
+
+impl Server for Postgresql {
+    fn impatient(&self) -> Value {
+        json!([["statement_timeout", "100"]])
+    }
+
+    const SLOW: &str = "select pg_sleep(10)";
+    const NUMBER: &str = "select pg_backend_pid()";
+    const END: &str = "select pg_terminate_backend(?)";
+    const CANCEL: &str = "select pg_cancel_backend(?)";
+    const SETTING: (&str, &str, &str) = ("search_path", "show search_path", "pg_temp");
+    const TYPES: &str = "select cast(-5 as smallint), cast(7 as integer), cast(1.25 as numeric(9,2)), \
+                         cast(0.5 as real), true, cast('2024-02-29' as date), cast('ü' as varchar(5)), \
+                         cast('2024-02-29 23:59:58.5' as timestamp)";
+
+    const CREATE_USER: &[&[&str]] = &[
+        &[
+            "set password_encryption = 'scram-sha-256'",
+            "create role {u} login password 'it''s right'",
+        ],
+        &[
+            "set password_encryption = 'md5'",
+            "create role {u} login password 'it''s right'",
+        ],
+    ];
+    const DROP_USER: &str = "drop role {u}";
+
+    fn demand_password(&self, user: &str) -> bool {
+        let Some(data) = self.target["process"]["data"].as_str() else {
+            return false;
+        };
+        // The first line that fits a user counts. `md5` takes either kind of password.
+        let file = PathBuf::from(data).join("pg_hba.conf");
+        let Ok(rules) = std::fs::read_to_string(&file) else {
+            return false;
+        };
+        if std::fs::write(&file, format!("local all {user} md5\n{rules}")).is_err() {
+            return false;
+        }
+        let reload = self.engine_of(json!({}), &["select pg_reload_conf()".into()], PrepareMode::Never);
+        Client(wait(reload.connect(0)).unwrap()).run(0, &[]).unwrap();
+        // The server is only told to, and does it in its own time.
+        let nobody = self.engine_of(json!({ "user": user }), &[], PrepareMode::Never);
+        (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            wait(nobody.connect(0)).is_err_and(|failure| failure.message.contains("password"))
+        })
+    }
+
+    fn socket(&self) -> Option<PathBuf> {
+        let directory = self.target["host"].as_str().filter(|host| host.starts_with('/'))?;
+        Some(PathBuf::from(directory).join(format!(".s.PGSQL.{}", self.target["port"])))
+    }
+
+    fn engine_with(&self, changes: Value, texts: &[&str]) -> PostgresqlEngine {
+        let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", &self.table)).collect();
+        self.engine_of(changes, &texts, PrepareMode::Once)
+    }
+}
