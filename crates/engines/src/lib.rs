@@ -123,6 +123,11 @@ pub trait Session {
     /// Parses all statements, so that later uses find them ready.
     fn prepare_all(&mut self) -> impl Future<Output = Result<(), Failure>>;
 
+    /// No other client shares the thread: from now on the session may hold it up while it waits for an answer.
+    fn hold_up_thread(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Runs a statement and fetches all its rows. The first row's columns go to `capture`.
     fn execute(
         &mut self,

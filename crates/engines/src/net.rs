@@ -4,7 +4,7 @@ use crate::Failure;
 use bytes::BytesMut;
 use dbdyno_plan::document::FailureKind;
 use std::future::{Future, poll_fn};
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,6 +14,11 @@ use tokio::net::{TcpStream, UnixStream};
 enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+    /// One that holds up its thread.
+    BlockingUnix(std::os::unix::net::UnixStream),
+    BlockingTcp(std::net::TcpStream),
+    /// On its way from one kind to another, or lost there.
+    None,
 }
 
 /// A connection. What is written to `out` goes with [`Self::send`] or [`Self::flush`]; what [`Self::read`] has read
@@ -56,7 +61,26 @@ impl Connection {
 
     /// Whether it never leaves the machine's kernel.
     pub fn is_unix(&self) -> bool {
-        matches!(self.stream, Stream::Unix(_))
+        matches!(self.stream, Stream::Unix(_) | Stream::BlockingUnix(_))
+    }
+
+    /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves
+    /// asking the kernel whether something has come before taking it.
+    pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
+        self.stream = match std::mem::replace(&mut self.stream, Stream::None) {
+            Stream::Unix(stream) => {
+                let stream = stream.into_std().map_err(|error| broken(&error))?;
+                stream.set_nonblocking(false).map_err(|error| broken(&error))?;
+                Stream::BlockingUnix(stream)
+            }
+            Stream::Tcp(stream) => {
+                let stream = stream.into_std().map_err(|error| broken(&error))?;
+                stream.set_nonblocking(false).map_err(|error| broken(&error))?;
+                Stream::BlockingTcp(stream)
+            }
+            other => other,
+        };
+        Ok(())
     }
 
     /// Sends what can be sent at once. What is left goes with [`Self::flush`].
@@ -67,10 +91,14 @@ impl Connection {
             let written = match &self.stream {
                 Stream::Unix(stream) => stream.try_write(rest),
                 Stream::Tcp(stream) => stream.try_write(rest),
+                Stream::BlockingUnix(stream) => (&*stream).write(rest),
+                Stream::BlockingTcp(stream) => (&*stream).write(rest),
+                Stream::None => Err(io::ErrorKind::NotConnected.into()),
             };
             match written {
                 Ok(written) => self.sent += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(broken(&error)),
             }
         }
@@ -89,6 +117,7 @@ impl Connection {
             let ready = match &self.stream {
                 Stream::Unix(stream) => stream.writable().await,
                 Stream::Tcp(stream) => stream.writable().await,
+                _ => Ok(()),
             };
             ready.map_err(|error| broken(&error))?;
         }
@@ -152,6 +181,23 @@ fn poll_read(stream: &mut Stream, context: &mut Context<'_>, room: &mut ReadBuf<
     match stream {
         Stream::Unix(stream) => Pin::new(stream).poll_read(context, room),
         Stream::Tcp(stream) => Pin::new(stream).poll_read(context, room),
+        Stream::BlockingUnix(stream) => Poll::Ready(read_into(stream, room)),
+        Stream::BlockingTcp(stream) => Poll::Ready(read_into(stream, room)),
+        Stream::None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+    }
+}
+
+fn read_into(stream: &mut impl io::Read, room: &mut ReadBuf<'_>) -> io::Result<()> {
+    loop {
+        match stream.read(room.initialize_unfilled()) {
+            Ok(read) => {
+                room.advance(read);
+                return Ok(());
+            }
+            // A signal that asks the trial to end: what was asked for is still answered.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

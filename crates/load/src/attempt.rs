@@ -7,6 +7,7 @@
 use crate::live::Work;
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
+use crate::threads::threads;
 use crate::trial::Shared;
 use dbdyno_engines::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode};
@@ -55,6 +56,8 @@ pub struct Runner<'a, E: Engine> {
     phases: bool,
     /// Each statement's start is noted.
     timed: bool,
+    /// No other client shares the thread, and the session is to last.
+    alone: bool,
     /// Where the operations go on.
     at: usize,
     /// When the operation that waits began, if it is timed.
@@ -96,6 +99,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             only,
             phases: trial.record.phases,
             timed,
+            alone: E::REMOTE && trial.connect == ConnectMode::Once && threads::<E>(trial) >= trial.clients,
             at: 0,
             asked: 0,
             thought: 0,
@@ -116,6 +120,9 @@ impl<'a, E: Engine> Runner<'a, E> {
         }
         if trial.connect == ConnectMode::Once && trial.prepare == PrepareMode::Once {
             session.prepare_all().await?;
+        }
+        if self.alone {
+            session.hold_up_thread()?;
         }
         self.session = Some(session);
         Ok(())

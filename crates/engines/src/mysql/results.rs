@@ -179,6 +179,7 @@ mod tests {
         let statement = Statement {
             name: "s".into(),
             sql: "select a".into(),
+            example: Vec::new(),
         };
         let engine = super::super::MysqlEngine::new(&script.target(""), &[statement], PrepareMode::Never);
         let mut marks = crate::Marks::new(None);

@@ -256,6 +256,10 @@ impl Session for MysqlSession {
         self.read_answer(capture, marks).await
     }
 
+    fn hold_up_thread(&mut self) -> Result<(), Failure> {
+        self.wire.connection_mut().hold_up_thread()
+    }
+
     async fn close(mut self) -> Result<(), Failure> {
         self.wire.command(Command::COM_QUIT as u8, &[]);
         self.wire.flush().await

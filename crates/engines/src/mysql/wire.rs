@@ -37,6 +37,11 @@ impl Wire {
         &self.connection
     }
 
+    /// The same, to be changed.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
     /// Begins a packet that begins a command; its payload is appended to [`Self::out`], and [`Self::end`] ends it.
     #[inline]
     pub fn begin(&mut self) -> usize {

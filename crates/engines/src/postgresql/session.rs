@@ -295,6 +295,10 @@ impl Session for PostgresqlSession {
         self.read_answer(capture, marks).await
     }
 
+    fn hold_up_thread(&mut self) -> Result<(), Failure> {
+        self.wire.connection_mut().hold_up_thread()
+    }
+
     async fn close(mut self) -> Result<(), Failure> {
         frontend::terminate(self.wire.out());
         self.wire.flush().await

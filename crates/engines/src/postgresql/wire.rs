@@ -115,6 +115,11 @@ impl Wire {
         }
     }
 
+    /// The connection that the messages go over, to be changed.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
     /// What is to be sent.
     #[inline(always)]
     pub fn out(&mut self) -> &mut BytesMut {
