@@ -3,35 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Cell, Finding
 
 
 def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
-    """Say where two systems with otherwise equal factors did not do the same work, once for each difference.
+    """Say where systems with otherwise equal factors did not do the same work, once for each difference.
 
     ``told``: cells of which it has been said that they return other rows.
     """
-    covered: dict[tuple[str, str, str], list[str]] = {}
-    for index, b in enumerate(cells):
-        for a in cells[:index]:
-            if a["system"]["name"] == b["system"]["name"] or other_factors(a) != other_factors(b):
-                continue
-            for difference in differences(a, b):
-                if difference.startswith(ROWS) and a["id"] in told and b["id"] in told:
-                    continue
-                key = (a["system"]["name"], b["system"]["name"], difference)
-                covered.setdefault(key, []).extend([a["id"], b["id"]])
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(str(other_factors(cell)), []).append(cell)
+    covered: dict[str, list[str]] = {}
+    for group in groups.values():
+        for words, apart in _differences(group, told):
+            covered.setdefault(words, []).extend(cell["id"] for cell in apart)
     return [
-        {
-            "text": f"{a} and {b} did unlike work ({difference}); they are not ranked.",
-            "cells": list(dict.fromkeys(ids)),
-            "evidence": {"unlike": difference},
-        }
-        for (a, b, difference), ids in covered.items()
+        {"text": text, "cells": list(dict.fromkeys(ids)), "evidence": {"unlike": text}} for text, ids in covered.items()
     ]
+
+
+def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, list[Cell]]]:
+    """Give what differs between the systems of a group: a sentence, and the cells it is about."""
+    pairs = [
+        (a, b) for index, b in enumerate(group) for a in group[:index] if a["system"]["name"] != b["system"]["name"]
+    ]
+    found: dict[str, list[tuple[Cell, Cell, str]]] = {}
+    for a, b in pairs:
+        for difference in differences(a, b):
+            if not (difference.startswith(ROWS) and a["id"] in told and b["id"] in told):
+                found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
+    for what, hits in found.items():
+        apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
+        if len(apart) == 2:
+            a, b, difference = hits[0]
+            names = f"{a['system']['name']} and {b['system']['name']}"
+            yield f"{names} did unlike work ({difference}); they are not ranked.", apart
+            continue
+        by_value: dict[str, list[str]] = {}
+        for cell in apart:
+            rows = cell["rows_per_transaction"]
+            value = f"{rows:.4g}" if what == ROWS else str(cell["system"]["durability"])
+            by_value.setdefault(value, []).append(cell["system"]["name"])
+        values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
+        yield f"The systems did unlike work ({what}: {values}); those that differ are not ranked.", apart
 
 
 def failures(cells: Sequence[Cell]) -> list[Finding]:
