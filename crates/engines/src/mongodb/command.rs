@@ -1,0 +1,445 @@
+//! Commands: JSON that is turned into BSON once, with places for its parameters.
+
+use super::bson::{self, OBJECT_ID, kind};
+use super::json::Json;
+use super::options::Options;
+use crate::Failure;
+use bytes::{BufMut as _, BytesMut};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::value::{Value, Values};
+
+/// What stands for a parameter in the text of a command.
+const PLACE: &str = "?";
+
+/// A command, ready to be sent with values for its parameters.
+#[derive(Debug)]
+pub struct Command {
+    parts: Vec<Part>,
+    parameters: usize,
+    /// What its answer says.
+    pub answer: Answer,
+    /// The columns of its rows.
+    pub columns: Columns,
+    /// How many documents are to come at once, where the text says it.
+    pub batch: Option<i64>,
+}
+
+/// A piece of a command's document.
+#[derive(Debug)]
+enum Part {
+    /// Bytes as they are.
+    Bytes(BytesMut),
+    /// A document whose length depends on the parameters begins, its kind and name being written already.
+    Open,
+    /// The innermost such document ends.
+    Close,
+    /// A field of this name with the next parameter.
+    Place(Vec<u8>, Form),
+}
+
+/// What a parameter becomes.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Value,
+    ObjectId,
+    Date,
+}
+
+/// What the answer to a command says of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Its `n` is a row of one column.
+    Count,
+    /// Its `n` is how many documents were inserted, found to be updated, or deleted.
+    Changes,
+    /// Each of its `values` is a row of one column.
+    Values,
+    /// Its `value` is a document, or there was none.
+    Value,
+    /// The documents of its cursor are rows, if it has one.
+    Cursor,
+}
+
+/// Which fields of a document are its columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Columns {
+    /// Those that the projection names, in its order; one that is not there is null.
+    Named(Vec<String>),
+    /// All but `_id`, as they come.
+    AsTheyCome,
+}
+
+impl Command {
+    /// Reads a command's text. The error says what is wrong with it.
+    pub fn new(text: &str, database: &str, options: &Options) -> Result<Self, String> {
+        let json = read(text)?;
+        Self::of(&json, database, options)
+    }
+
+    /// The command that asks how the server means to carry one out.
+    pub fn explaining(text: &str, database: &str) -> Result<Self, String> {
+        let explain = Json::Object(vec![
+            ("explain".into(), read(text)?),
+            ("verbosity".into(), Json::Text("queryPlanner".into())),
+        ]);
+        Self::of(&explain, database, &Options::default())
+    }
+
+    fn of(json: &Json, database: &str, options: &Options) -> Result<Self, String> {
+        let Json::Object(fields) = json else {
+            return Err("a command is an object, as in {\"ping\": 1}".into());
+        };
+        let (name, _) = fields.first().ok_or("a command has at least a field with its name")?;
+        if let Some((own, _)) = fields.iter().find(|(field, _)| field == "$db") {
+            return Err(format!("`{own}` is said by the target"));
+        }
+        let mut builder = Builder::default();
+        builder.open(fields, |builder| {
+            options.put(name, json, &mut builder.bytes);
+            bson::put_text(b"$db", database, &mut builder.bytes);
+        })?;
+        builder.cut();
+        let batch = json.get("batchSize").or_else(|| json.get("cursor")?.get("batchSize"));
+        Ok(Self {
+            parts: builder.parts,
+            parameters: builder.parameters,
+            answer: match name.as_str() {
+                "count" => Answer::Count,
+                "insert" | "update" | "delete" => Answer::Changes,
+                "distinct" => Answer::Values,
+                "findAndModify" | "findandmodify" => Answer::Value,
+                _ => Answer::Cursor,
+            },
+            columns: columns(json),
+            batch: match batch {
+                Some(Json::Integer(batch)) if *batch > 0 => Some(*batch),
+                _ => None,
+            },
+        })
+    }
+
+    /// How many parameters it has.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// Writes its document with values for its parameters; `opened` is room that is used again.
+    #[inline]
+    pub fn write(&self, values: &Values, opened: &mut Vec<usize>, out: &mut BytesMut) -> Result<(), Failure> {
+        if values.len() != self.parameters {
+            return Err(wrong_count(self.parameters, values.len()));
+        }
+        opened.clear();
+        let mut values = values.iter();
+        for part in &self.parts {
+            match part {
+                Part::Bytes(bytes) => out.put_slice(bytes),
+                Part::Open => opened.push(bson::begin(out)),
+                Part::Close => {
+                    if let Some(start) = opened.pop() {
+                        bson::end(start, out);
+                    }
+                }
+                Part::Place(name, form) => {
+                    let value = values.next().unwrap_or(Value::Null);
+                    put_formed(name, *form, value, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(text: &str) -> Result<Json, String> {
+    serde_json::from_str(text).map_err(|error| format!("this is not the JSON of a command: {error}"))
+}
+
+#[inline]
+fn put_formed(name: &[u8], form: Form, value: Value<'_>, out: &mut BytesMut) -> Result<(), Failure> {
+    match (form, value) {
+        (Form::Value, value) | (_, value @ Value::Null) => bson::put_value(name, value, out),
+        (Form::ObjectId, Value::Integer(value)) => bson::put_object_id(name, bson::object_id(value), out),
+        (Form::ObjectId, Value::Text(text)) => match digits(text) {
+            Some(id) => bson::put_object_id(name, id, out),
+            None => {
+                return Err(unfit(
+                    "an object's identifier is a whole number, or 24 hexadecimal digits",
+                ));
+            }
+        },
+        (Form::Date, Value::Integer(value)) => {
+            bson::put_name(kind::DATE, name, out);
+            out.put_i64_le(value);
+        }
+        (Form::ObjectId, _) => {
+            return Err(unfit(
+                "an object's identifier is a whole number, or 24 hexadecimal digits",
+            ));
+        }
+        (Form::Date, _) => return Err(unfit("a date is a whole number of milliseconds since 1970")),
+    }
+    Ok(())
+}
+
+/// The columns of the rows: a projection that says what is to be there names them.
+fn columns(json: &Json) -> Columns {
+    let last_of_pipeline = || match json.get("pipeline")? {
+        Json::List(stages) => stages.iter().rev().find_map(|stage| stage.get("$project")),
+        _ => None,
+    };
+    let projection = json
+        .get("projection")
+        .or_else(|| json.get("fields"))
+        .or_else(last_of_pipeline);
+    let Some(Json::Object(fields)) = projection else {
+        return Columns::AsTheyCome;
+    };
+    let named: Vec<String> = fields
+        .iter()
+        .filter(|(_, value)| value.is_true())
+        .map(|(name, _)| name.clone())
+        .collect();
+    if named.is_empty() {
+        return Columns::AsTheyCome;
+    }
+    Columns::Named(named)
+}
+
+/// Turns JSON into parts.
+#[derive(Default)]
+struct Builder {
+    parts: Vec<Part>,
+    bytes: BytesMut,
+    parameters: usize,
+}
+
+impl Builder {
+    /// Ends the bytes that stand as they are.
+    fn cut(&mut self) {
+        if !self.bytes.is_empty() {
+            self.parts.push(Part::Bytes(self.bytes.split()));
+        }
+    }
+
+    /// Writes a document whose length is not known yet.
+    fn open(&mut self, fields: &[(String, Json)], besides: impl FnOnce(&mut Self)) -> Result<(), String> {
+        self.cut();
+        self.parts.push(Part::Open);
+        for (name, value) in fields {
+            self.field(name.as_bytes(), value)?;
+        }
+        besides(self);
+        self.cut();
+        self.parts.push(Part::Close);
+        Ok(())
+    }
+
+    fn field(&mut self, name: &[u8], value: &Json) -> Result<(), String> {
+        match value {
+            Json::Null => bson::put_name(kind::NULL, name, &mut self.bytes),
+            Json::Boolean(value) => {
+                bson::put_name(kind::BOOLEAN, name, &mut self.bytes);
+                self.bytes.put_u8(u8::from(*value));
+            }
+            // As short as it can be, as MongoDB's own programs write it.
+            Json::Integer(value) => match i32::try_from(*value) {
+                Ok(short) => {
+                    bson::put_name(kind::INT32, name, &mut self.bytes);
+                    self.bytes.put_i32_le(short);
+                }
+                Err(_) => bson::put_integer(name, *value, &mut self.bytes),
+            },
+            Json::Real(value) => bson::put_value(name, Value::Real(*value), &mut self.bytes),
+            Json::Text(text) if text == PLACE => self.place(name, Form::Value),
+            Json::Text(text) => bson::put_text(name, text, &mut self.bytes),
+            Json::List(items) => {
+                let numbered = items
+                    .iter()
+                    .enumerate()
+                    .map(|(at, item)| (at.to_string(), item.clone()));
+                self.document(kind::ARRAY, name, &numbered.collect::<Vec<_>>())?;
+            }
+            Json::Object(fields) => match &fields[..] {
+                [(sign, value)] if sign.starts_with('$') => {
+                    if !self.extended(name, sign, value)? {
+                        self.document(kind::DOCUMENT, name, fields)?;
+                    }
+                }
+                _ => self.document(kind::DOCUMENT, name, fields)?,
+            },
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, name: &[u8], form: Form) {
+        self.cut();
+        self.parts.push(Part::Place(name.to_vec(), form));
+        self.parameters += 1;
+    }
+
+    fn document(&mut self, of: u8, name: &[u8], fields: &[(String, Json)]) -> Result<(), String> {
+        bson::put_name(of, name, &mut self.bytes);
+        if fields.iter().any(|(_, value)| has_places(value)) {
+            return self.open(fields, |_| {});
+        }
+        let start = bson::begin(&mut self.bytes);
+        for (name, value) in fields {
+            self.field(name.as_bytes(), value)?;
+        }
+        bson::end(start, &mut self.bytes);
+        Ok(())
+    }
+
+    /// Writes a value that JSON has no words for ("MongoDB Extended JSON (v2)"); tells whether it is one.
+    fn extended(&mut self, name: &[u8], sign: &str, value: &Json) -> Result<bool, String> {
+        let wrong = |what: &str| Err(format!("`{sign}`: {what}"));
+        match (sign, value) {
+            ("$oid", Json::Text(text)) if text == PLACE => self.place(name, Form::ObjectId),
+            ("$oid", Json::Text(text)) => match digits(text) {
+                Some(id) => bson::put_object_id(name, id, &mut self.bytes),
+                None => return wrong("write 24 hexadecimal digits, or \"?\""),
+            },
+            ("$oid", _) => return wrong("write 24 hexadecimal digits, or \"?\""),
+            ("$date", Json::Text(text)) if text == PLACE => self.place(name, Form::Date),
+            ("$date", Json::Integer(value)) => {
+                bson::put_name(kind::DATE, name, &mut self.bytes);
+                self.bytes.put_i64_le(*value);
+            }
+            ("$date", _) => return wrong("write milliseconds since 1970, or \"?\""),
+            ("$numberLong", Json::Text(text)) => match text.parse() {
+                Ok(value) => bson::put_integer(name, value, &mut self.bytes),
+                Err(_) => return wrong("write a whole number as a text"),
+            },
+            ("$numberDouble", Json::Text(text)) => match text.parse() {
+                Ok(value) => bson::put_value(name, Value::Real(value), &mut self.bytes),
+                Err(_) => return wrong("write a number as a text"),
+            },
+            // An operator, such as `$inc`, or what the server may know.
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn has_places(json: &Json) -> bool {
+    match json {
+        Json::Text(text) => text == PLACE,
+        Json::List(items) => items.iter().any(has_places),
+        Json::Object(fields) => fields.iter().any(|(_, value)| has_places(value)),
+        _ => false,
+    }
+}
+
+/// The identifier that 24 hexadecimal digits write.
+fn digits(text: &str) -> Option<[u8; OBJECT_ID]> {
+    let mut id = [0; OBJECT_ID];
+    if text.len() != 2 * OBJECT_ID || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in id.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(id)
+}
+
+#[cold]
+fn unfit(why: &str) -> Failure {
+    Failure::new(FailureKind::Other, why)
+}
+
+#[cold]
+fn wrong_count(wanted: usize, given: usize) -> Failure {
+    Failure::new(
+        FailureKind::Other,
+        format!("the statement has {wanted} parameters, the plan gives {given}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bson::Document;
+    use super::*;
+
+    fn written(text: &str, values: &[Value<'_>]) -> Result<String, Failure> {
+        let command = Command::new(text, "d", &Options::default()).unwrap();
+        let mut given = Values::default();
+        values.iter().for_each(|value| given.push(*value));
+        let mut out = BytesMut::from(&b"before"[..]);
+        command.write(&given, &mut Vec::new(), &mut out)?;
+        let document = out.split_off(6);
+        let fields = Document::of(&document)?.map(|field| {
+            let field = field.unwrap();
+            let mut text = String::from_utf8_lossy(field.name).into_owned() + "=";
+            field.write_json(&mut text);
+            text
+        });
+        Ok(fields.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn values_go_where_their_places_are() {
+        let find = r#"{"find": "foo", "filter": {"i": "?", "s": {"$gte": "?", "$lt": "x"}}, "limit": 2}"#;
+        assert_eq!(
+            written(find, &[Value::Integer(7), Value::Text("ü")]).unwrap(),
+            r#"find="foo" filter={"i": 7, "s": {"$gte": "ü", "$lt": "x"}} limit=2 $db="d""#
+        );
+        let update = r#"{"update": "foo", "updates": [{"q": {"_id": {"$oid": "?"}}, "u": {"$inc": {"n": 1}}}]}"#;
+        assert_eq!(
+            written(update, &[Value::Integer(5)]).unwrap(),
+            r#"update="foo" updates=[{"q": {"_id": 5}, "u": {"$inc": {"n": 1}}}] $db="d""#
+        );
+        let insert = r#"{"insert": "foo", "documents": [{"a": "?", "b": null}, {"a": "?", "b": true}]}"#;
+        assert_eq!(
+            written(insert, &[Value::Real(0.5), Value::Null]).unwrap(),
+            r#"insert="foo" documents=[{"a": 0.5, "b": null}, {"a": null, "b": true}] $db="d""#
+        );
+    }
+
+    #[test]
+    fn the_number_and_the_kind_of_values_must_fit() {
+        let find = r#"{"find": "foo", "filter": {"_id": {"$oid": "?"}}}"#;
+        assert!(written(find, &[]).unwrap_err().message.contains("1 parameter"));
+        for value in [Value::Text("x"), Value::Real(0.5)] {
+            assert!(written(find, &[value]).unwrap_err().message.contains("24 hexadecimal"));
+        }
+        let id = "0102030405060708090a0bff";
+        assert!(written(find, &[Value::Text(id)]).unwrap().contains(id));
+        let at = r#"{"find": "foo", "filter": {"t": {"$date": "?"}}}"#;
+        assert!(written(at, &[Value::Integer(0)]).unwrap().contains("1970-01-01 00:00"));
+        assert!(written(at, &[Value::Text("today")]).is_err());
+    }
+
+    #[test]
+    fn what_is_no_command_is_told() {
+        for (text, words) in [
+            ("select 1", "not the JSON"),
+            ("[]", "an object"),
+            ("{}", "at least a field"),
+            (r#"{"ping": 1, "$db": "x"}"#, "$db"),
+            (r#"{"find": "t", "filter": {"_id": {"$oid": "12"}}}"#, "24 hexadecimal"),
+            (
+                r#"{"find": "t", "filter": {"n": {"$numberLong": "x"}}}"#,
+                "whole number",
+            ),
+        ] {
+            let problem = Command::new(text, "d", &Options::default()).unwrap_err();
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_the_projection() {
+        let columns = |text| Command::new(text, "d", &Options::default()).unwrap().columns;
+        let named = |names: &[&str]| Columns::Named(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(columns(r#"{"find": "t"}"#), Columns::AsTheyCome);
+        assert_eq!(
+            columns(r#"{"find": "t", "projection": {"s": 1, "_id": 0, "i": true}}"#),
+            named(&["s", "i"])
+        );
+        assert_eq!(columns(r#"{"find": "t", "projection": {"b": 0}}"#), Columns::AsTheyCome);
+        assert_eq!(
+            columns(r#"{"aggregate": "t", "pipeline": [{"$match": {}}, {"$project": {"_id": 1, "n": "$x"}}]}"#),
+            named(&["_id", "n"])
+        );
+    }
+}
