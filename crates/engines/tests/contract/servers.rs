@@ -2,7 +2,7 @@
 
 use crate::client::{Client, wait};
 use crate::statements::{MODES, row};
-use crate::systems::{INSERT, Mysql, Server, System as _, UPDATE_ONE};
+use crate::systems::{INSERT, Mysql, Server, System, UPDATE_ONE};
 use dbdyno_engines::{Capture, Control, DurabilityClass, Engine, Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
@@ -173,7 +173,7 @@ pub fn very_long_values_go_both_ways<S: Server>(system: &S) {
     }
 }
 
-pub fn many_sessions_work_at_once<S: Server>(system: &S) {
+pub fn many_sessions_work_at_once<S: System>(system: &S) {
     let mut first = system.fresh(PrepareMode::Once);
     first.run(INSERT, &row(1)).unwrap();
     let mut clients: Vec<_> = (0..20).map(|_| system.client(PrepareMode::Once)).collect();
