@@ -1,6 +1,6 @@
 module dbdyno/tools/ferretdb
 
-go 1.26
+go 1.22.0
 
 require github.com/FerretDB/FerretDB v1.24.0
 

@@ -29,6 +29,20 @@ def unlike_work(cells: Sequence[Cell]) -> list[Finding]:
     ]
 
 
+def other_products(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where what was measured speaks MongoDB's protocol and is not MongoDB."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        system = cell["system"]
+        if system["name"].startswith("mongodb:") and system["engine"] not in (None, "", "mongodb", "MongoDB"):
+            product = " ".join(each for each in (system["engine"], system["version"]) if each)
+            found.setdefault((system["name"], product), []).append(cell["id"])
+    return [
+        {"text": f"`{name}` is {product} here, and not MongoDB.", "cells": ids, "evidence": {"product": product}}
+        for (name, product), ids in found.items()
+    ]
+
+
 def failures(cells: Sequence[Cell]) -> list[Finding]:
     """Say how many transactions failed, by kind, with the first message of each."""
     found: list[Finding] = []

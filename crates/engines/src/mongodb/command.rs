@@ -76,13 +76,31 @@ impl Command {
         Self::of(&json, database, options)
     }
 
-    /// The command that asks how the server means to carry one out.
-    pub fn explaining(text: &str, database: &str) -> Result<Self, String> {
+    /// The command that asks how the server means to carry one out; `None`: it is not one that only reads documents. What
+    /// changes them is left out, because FerretDB takes its explanation for that of a search without a condition, and a
+    /// count is asked for as the search that it is, for the same reason.
+    pub fn explaining(text: &str, database: &str) -> Option<Self> {
+        let mut json = read(text).ok()?;
+        let Json::Object(fields) = &mut json else {
+            return None;
+        };
+        match fields.first_mut()? {
+            (name, _) if name == "count" => {
+                "find".clone_into(name);
+                for (name, _) in fields {
+                    if name == "query" {
+                        "filter".clone_into(name);
+                    }
+                }
+            }
+            (name, _) if name == "find" || name == "aggregate" => {}
+            _ => return None,
+        }
         let explain = Json::Object(vec![
-            ("explain".into(), read(text)?),
+            ("explain".into(), json),
             ("verbosity".into(), Json::Text("queryPlanner".into())),
         ]);
-        Self::of(&explain, database, &Options::default())
+        Self::of(&explain, database, &Options::default()).ok()
     }
 
     fn of(json: &Json, database: &str, options: &Options) -> Result<Self, String> {

@@ -2,7 +2,7 @@
 
 use super::MongodbEngine;
 use super::bson::{self, Document, Field};
-use super::command::{Answer, Command};
+use super::command::Command;
 use super::login;
 use super::options::Options;
 use super::reply::failure_of;
@@ -250,10 +250,7 @@ fn mongodb_durability(options: &Options) -> Durability {
 async fn plans(engine: &MongodbEngine, session: &mut MongodbSession) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let mut plans = BTreeMap::new();
     for statement in engine.statements.iter() {
-        if matches!(statement.command.answer, Answer::Changes) && !statement.text.contains("update") {
-            continue;
-        }
-        let Ok(explain) = Command::explaining(&statement.text, &engine.target.database) else {
+        let Some(explain) = Command::explaining(&statement.text, &engine.target.database) else {
             continue;
         };
         let mut ones = Values::default();
