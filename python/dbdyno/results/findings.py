@@ -9,6 +9,10 @@ from dbdyno.results.comparing import differences, other_factors
 from dbdyno.results.document import Cell, Finding
 
 
+# FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
+_LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
+
+
 def unlike_work(cells: Sequence[Cell]) -> list[Finding]:
     """Say where two systems with otherwise equal factors did not do the same work, once for each difference."""
     covered: dict[tuple[str, str, str], list[str]] = {}
@@ -38,7 +42,11 @@ def other_products(cells: Sequence[Cell]) -> list[Finding]:
             product = " ".join(each for each in (system["engine"], system["version"]) if each)
             found.setdefault((system["name"], product), []).append(cell["id"])
     return [
-        {"text": f"`{name}` is {product} here, and not MongoDB.", "cells": ids, "evidence": {"product": product}}
+        {
+            "text": f"`{name}` is {product} here, and not MongoDB.{_LOSES if product.startswith('FerretDB 1') else ''}",
+            "cells": ids,
+            "evidence": {"product": product},
+        }
         for (name, product), ids in found.items()
     ]
 
