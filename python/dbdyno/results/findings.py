@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dbdyno.results.comparing import differences, other_factors
 from dbdyno.results.document import Cell, Finding
 
-
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
 _LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
 
