@@ -35,6 +35,14 @@ DOCUMENTS = (
     (f'"{COUNT}"', f"""{{ any = "{COUNT}", mongodb = '{{"count": "t", "query": {{"v": "?"}}}}' }}"""),
     ("rows = 2000", "rows = 100"),
 )
+SOME = """
+[[transactions]]
+name = "some"
+[[transactions.steps]]
+params = [{ uniform = [0, 9] }]
+execute.any = "select * from t where v < ?"
+execute.mongodb = '{"find": "t", "filter": {"v": {"$lt": "?"}}}'
+"""
 
 WRITE = """
 [[transactions]]
@@ -233,15 +241,17 @@ def test_the_systems_of_the_machine_are_listed(server_cli: Cli) -> None:
 
 @needs_ferretdb
 def test_documents_are_measured_beside_rows(server_cli: Cli, small: Small) -> None:
-    file = server_cli.write("small.toml", small(*DOCUMENTS))
+    file = server_cli.write("small.toml", small(*DOCUMENTS) + SOME)
     document = server_cli.run(file, "--system", "mongodb:?synchronous=off", "--system", "sqlite:", "--seed", "3")
     for cell in document["cells"]:
         assert all(each["ok"] == 500 * cell["factors"]["clients"] for each in cell["rounds"])
     # The same draws on the same rows.
-    returned: dict[int, set[int]] = {}
+    returned: dict[tuple[int, int], list[int]] = {}
     for cell in document["cells"]:
-        returned.setdefault(cell["factors"]["clients"], set()).update(each["rows"] for each in cell["rounds"])
-    assert [len(rows) for rows in returned.values()] == [2, 2]
+        for each in cell["rounds"]:
+            returned.setdefault((cell["factors"]["clients"], each["block"]), []).append(each["rows"])
+            assert each["rows"] > each["statements"]
+    assert len(returned) == 4 and all(one == other for one, other in returned.values())
     system = next(cell["system"] for cell in document["cells"] if cell["system"]["engine"] != "sqlite")
     assert (system["engine"], system["settings"]["synchronous"]) == ("FerretDB", "off")
     assert system["durability"] == "process-safe"
