@@ -288,8 +288,9 @@ fn steps(answer: Document<'_>) -> Vec<String> {
         let text = line.text().unwrap_or_default();
         steps.push(text.split_once("detail=").map_or(text, |(_, detail)| detail).to_owned());
     }
-    let pushed = |name: &str| answer.find(&[name]).and_then(|field| field.integer());
-    if !steps.is_empty() && pushed("filterPushdown") == Some(0) {
+    let pushed = answer.find(&["filterPushdown"]).and_then(|field| field.integer());
+    let filter = answer.find(&["command", "filter"]).and_then(|field| field.document());
+    if !steps.is_empty() && pushed == Some(0) && filter.is_some_and(|mut filter| filter.next().is_some()) {
         steps.push("filter: applied by FerretDB to the documents that SQLite returns".into());
     }
     let mut stage = answer

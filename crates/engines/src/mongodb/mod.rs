@@ -11,6 +11,7 @@ mod inspect;
 mod json;
 mod login;
 mod options;
+mod parts;
 mod reply;
 mod scram;
 mod session;
