@@ -1,6 +1,7 @@
 //! Carries out a plan's task with the engine it names.
 
 use crate::events::Events;
+use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
@@ -94,6 +95,11 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 let site = site_of(target.process.as_ref());
                 measure(&engine, trial, plan.seed, site, events, stop)
             }
+            Target::Mongodb(target) => {
+                let engine = MongodbEngine::new(target, &trial.statements)?;
+                let site = site_of(target.process.as_ref());
+                measure(&engine, trial, plan.seed, site, events, stop)
+            }
         },
         Task::Load(load) => fill(load, plan.seed, events),
         Task::Inspect(inspect) => look(inspect, events),
@@ -140,6 +146,7 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => sqlite::load(target, load, seed)?,
         Target::Postgresql(target) => postgresql::load(target, load, seed)?,
         Target::Mysql(target) => mysql::load(target, load, seed)?,
+        Target::Mongodb(target) => mongodb::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
     Ok(())
@@ -151,6 +158,7 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
         Target::Postgresql(target) => PostgresqlEngine::new(target, &[], PrepareMode::Once).facts()?,
         Target::Mysql(target) => MysqlEngine::new(target, &[], PrepareMode::Once).facts()?,
+        Target::Mongodb(target) => MongodbEngine::new(target, &[])?.facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;
     Ok(())

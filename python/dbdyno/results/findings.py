@@ -8,6 +8,9 @@ from collections.abc import Container, Iterator, Sequence
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Cell, Finding
 
+# FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
+_LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
+
 
 def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
     """Say where systems with otherwise equal factors did not do the same work, once for each difference.
@@ -50,6 +53,24 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
             by_value.setdefault(value, []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
         yield f"The systems did unlike work ({what}: {values}); those that differ are not ranked.", apart
+
+
+def other_products(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where what was measured speaks MongoDB's protocol and is not MongoDB."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        system = cell["system"]
+        if system["name"].startswith("mongodb:") and system["engine"] not in (None, "", "mongodb", "MongoDB"):
+            product = " ".join(each for each in (system["engine"], system["version"]) if each)
+            found.setdefault((system["name"], product), []).append(cell["id"])
+    return [
+        {
+            "text": f"`{name}` is {product} here, and not MongoDB.{_LOSES if product.startswith('FerretDB 1') else ''}",
+            "cells": ids,
+            "evidence": {"product": product},
+        }
+        for (name, product), ids in found.items()
+    ]
 
 
 def failures(cells: Sequence[Cell]) -> list[Finding]:

@@ -24,8 +24,9 @@ class ServerSettings:
 
 def read_server_settings(engine: str, settings: Mapping[str, Scalar], place: str) -> ServerSettings:
     """Check settings as far as can be without the server. Raises InputError that begins with ``place``."""
+    yes, no = ("true", "false") if engine == "mongodb" else ("on", "off")
     values = {
-        name: ("on" if value else "off") if isinstance(value, bool) else str(value) for name, value in settings.items()
+        name: (yes if value else no) if isinstance(value, bool) else str(value) for name, value in settings.items()
     }
     storage_engine = None
     if engine == "mysql" and "engine" in values:

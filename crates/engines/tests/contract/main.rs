@@ -1,13 +1,14 @@
 //! What every engine's sessions must do, on the real engine.
 //!
-//! The suite is written once, over the traits; `systems` says what a system is, and has one for each engine. SQLite is
-//! always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL or DBDYNO_TEST_MYSQL: the JSON of a
-//! target, with host, port, user and database (`tests/servers.py` starts servers and sets both). Without it its tests
+//! The suite is written once, over the traits; `systems` says what a system is, and has one for each engine. SQLite is always
+//! there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL or DBDYNO_TEST_MONGODB: the JSON
+//! of a target, with host, port, user and database (`tests/servers.py` starts servers and sets them). Without it its tests
 //! pass, and say that they were skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod bulk;
 mod client;
+mod documents;
 mod servers;
 mod statements;
 mod systems;
@@ -18,7 +19,7 @@ macro_rules! tests {
         $(
             #[test]
             fn $test() {
-                if let Some(system) = <$crate::systems::$system as $crate::systems::System>::new() {
+                if let Some(system) = <$system as $crate::systems::System>::new() {
                     $crate::$module::$test(&system);
                 }
             }
@@ -69,6 +70,8 @@ macro_rules! servers {
 }
 
 mod sqlite {
+    use crate::systems::Sqlite;
+
     statements!(Sqlite);
 
     #[test]
@@ -89,15 +92,50 @@ mod sqlite {
 }
 
 mod postgresql {
+    use crate::systems::Postgresql;
+
     statements!(Postgresql);
     servers!(Postgresql);
 }
 
 mod mysql {
+    use crate::systems::Mysql;
+
     statements!(Mysql);
     servers!(Mysql);
     tests!(Mysql, servers:
         the_durability_is_that_of_the_tables,
         text_in_the_text_is_what_it_was_whatever_backslashes_mean,
+    );
+}
+
+/// What does not hold of it is named by `what_cannot_apply_is_named`.
+mod mongodb {
+    use crate::documents::Mongodb;
+
+    tests!(Mongodb, statements:
+        values_come_back_as_they_were_sent,
+        nulls_and_missing_rows_are_null,
+        all_rows_are_fetched_and_all_changes_counted,
+        values_of_changing_kinds_go_into_one_statement,
+        the_number_of_values_must_be_that_of_the_parameters,
+    );
+    tests!(Mongodb, bulk:
+        a_loaded_table_holds_the_values_that_were_made,
+        loading_tells_what_is_wrong,
+    );
+    tests!(Mongodb, servers: many_sessions_work_at_once);
+    tests!(Mongodb, documents:
+        failures_have_their_kind_and_leave_the_session_usable,
+        a_transaction_cannot_be_begun,
+        a_statement_that_is_no_command_is_told_at_once,
+        fields_have_the_types_of_the_server,
+        rows_come_in_batches_and_the_first_is_taken,
+        each_kind_of_answer_gives_its_rows,
+        a_statement_that_takes_too_long_is_a_timeout,
+        what_cannot_be_connected_to_is_told,
+        very_long_values_go_both_ways,
+        an_engine_says_what_it_is_and_how_it_will_do_each_statement,
+        what_cannot_apply_is_named,
     );
 }

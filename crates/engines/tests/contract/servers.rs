@@ -2,7 +2,7 @@
 
 use crate::client::{Client, wait};
 use crate::statements::{MODES, row};
-use crate::systems::{ALL, INSERT, Mysql, SELECT, Server, System as _, UPDATE_ONE};
+use crate::systems::{ALL, INSERT, Mysql, SELECT, Server, System, UPDATE_ONE};
 use dbdyno_engines::{Capture, Control, DurabilityClass, Engine, Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
@@ -230,7 +230,7 @@ pub fn answers_that_come_in_pieces_are_put_together<S: Server>(system: &S) {
     wait(client.0.close()).unwrap();
 }
 
-pub fn many_sessions_work_at_once<S: Server>(system: &S) {
+pub fn many_sessions_work_at_once<S: System>(system: &S) {
     let mut first = system.fresh(PrepareMode::Once);
     first.run(INSERT, &row(1)).unwrap();
     let mut clients: Vec<_> = (0..20).map(|_| system.client(PrepareMode::Once)).collect();

@@ -19,7 +19,7 @@ pub const WRONG: usize = 5;
 pub const ALL: usize = 6;
 pub const MANY: usize = 7;
 pub const UPDATE_ONE: usize = 8;
-const DROP: usize = 9;
+pub const DROP: usize = 9;
 
 /// A system with a table that is not there yet and nobody else's, and engines for it.
 pub trait System: Sized {
@@ -28,6 +28,8 @@ pub trait System: Sized {
     /// The types of the table's columns for long text and for bytes.
     const TEXT: &str;
     const BYTES: &str;
+    /// The name of the table's key.
+    const ID: &str = "id";
     /// What the plan of a look-up says of the table's key.
     const KEY: &str;
     /// The names the engine may have, and a setting that is shown.
@@ -73,6 +75,11 @@ pub trait System: Sized {
     fn create(&self) -> String {
         let (table, text, bytes) = (self.table(), Self::TEXT, Self::BYTES);
         format!("create table {table} (id integer primary key, i bigint, r double precision, s {text}, b {bytes})")
+    }
+
+    /// The definition of an index of the column `i`.
+    fn create_index(&self) -> String {
+        format!("create index {t}_i on {t} (i)", t = self.table())
     }
 
     fn texts(&self) -> Vec<String> {
@@ -121,7 +128,7 @@ pub trait Server: System {
     fn engine_with(&self, changes: Value, texts: &[&str]) -> Self::Engine;
 }
 
-fn statements(texts: &[String]) -> Vec<Statement> {
+pub fn statements(texts: &[String]) -> Vec<Statement> {
     let statement = |(index, sql): (usize, &String)| Statement {
         name: format!("s{index}"),
         sql: sql.clone(),
@@ -130,7 +137,7 @@ fn statements(texts: &[String]) -> Vec<Statement> {
     texts.iter().enumerate().map(statement).collect()
 }
 
-fn as_load(mut load: Value, target: &Value) -> Load {
+pub fn as_load(mut load: Value, target: &Value) -> Load {
     load["target"] = target.clone();
     serde_json::from_value(load).unwrap()
 }
@@ -185,7 +192,7 @@ impl System for Sqlite {
 }
 
 /// A target from the environment, and a name for a table that no other test has.
-fn server(variable: &str, engine: &str) -> Option<(Value, String)> {
+pub fn server(variable: &str, engine: &str) -> Option<(Value, String)> {
     static TABLES: AtomicU32 = AtomicU32::new(0);
     let Ok(text) = std::env::var(variable) else {
         eprintln!("skipped: no {engine} to test is named by {variable} (tests/servers.py starts one)");
@@ -197,7 +204,7 @@ fn server(variable: &str, engine: &str) -> Option<(Value, String)> {
 }
 
 /// A target with other fields.
-fn changed(target: &Value, changes: Value) -> Value {
+pub fn changed(target: &Value, changes: Value) -> Value {
     let mut target = target.clone();
     for (name, value) in changes.as_object().unwrap() {
         target[name] = value.clone();
