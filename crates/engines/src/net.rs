@@ -3,13 +3,15 @@
 use crate::Failure;
 use bytes::BytesMut;
 use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::target::Tls;
 use std::future::{Future, poll_fn};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::pin::Pin;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, ReadBuf};
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
 
 enum Stream {
     Unix(UnixStream),
@@ -17,6 +19,8 @@ enum Stream {
     /// One that holds up its thread.
     BlockingUnix(std::os::unix::net::UnixStream),
     BlockingTcp(std::net::TcpStream),
+    /// One that is encrypted, which never holds up its thread.
+    Tls(Box<TlsStream<TcpStream>>),
     /// On its way from one kind to another, or lost there.
     None,
 }
@@ -59,9 +63,42 @@ impl Connection {
         }
     }
 
-    /// Whether it never leaves the machine's kernel.
+    /// Encrypts what goes over it from here on. What has come in the clear must have been taken.
+    pub async fn encrypt(&mut self, tls: &Tls, host: &str) -> Result<(), Failure> {
+        if !self.there.is_empty() {
+            // Somebody between may have put it there, to be taken for what was encrypted.
+            let problem = "the server went on in the clear after it had agreed to TLS";
+            return Err(Failure::new(FailureKind::Connection, problem));
+        }
+        match std::mem::replace(&mut self.stream, Stream::None) {
+            Stream::Tcp(stream) => {
+                self.stream = Stream::Tls(Box::new(crate::tls::begin(stream, tls, host).await?));
+                Ok(())
+            }
+            _ => Err(broken(&io::ErrorKind::NotConnected.into())),
+        }
+    }
+
+    /// Whether it is a Unix socket, which never leaves the machine's kernel.
     pub fn is_unix(&self) -> bool {
         matches!(self.stream, Stream::Unix(_) | Stream::BlockingUnix(_))
+    }
+
+    /// Whether nobody else can read what goes over it.
+    pub fn is_private(&self) -> bool {
+        self.is_unix() || matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// The version of TLS that encrypts it; none: nothing does.
+    pub fn encryption(&self) -> Option<String> {
+        match &self.stream {
+            Stream::Tls(stream) => stream
+                .get_ref()
+                .1
+                .protocol_version()
+                .map(|version| format!("{version:?}")),
+            _ => None,
+        }
     }
 
     /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves
@@ -88,11 +125,12 @@ impl Connection {
     pub fn send(&mut self) -> Result<(), Failure> {
         while self.sent < self.out.len() {
             let rest = &self.out[self.sent..];
-            let written = match &self.stream {
+            let written = match &mut self.stream {
                 Stream::Unix(stream) => stream.try_write(rest),
                 Stream::Tcp(stream) => stream.try_write(rest),
-                Stream::BlockingUnix(stream) => (&*stream).write(rest),
-                Stream::BlockingTcp(stream) => (&*stream).write(rest),
+                Stream::BlockingUnix(stream) => stream.write(rest),
+                Stream::BlockingTcp(stream) => stream.write(rest),
+                Stream::Tls(stream) => write_encrypted(stream, rest),
                 Stream::None => Err(io::ErrorKind::NotConnected.into()),
             };
             match written {
@@ -111,15 +149,20 @@ impl Connection {
     pub async fn flush(&mut self) -> Result<(), Failure> {
         loop {
             self.send()?;
-            if self.out.is_empty() {
+            if self.out.is_empty() && !matches!(self.stream, Stream::Tls(_)) {
                 return Ok(());
             }
-            let ready = match &self.stream {
+            let ready = match &mut self.stream {
                 Stream::Unix(stream) => stream.writable().await,
                 Stream::Tcp(stream) => stream.writable().await,
+                // What was encrypted may not be sent yet.
+                Stream::Tls(stream) => poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await,
                 _ => Ok(()),
             };
             ready.map_err(|error| broken(&error))?;
+            if self.out.is_empty() {
+                return Ok(());
+            }
         }
     }
 
@@ -183,7 +226,17 @@ fn poll_read(stream: &mut Stream, context: &mut Context<'_>, room: &mut ReadBuf<
         Stream::Tcp(stream) => Pin::new(stream).poll_read(context, room),
         Stream::BlockingUnix(stream) => Poll::Ready(read_into(stream, room)),
         Stream::BlockingTcp(stream) => Poll::Ready(read_into(stream, room)),
+        Stream::Tls(stream) => Pin::new(stream).poll_read(context, room),
         Stream::None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+    }
+}
+
+/// Encrypts what there is room for, and sends of it what can be sent at once. Nobody waits yet: [`Connection::flush`]
+/// does.
+fn write_encrypted(stream: &mut TlsStream<TcpStream>, rest: &[u8]) -> io::Result<usize> {
+    match Pin::new(stream).poll_write(&mut Context::from_waker(Waker::noop()), rest) {
+        Poll::Ready(written) => written,
+        Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

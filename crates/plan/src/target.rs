@@ -37,6 +37,9 @@ pub struct PostgresqlTarget {
     /// Settings that each session is begun with: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
+    /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
+    #[serde(default)]
+    pub tls: Option<Tls>,
     /// The server, where it runs on this machine and is the laboratory's.
     #[serde(default)]
     pub process: Option<ServerProcess>,
@@ -60,6 +63,9 @@ pub struct MysqlTarget {
     /// Variables that are set as each session begins: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
+    /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
+    #[serde(default)]
+    pub tls: Option<Tls>,
     /// The server, where it runs on this machine and is the laboratory's.
     #[serde(default)]
     pub process: Option<ServerProcess>,
@@ -87,6 +93,33 @@ pub struct MongodbTarget {
     /// The server, where it runs on this machine and is the laboratory's.
     #[serde(default)]
     pub process: Option<ServerProcess>,
+}
+
+/// How connections to a server are encrypted, and which certificates are believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Whether it must be.
+    pub mode: TlsMode,
+    /// A file with the certificates (PEM) that are believed, and those they have signed; left out: the system's.
+    #[serde(default)]
+    pub roots: Option<String>,
+}
+
+/// Whether a connection is encrypted, and what is asked of the server's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsMode {
+    /// Never.
+    Disable,
+    /// Where the server can; its certificate is not looked at.
+    Prefer,
+    /// Always; its certificate is not looked at.
+    Require,
+    /// Always; its certificate must be signed by one that is believed.
+    VerifyCa,
+    /// The same, and it must be for the host's name.
+    VerifyFull,
 }
 
 /// A server on this machine.

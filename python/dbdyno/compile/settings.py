@@ -37,8 +37,9 @@ def sqlite_settings(experiment: Experiment, definition: Definition, cell: Cell) 
 
 def server_settings(experiment: Experiment, definition: Definition, cell: Cell) -> ServerSettings:
     """Give the settings of a cell on a server. Raises InputError for what cannot be one."""
-    engine = cell.system.engine
-    return read_server_settings(engine, merge_settings(experiment, definition, cell), cell.system.name)
+    system = cell.system
+    merged = merge_settings(experiment, definition, cell)
+    return read_server_settings(system.engine, merged, system.name, system.host is not None)
 
 
 def unsafe_reason(settings: SqliteSettings, clients: int) -> str | None:

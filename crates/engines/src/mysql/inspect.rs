@@ -51,6 +51,9 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
          'BASE TABLE' order by engine",
     )
     .await?;
+    if let Some(version) = session.wire().connection().encryption() {
+        settings.insert("tls".into(), version);
+    }
     let plans = plans(engine, &mut session).await?;
     Ok(Facts {
         engine: if is_mariadb { "MariaDB" } else { "MySQL" }.into(),

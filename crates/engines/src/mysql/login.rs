@@ -1,21 +1,24 @@
 //! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
 
 use super::wire::{Wire, error, garbled, ok};
-use crate::Failure;
 use crate::net::Connection;
+use crate::{Failure, tls};
 use bytes::BufMut as _;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::target::{MysqlTarget, Tls};
 use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse};
+use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::{MyDeserialize as _, MySerialize as _};
 use std::collections::HashMap;
 use std::fmt::Display;
 
 /// The longest packet we say to take; servers go by their own `max_allowed_packet`.
 const LONGEST: u32 = 1 << 30;
+
+/// The encoding and order of texts, `utf8mb4_general_ci`, as the answer to the greeting has it too.
+const UTF8MB4: u8 = 45;
 
 /// A connection that is ready for statements.
 pub struct Begun {
@@ -65,6 +68,8 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
     };
     let wanted = needed
         | CapabilityFlags::CLIENT_PLUGIN_AUTH
+        // Said of the answer below anyway; MariaDB goes by what was said when TLS was asked for.
+        | CapabilityFlags::CLIENT_CONNECT_WITH_DB
         | CapabilityFlags::CLIENT_LONG_PASSWORD
         | CapabilityFlags::CLIENT_LONG_FLAG
         | CapabilityFlags::CLIENT_TRANSACTIONS
@@ -74,10 +79,22 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
         | CapabilityFlags::CLIENT_DEPRECATE_EOF
         | CapabilityFlags::CLIENT_CONNECT_ATTRS
         | besides;
-    let capabilities = wanted & there;
+    let mut capabilities = wanted & there;
     let attributes = there
         .contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)
         .then(|| HashMap::from([("program_name".to_owned(), "dbdyno".to_owned())]));
+    if let Some(tls) = target
+        .tls
+        .as_ref()
+        .filter(|tls| !wire.connection().is_unix() && tls::is_wanted(Some(tls)))
+    {
+        if there.contains(CapabilityFlags::CLIENT_SSL) {
+            capabilities |= CapabilityFlags::CLIENT_SSL;
+            encrypt(&mut wire, tls, &target.host, capabilities).await?;
+        } else {
+            tls::without(Some(tls))?;
+        }
+    }
     let response = HandshakeResponse::new(
         Some(password.answer()?),
         // From this version on there is utf8mb4.
@@ -101,12 +118,21 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
                 let status = ok(body)?.status;
                 return Ok(Begun { wire, status });
             }
-            [0xff, ..] => return Err(error(body)),
+            [0xff, ..] => {
+                let failure = error(body);
+                // MariaDB says no more than that, also where it only wants the connection encrypted.
+                let bare = there.contains(CapabilityFlags::CLIENT_SSL) && !wire.connection().is_private();
+                return Err(if bare && failure.message.ends_with("(1045, 28000)") {
+                    failure.explained(|message| format!("{message}; it may demand TLS, which was not used"))
+                } else {
+                    failure
+                });
+            }
             [0xfe, switch @ ..] => {
                 password.switch(switch)?;
                 password.answer()?
             }
-            [0x01, more @ ..] => match password.more(more, wire.connection().is_unix())? {
+            [0x01, more @ ..] => match password.more(more, wire.connection().is_private())? {
                 Some(answer) => answer,
                 None => continue,
             },
@@ -114,6 +140,15 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
         };
         reply(&mut wire, &answer).await?;
     }
+}
+
+/// Says that the rest is encrypted, and begins with that.
+async fn encrypt(wire: &mut Wire, tls: &Tls, host: &str, capabilities: CapabilityFlags) -> Result<(), Failure> {
+    let request = SslRequest::new(capabilities, LONGEST, UTF8MB4);
+    let mut payload = Vec::new();
+    request.serialize(&mut payload);
+    reply(wire, &payload).await?;
+    wire.connection_mut().encrypt(tls, host).await
 }
 
 async fn reply(wire: &mut Wire, payload: &[u8]) -> Result<(), Failure> {
@@ -166,7 +201,7 @@ impl Password<'_> {
 
     /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password
     /// itself.
-    fn more(&self, more: &[u8], is_unix: bool) -> Result<Option<Vec<u8>>, Failure> {
+    fn more(&self, more: &[u8], is_private: bool) -> Result<Option<Vec<u8>>, Failure> {
         if !matches!(self.plugin, AuthPlugin::CachingSha2Password) {
             return Err(garbled());
         }
@@ -174,8 +209,8 @@ impl Password<'_> {
         password.push(0);
         match more {
             [0x03] => Ok(None),
-            // No one listens on a socket; else the password goes under the server's public key, which it is asked for.
-            [0x04] if is_unix => Ok(Some(password)),
+            // No one listens on a socket or can read what is encrypted; else the password goes under the server's public key, which it is asked for.
+            [0x04] if is_private => Ok(Some(password)),
             [0x04] => Ok(Some(vec![0x02])),
             key if !key.starts_with(b"-----BEGIN PUBLIC KEY-----") => Err(garbled()),
             key => {

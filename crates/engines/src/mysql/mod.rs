@@ -98,8 +98,9 @@ fn kind(number: u16, state: &str) -> FailureKind {
         // Too many connections, in all or of one user; no such database, and none for this user; the server shuts down;
         // the host is blocked or unknown; the connection was killed or idle for too long; the account is locked, its
         // password has expired, or its way to log in is not there.
+        // The server takes encrypted connections only (3159).
         1040 | 1203 | 1226 | 1044 | 1049 | 1053 | 1129 | 1130 | 1927 | 4031 | 3118 | 1862 | 1251 | 1524 | 2006
-        | 2013 => FailureKind::Connection,
+        | 2013 | 3159 => FailureKind::Connection,
         _ if state.starts_with("08") || state.starts_with("28") => FailureKind::Connection,
         _ if state.starts_with("23") => FailureKind::Constraint,
         _ if state == "40001" => FailureKind::Serialization,

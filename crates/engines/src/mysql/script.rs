@@ -42,6 +42,7 @@ impl Script {
             password: Some(password.into()),
             database: "d".into(),
             session: Vec::new(),
+            tls: None,
             process: None,
         }
     }

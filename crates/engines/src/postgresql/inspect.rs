@@ -22,7 +22,7 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
          'override', 'client', 'environment variable') and name not in ('unix_socket_directories', 'data_directory', \
          'config_file', 'hba_file', 'ident_file', 'external_pid_file', 'log_directory', 'log_filename')"
     );
-    let settings: BTreeMap<String, String> = session
+    let mut settings: BTreeMap<String, String> = session
         .query(&sql)
         .await?
         .into_iter()
@@ -31,6 +31,9 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
             _ => None,
         })
         .collect();
+    if let Some(version) = session.wire().connection().encryption() {
+        settings.insert("tls".into(), version);
+    }
     let plans = plans(engine, &mut session).await?;
     Ok(Facts {
         engine: "PostgreSQL".into(),

@@ -1,8 +1,8 @@
 //! The connection: a stream of messages each way, and how it is begun (PostgreSQL's documentation, "Message Flow").
 
 use super::kind;
-use crate::Failure;
 use crate::net::Connection;
+use crate::{Failure, tls};
 use bytes::BytesMut;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::PostgresqlTarget;
@@ -27,19 +27,43 @@ impl Wire {
     /// Connects and identifies itself. The connection is ready for statements when this returns.
     pub async fn connect(target: &PostgresqlTarget) -> Result<Self, Failure> {
         let begun = async {
-            let connection = if target.host.starts_with('/') {
+            let mut wire = if target.host.starts_with('/') {
                 let path = format!("{}/.s.PGSQL.{}", target.host.trim_end_matches('/'), target.port);
-                Connection::unix(&path).await?
+                let connection = Connection::unix(&path).await?;
+                Self { connection }
             } else {
-                Connection::tcp(&target.host, target.port).await?
+                let connection = Connection::tcp(&target.host, target.port).await?;
+                let mut wire = Self { connection };
+                wire.encrypt(target).await?;
+                wire
             };
-            let mut wire = Self { connection };
             wire.begin(target).await?;
             Ok(wire)
         };
         begun.await.map_err(|failure: Failure| {
             failure.explained(|message| format!("connecting to {}: {message}", target.place()))
         })
+    }
+
+    /// Asks the server for TLS, where it is wanted.
+    async fn encrypt(&mut self, target: &PostgresqlTarget) -> Result<(), Failure> {
+        let Some(tls) = target.tls.as_ref().filter(|tls| tls::is_wanted(Some(tls))) else {
+            return Ok(());
+        };
+        frontend::ssl_request(&mut self.connection.out);
+        self.flush().await?;
+        self.connection.read().await?;
+        let answer = self.connection.take(1);
+        match self.connection.taken(answer) {
+            b"S" => self.connection.encrypt(tls, &target.host).await,
+            // What it says before it has said who it is is not to be believed, nor shown.
+            b"E" => Err(Failure::new(
+                FailureKind::Connection,
+                "the server does not know what TLS is",
+            )),
+            b"N" => tls::without(Some(tls)),
+            _ => Err(garbled()),
+        }
     }
 
     async fn begin(&mut self, target: &PostgresqlTarget) -> Result<(), Failure> {
@@ -115,7 +139,12 @@ impl Wire {
         }
     }
 
-    /// The connection that the messages go over, to be changed.
+    /// The connection that the messages go over.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The same, to be changed.
     pub fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }

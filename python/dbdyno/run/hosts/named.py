@@ -17,6 +17,7 @@ from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.host import Ready
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import ServerSettings
+from dbdyno.systems.tls import Tls
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import ask
 
@@ -46,6 +47,7 @@ class NamedHost:
         # The key of the data in the database to copy, and what loading them took.
         self._key = ""
         self._loaded: dict[str, Any] = {}
+        self._tls = Tls()
         self._lock: IO[bytes] | None = None
         self._made: set[str] = set()
         self.notes: list[str] | None = None
@@ -54,6 +56,8 @@ class NamedHost:
         """See that the server answers, and that no other run works on it."""
         if self.notes is None:
             self.notes = _resolution(self._system.name, str(self._system.host), self._port)
+        if isinstance(compiled.settings, ServerSettings):
+            self._tls = compiled.settings.tls
         self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
@@ -131,7 +135,7 @@ class NamedHost:
     def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
         system = self._system
         settings = compiled.settings if compiled is not None else None
-        parameters = settings.parameters if isinstance(settings, ServerSettings) else {}
+        own = settings if isinstance(settings, ServerSettings) else ServerSettings(tls=self._tls)
         return {
             "engine": system.engine,
             "host": system.host or "localhost",
@@ -139,8 +143,8 @@ class NamedHost:
             "user": system.user or (None if system.engine == "mongodb" else getpass.getuser()),
             "password": system.password or os.environ.get(_PASSWORDS.get(system.engine, "")),
             "database": database,
-            "session": [list(pair) for pair in parameters.items()],
-        }
+            "session": [list(pair) for pair in own.parameters.items()],
+        } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})
 
     @property
     def _port(self) -> int:

@@ -51,8 +51,10 @@ class Family(Protocol):
     def check_settings(self, installation: Installation, settings: Mapping[str, str]) -> None:
         """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
 
-    def command(self, installation: Installation, places: Places, settings: Mapping[str, str]) -> Sequence[str]:
-        """Give the server's command line."""
+    def command(
+        self, installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+    ) -> Sequence[str]:
+        """Give the server's command line. ``tcp_port``: a port of the loopback interface to listen on as well."""
 
     def is_ready(self, places: Places, pid: int) -> bool:
         """Whether the server with this process id answers."""

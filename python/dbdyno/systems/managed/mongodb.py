@@ -120,8 +120,10 @@ def _check_pragma(name: str, value: str) -> None:
         raise InputError(name, f"FerretDB's SQLite does not take `{value}`", remedy)
 
 
-def command(installation: Installation, places: Places, settings: Mapping[str, str]) -> Sequence[str]:
-    """Give the server's command line. It listens on no TCP port."""
+def command(
+    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+) -> Sequence[str]:
+    """Give the server's command line. ``tcp_port``: a port of the loopback interface to listen on as well."""
     socket_path = str(places.socket / SOCKET)
     if installation.product == "FerretDB":
         query = "&".join(f"_pragma={name}({value.lower()})" for name, value in settings.items())
@@ -131,7 +133,7 @@ def command(installation: Installation, places: Places, settings: Mapping[str, s
             "--handler=sqlite",
             f"--sqlite-url={url}",
             f"--listen-unix={socket_path}",
-            "--listen-addr=",
+            f"--listen-addr={f'127.0.0.1:{tcp_port}' if tcp_port else ''}",
             "--state-dir=-",
             "--debug-addr=-",
             "--telemetry=disable",
@@ -145,8 +147,10 @@ def command(installation: Installation, places: Places, settings: Mapping[str, s
             options += [f"--{name}", value]
         else:
             options += ["--setParameter", f"{name}={value}"]
-    own = ("--dbpath", str(places.data), "--bind_ip", socket_path, "--unixSocketPrefix", str(places.socket))
-    return str(installation.programs["mongod"]), *own, *options
+    addresses = f"{socket_path},127.0.0.1" if tcp_port else socket_path
+    own = ("--dbpath", str(places.data), "--bind_ip", addresses, "--unixSocketPrefix", str(places.socket))
+    port = ("--port", str(tcp_port)) if tcp_port else ()
+    return str(installation.programs["mongod"]), *own, *port, *options
 
 
 def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001

@@ -95,7 +95,9 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
         check_value(name, value)
 
 
-def command(installation: Installation, places: Places, settings: Mapping[str, str]) -> Sequence[str]:
+def command(
+    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+) -> Sequence[str]:
     """Give the server's command line."""
     server = _server(installation)
     own = [
@@ -104,7 +106,7 @@ def command(installation: Installation, places: Places, settings: Mapping[str, s
         f"--datadir={places.data}",
         f"--socket={places.socket / SOCKET}",
         f"--pid-file={places.own / 'pid'}",
-        "--skip-networking",
+        *(("--bind-address=127.0.0.1", f"--port={tcp_port}") if tcp_port else ("--skip-networking",)),
     ]
     if installation.product == "MySQL":
         # Tables are filled by LOAD DATA LOCAL, which MariaDB allows unless told otherwise.

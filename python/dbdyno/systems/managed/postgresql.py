@@ -74,13 +74,15 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
         check_value(name, value)
 
 
-def command(installation: Installation, places: Places, settings: Mapping[str, str]) -> Sequence[str]:
-    """Give the server's command line."""
+def command(
+    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+) -> Sequence[str]:
+    """Give the server's command line. The socket is named after the port."""
     # A list of directories, in which quotes keep commas and spaces.
     socket = '"' + str(places.socket).replace('"', '""') + '"'
     own = {
-        "listen_addresses": "",
-        "port": str(PORT),
+        "listen_addresses": "127.0.0.1" if tcp_port else "",
+        "port": str(tcp_port or PORT),
         "unix_socket_directories": socket,
         "unix_socket_permissions": "0700",
         "log_destination": "stderr",

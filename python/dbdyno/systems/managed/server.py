@@ -34,18 +34,18 @@ class Server:
     """A running server. It ends with dbdyno, and leaves its data and nothing else.
 
     ``pid``: its main process. ``socket``: for PostgreSQL the directory of its Unix socket, for all others the
-    socket itself; ``port``: no TCP port, but the number in PostgreSQL's socket's name. ``user`` needs no password.
-    ``log``: the file it writes its messages to, which goes with it.
+    socket itself; ``port``: the number in PostgreSQL's socket's name, and a TCP port only where one was asked for.
+    ``user`` needs no password. ``log``: the file it writes its messages to, which goes with it.
     """
 
-    def __init__(self, installation: Installation, places: Places, kept: Kept) -> None:
+    def __init__(self, installation: Installation, places: Places, kept: Kept, tcp_port: int | None = None) -> None:
         """``kept``: its process."""
         family = FAMILIES[installation.engine]
         self.installation = installation
         self.data = places.data
         self.pid = kept.pid
         self.socket = places.socket if installation.engine == "postgresql" else places.socket / family.SOCKET
-        self.port = family.PORT
+        self.port = tcp_port or family.PORT
         self.user = family.USER
         self.database = DATABASE
         self.log = places.own / _LOG
@@ -102,13 +102,15 @@ def start_server(
     settings: Mapping[str, str],
     timeout_s: float = 30.0,
     remove: Sequence[Path] = (),
+    tcp_port: int | None = None,
 ) -> Server:
     """Start a server on a data directory, and return when it answers.
 
     The server alone may enter ``data`` then. Its own files go to a directory below ``work``, which is opened for its
     user to pass through where that is another; its socket lies there too, unless the path is too long for one. It
-    listens on no TCP port. ``settings``: server parameters by name. ``timeout_s``: seconds it may take, recovery
-    included. ``remove``: directories that go where dbdyno ends without having stopped the server; else they stay.
+    listens on no TCP port, but on ``tcp_port`` of 127.0.0.1 where one is given. ``settings``: server parameters by
+    name. ``timeout_s``: seconds it may take, recovery included. ``remove``: directories that go where dbdyno ends
+    without having stopped the server; else they stay.
 
     Raises InputError where it does not take a setting as it is given, and SystemFailed where it does not start.
     """
@@ -119,7 +121,7 @@ def start_server(
     own = (places.own, *(places.own / name for name in family.DIRECTORIES))
     made = own if places.socket == places.own else (*own, places.socket)
     task = Task(
-        command=tuple(family.command(installation, places, settings)),
+        command=tuple(family.command(installation, places, settings, tcp_port)),
         environment=environment(),
         directory=str(places.data),
         owner=account.owner if account is not None else None,
@@ -131,7 +133,7 @@ def start_server(
         abandoned=tuple(str(path.absolute()) for path in remove),
     )
     kept = Kept(task)
-    server = Server(installation, places, kept)
+    server = Server(installation, places, kept, tcp_port)
     try:
         _await(server, family, places, kept, timeout_s, settings)
         change = adjusted(settings, server.log.read_text(errors="replace"))
