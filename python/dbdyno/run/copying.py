@@ -1,6 +1,7 @@
 """Copies of loaded data: files and directories, sharing blocks where the file system can."""
 
 import ctypes
+import errno
 import fcntl
 import os
 import shutil
@@ -9,6 +10,9 @@ from pathlib import Path
 # ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until either is changed.
 _FICLONE = 0x40049409
 _CHUNK = 1 << 26
+
+# What copy_file_range(2) says of two file systems between which it does not copy.
+_NOT_IN_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -69,8 +73,22 @@ def _copy(read: int, write: int) -> None:
         fcntl.ioctl(write, _FICLONE, read)
     except OSError:
         left = os.fstat(read).st_size
+        in_kernel = True
         while left > 0:
-            copied = os.copy_file_range(read, write, min(left, _CHUNK))
+            try:
+                copied = _step(read, write, min(left, _CHUNK), in_kernel)
+            except OSError as error:
+                if not in_kernel or error.errno not in _NOT_IN_KERNEL:
+                    raise
+                in_kernel = False
+                continue
             if copied == 0:
                 raise OSError(0, "the template became shorter while it was copied") from None
             left -= copied
+
+
+def _step(read: int, write: int, most: int, in_kernel: bool) -> int:
+    """Copy some bytes and return how many; without the kernel's help where it cannot give it."""
+    if in_kernel:
+        return os.copy_file_range(read, write, most)
+    return os.sendfile(write, read, None, most)
