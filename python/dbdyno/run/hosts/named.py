@@ -55,7 +55,7 @@ class NamedHost:
     def check(self, compiled: CompiledCell) -> None:
         """See that the server answers, and that no other run works on it."""
         if self.notes is None:
-            self.notes = _resolution(self._system.name, str(self._system.host), self._port)
+            self.notes = resolution(self._system.name, self._host, self._port)
         if isinstance(compiled.settings, ServerSettings):
             self._tls = compiled.settings.tls
         self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
@@ -138,13 +138,19 @@ class NamedHost:
         own = settings if isinstance(settings, ServerSettings) else ServerSettings(tls=self._tls)
         return {
             "engine": system.engine,
-            "host": system.host or "localhost",
+            "host": self._host,
             "port": self._port,
             "user": system.user or (None if system.engine == "mongodb" else getpass.getuser()),
             "password": system.password or os.environ.get(_PASSWORDS.get(system.engine, "")),
             "database": database,
             "session": [list(pair) for pair in own.parameters.items()],
         } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})
+
+    @property
+    def _host(self) -> str:
+        # An address of IPv6 stands in brackets, in a URL only.
+        host = self._system.host or "localhost"
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
     @property
     def _port(self) -> int:
@@ -176,13 +182,13 @@ class NamedHost:
         return lock
 
 
-def _resolution(name: str, host: str, port: int) -> list[str]:
+def resolution(name: str, host: str, port: int) -> list[str]:
     """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
     if host.startswith("/"):
         return []
     begun = time.monotonic()
     try:
-        addresses = [each[4] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        addresses = [(each[0], each[4]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except OSError:
         return []
     resolved = time.monotonic() - begun
@@ -192,15 +198,19 @@ def _resolution(name: str, host: str, port: int) -> list[str]:
             f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
         )
     lost = 0.0
-    for number, address in enumerate(addresses):
+    for number, (family, address) in enumerate(addresses):
         begun = time.monotonic()
         try:
-            socket.create_connection((str(address[0]), port), timeout=_LONGEST_CONNECT_S).close()
+            with socket.socket(family, socket.SOCK_STREAM) as connection:
+                connection.settimeout(_LONGEST_CONNECT_S)
+                connection.connect(address)
         except OSError:
             lost += time.monotonic() - begun
             continue
         if number:
-            text = f"{name}: `{host}` means {addresses[0][0]} first, where nothing answers: each new connection loses "
+            text = (
+                f"{name}: `{host}` means {addresses[0][1][0]} first, where nothing answers: each new connection loses "
+            )
             notes.append(f"{text}{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL.")
         break
     return notes

@@ -1,0 +1,26 @@
+"""What the name of a server's host costs its connections."""
+
+import socket
+from typing import Any
+
+import pytest
+
+from dbdyno.run.hosts.named import resolution
+
+
+def test_a_name_whose_first_address_answers_costs_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert resolution("x", "127.0.0.1", listener.getsockname()[1]) == []
+    assert resolution("x", "/run/postgresql", 5432) == []
+    assert resolution("x", "nowhere.invalid", 5432) == []
+
+
+def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(_host: str, port: int, **_: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in ("127.0.0.9", "127.0.0.1")]
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        (note,) = resolution("mysql://db/", "db", listener.getsockname()[1])
+    assert note.startswith("mysql://db/: `db` means 127.0.0.9 first, where nothing answers")
+    assert note.endswith("before it tries 127.0.0.1; write that in the URL.")
