@@ -1,0 +1,73 @@
+"""What a run says by itself of a chain of changes, and of clients that found SQLite's file locked."""
+
+from conftest import Cli
+
+CHAIN = """
+name = "chain"
+title = "Two kinds of BEGIN"
+rounds = 2
+
+[factors]
+begin = ["deferred", "immediate"]
+
+[tables.t]
+rows = 100
+[tables.t.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+v = { type = "integer", fill = { constant = 0 } }
+
+[system.sqlite]
+journal_mode = "wal"
+synchronous = "off"
+busy_timeout = 5000
+
+[load]
+clients = 4
+stop = { transactions = 1500 }
+
+[[transactions]]
+name = "add"
+steps = [
+    { begin = "${begin}" },
+    { execute = "select v from t where id = ?", params = [{ key = "t.id" }], into = ["v"] },
+    { execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] },
+    { commit = true },
+]
+
+[report]
+x = "begin"
+chain = true
+"""
+
+
+def test_a_plain_begin_that_upgrades_is_explained_and_its_cure_named(cli: Cli) -> None:
+    document = cli.run(cli.write("chain.toml", CHAIN))
+    deferred, immediate = document["cells"]
+    assert deferred["failed"]["locked"] > 0
+    assert immediate["failed"] == {}
+    # What failed is not work: the books say so, and the throughput counts only what succeeded.
+    for each in deferred["rounds"]:
+        assert each["issued"] == each["ok"] + each["failed"].get("locked", 0) == 6000
+    texts = [each["text"] for each in document["findings"]]
+    (text,) = [text for text in texts if text.startswith("A plain BEGIN takes no lock.")]
+    assert text.endswith("with it no transaction failed (begin=immediate).")
+
+
+def test_clients_that_do_not_wait_for_a_lock_are_told_how(cli: Cli) -> None:
+    text = CHAIN.replace("busy_timeout = 5000\n", "").replace('["deferred", "immediate"]', '["immediate"]')
+    document = cli.run(cli.write("chain.toml", text), "--rounds", "1")
+    assert document["cells"][0]["failed"]["locked"] > 0
+    assert any(each["text"].startswith("No busy_timeout is set") for each in document["findings"])
+
+
+def test_each_step_of_a_chain_is_compared_with_the_one_before(cli: Cli) -> None:
+    text = CHAIN.replace('begin = ["deferred", "immediate"]', "n = [1, 30, 2]").replace("${begin}", "immediate")
+    text = text.replace("clients = 4", "clients = 1").replace('x = "begin"', 'x = "n"')
+    old = '    { execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] },\n'
+    assert old in text
+    text = text.replace(old, '    { repeat = "${n}", steps = [\n' + old + "    ] },\n")
+    text = text.replace("transactions = 1500", "transactions = 400")
+    document = cli.run(cli.write("chain.toml", text), "--rounds", "6")
+    changes = [each["text"] for each in document["findings"] if each["text"].startswith("Throughput ")]
+    assert any("falls" in each and "from n=1 to n=30" in each for each in changes)
+    assert any("rises" in each and "from n=30 to n=2" in each for each in changes)
