@@ -5,7 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 
-.PHONY: run test install dev servers lint test-rust test-python bench schema clean
+# The server of MongoDB's kind that the tests start: built where there is Go, else those tests are skipped.
+FERRETDB := target/ferretdb
+GO := $(shell command -v go)
+ifneq ($(or $(GO),$(wildcard $(FERRETDB))),)
+export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
+TESTED_SERVERS := $(FERRETDB)
+endif
+
+.PHONY: run test install dev servers lint test-rust test-python bench schema ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
@@ -27,6 +35,11 @@ $(VENV)/.dev: $(VENV)/.python requirements-dev.lock
 
 dev: $(VENV)/.dev $(VENV)/.installed
 
+ferretdb: $(FERRETDB)
+
+$(FERRETDB): tools/ferretdb/go.mod tools/ferretdb/go.sum tools/ferretdb/main.go
+	cd tools/ferretdb && go build -trimpath -tags ferretdb_no_postgresql -o $(CURDIR)/$@ .
+
 test: servers lint test-rust test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
@@ -41,10 +54,10 @@ lint: dev
 	$(BIN)/mypy
 
 # With the servers that are installed here.
-test-rust: dev
+test-rust: dev $(TESTED_SERVERS)
 	$(BIN)/python tests/servers.py cargo test --workspace --locked
 
-test-python: dev
+test-python: dev $(TESTED_SERVERS)
 	$(BIN)/pytest
 
 # What measuring costs, each figure against its target. Takes some minutes.

@@ -17,12 +17,13 @@ from typing import Any
 
 from dbdyno.systems.managed import Server, create_data, find_installations, start_server
 
-VARIABLES = {"postgresql": "DBDYNO_TEST_POSTGRESQL", "mysql": "DBDYNO_TEST_MYSQL"}
+VARIABLES = {"postgresql": "DBDYNO_TEST_POSTGRESQL", "mysql": "DBDYNO_TEST_MYSQL", "mongodb": "DBDYNO_TEST_MONGODB"}
 
 # Tests ask for no durability, and some of them hold a session each.
 SETTINGS = {
     "postgresql": {"fsync": "off", "max_connections": "200"},
     "mysql": {"innodb_flush_log_at_trx_commit": "0", "max_connections": "200", "max_allowed_packet": "64M"},
+    "mongodb": {"synchronous": "off"},
 }
 
 
@@ -35,7 +36,9 @@ def running(engine: str, work: Path) -> Iterator[Server | None]:
         return
     data = work / engine
     create_data(installations[0], data)
-    with start_server(installations[0], data, work, SETTINGS[engine], remove=[work]) as server:
+    # What is set is FerretDB's.
+    settings = {} if installations[0].product == "MongoDB" else SETTINGS[engine]
+    with start_server(installations[0], data, work, settings, remove=[work]) as server:
         yield server
 
 

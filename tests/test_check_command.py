@@ -50,6 +50,17 @@ def test_a_server_that_is_started_for_it(server_cli: Cli, engine: str) -> None:
     assert server_cli.left_behind() == []
 
 
+def test_what_a_system_has_not_got_is_told_apart(server_cli: Cli) -> None:
+    if not find_installations("mongodb"):
+        pytest.skip("there is no mongodb server here")
+    out = server_cli("check", "mongodb:")
+    lines = lines_of(out)
+    assert "failed" not in lines.values()
+    assert lines["a transaction ends as it is told"] == "not applicable"
+    assert lines["each kind of answer gives its rows"] == "ok"
+    assert "a single server has no transactions" in out
+
+
 @pytest.mark.parametrize("engine", ["postgresql", "mysql"])
 def test_a_named_server_keeps_nothing_of_it(server_cli: Cli, engine: str) -> None:
     if not find_installations(engine):

@@ -21,7 +21,7 @@ from conftest import SMALL, Cli
             ["run", "pk-lookup", "--system", "sqlite:?cache_sise=1"],
             "SQLite has no such setting; did you mean `cache_size`?",
         ),
-        (["run", "pk-lookup", "--system", "mongodb:"], "mongodb"),
+        (["run", "pk-lookup", "--system", "sqlserver:"], "sqlserver"),
         (["run", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["run", "pk-lookup", "--json", "no/such/dir.json"], "--json"),
         (["run", "pk-lookup", "--dir", "/proc", "--store", "s.db"], "/proc"),

@@ -242,6 +242,6 @@ def test_statements_stand_once_and_have_names_of_their_own() -> None:
 
 def test_an_engine_without_a_dialect_is_refused() -> None:
     made = load_experiment("pk-lookup")
-    cell = make_cells(made, systems=[parse_url("mongodb:")]).cells[0]
-    with pytest.raises(InputError, match=r"^mongodb: this engine cannot be measured yet"):
+    cell = make_cells(made, systems=[parse_url("sqlserver:")]).cells[0]
+    with pytest.raises(InputError, match=r"^sqlserver: this engine cannot be measured yet"):
         compile_cell(made, cell)

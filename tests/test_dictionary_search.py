@@ -36,7 +36,8 @@ def cell() -> CompiledCell:
 
 def load(path: Path) -> str:
     """Make the dictionary; return a digest of its rows in their order."""
-    ask(cell().load_plan(str(path)), "loaded")
+    made = cell()
+    ask(made.load_plan(made.load_target(str(path))), "loaded")
     with sqlite3.connect(path) as connection:
         rows = connection.execute("select word || char(9) || trans from eijiro order by rowid")
         digest = hashlib.sha256()

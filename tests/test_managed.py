@@ -23,6 +23,11 @@ from servers import target
 SETTINGS = {
     "postgresql": {"shared_buffers": ("64MB", "64MB"), "synchronous_commit": ("off", "off")},
     "mysql": {"innodb_buffer_pool_size": ("64M", "67108864"), "sync-binlog": ("5", "5"), "log_bin": ("bin", "ON")},
+    "mongodb": {
+        "synchronous": ("normal", "normal"),
+        "journal_mode": ("DELETE", "delete"),
+        "cache_size": ("-64000", "-64000"),
+    },
 }
 
 # What no server takes: an unknown name, wrong values, one it would change with a mere warning, and dbdyno's own.
@@ -35,6 +40,7 @@ WRONG = {
         ("default_storage_engine", "NONSENSE"),
         ("datadir", "/tmp"),
     ],
+    "mongodb": [("no_such_setting", "1"), ("synchronous", "NONSENSE"), ("cache_size", "1)&x=("), ("dbpath", "/tmp")],
 }
 
 # Seconds for a server to end after dbdyno was killed.
@@ -58,9 +64,11 @@ class Place:
         return sorted(path.name for path in self.work.iterdir() if path != self.data)
 
 
-@pytest.fixture(scope="module", params=["postgresql", "mysql"])
+@pytest.fixture(scope="module", params=["postgresql", "mysql", "mongodb"])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     installations = find_installations(request.param)
+    # What is set here is FerretDB's.
+    installations = [each for each in installations if each.product != "MongoDB"]
     if not installations:
         pytest.skip(f"there is no server of the kind {request.param} here")
     # One may run as another user, who must be able to enter.
@@ -148,6 +156,7 @@ def test_damaged_data_are_told(place: Place) -> None:
         data.mkdir()
         (data / "PG_VERSION").write_text("nonsense\n")
         (data / "ibdata1").write_bytes(b"nonsense" * 1000)
+        (data / "dbdyno.sqlite").write_bytes(b"nonsense" * 1000)
         with pytest.raises(SystemFailed, match="does not start"):
             start_server(place.installation, data, Path(name), {}).stop()
 

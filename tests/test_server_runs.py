@@ -20,6 +20,28 @@ needs_postgresql = pytest.mark.skipif(
     not find_installations("postgresql"), reason="there is no PostgreSQL server on this machine to start"
 )
 
+needs_ferretdb = pytest.mark.skipif(
+    not any(each.product == "FerretDB" for each in find_installations("mongodb")),
+    reason="there is no FerretDB server on this machine to start: `make ferretdb`, and name it in DBDYNO_FERRETDB",
+)
+
+# The small experiment's two transactions as MongoDB has them, on a table small enough to be read at each look-up.
+LOOK = "select * from t where id = ?"
+COUNT = "select count(*) from t where v = ?"
+DOCUMENTS = (
+    (f'"{LOOK}"', f"""{{ any = "{LOOK}", mongodb = '{{"find": "t", "filter": {{"_id": {{"$oid": "?"}}}}}}' }}"""),
+    (f'"{COUNT}"', f"""{{ any = "{COUNT}", mongodb = '{{"count": "t", "query": {{"v": "?"}}}}' }}"""),
+    ("rows = 2000", "rows = 100"),
+)
+SOME = """
+[[transactions]]
+name = "some"
+[[transactions.steps]]
+params = [{ uniform = [0, 9] }]
+execute.any = "select * from t where v < ?"
+execute.mongodb = '{"find": "t", "filter": {"v": {"$lt": "?"}}}'
+"""
+
 WRITE = """
 [[transactions]]
 name = "write"
@@ -44,7 +66,7 @@ def servers(cli: Cli) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         line = " ".join(process.info["cmdline"] or ())
-        if str(cli.directory) in line and ("postgres -D" in line or "mariadbd" in line):
+        if str(cli.directory) in line and ("postgres -D" in line or "mariadbd" in line or "--listen-unix" in line):
             found.append(process)
     return found
 
@@ -204,3 +226,94 @@ def test_the_systems_of_the_machine_are_listed(server_cli: Cli) -> None:
     out = server_cli("systems")
     assert "sqlite:" in out
     assert ("PostgreSQL" in out) == bool(find_installations("postgresql"))
+
+
+@needs_ferretdb
+def test_documents_are_measured_beside_rows(server_cli: Cli, small: Small) -> None:
+    file = server_cli.write("small.toml", small(*DOCUMENTS) + SOME)
+    document = server_cli.run(file, "--system", "mongodb:?synchronous=off", "--system", "sqlite:", "--seed", "3")
+    for cell in document["cells"]:
+        assert all(each["ok"] == 500 * cell["factors"]["clients"] for each in cell["rounds"])
+    # The same draws on the same rows.
+    returned: dict[tuple[int, int], list[int]] = {}
+    for cell in document["cells"]:
+        for each in cell["rounds"]:
+            returned.setdefault((cell["factors"]["clients"], each["block"]), []).append(each["rows"])
+            assert each["rows"] > each["statements"]
+    assert len(returned) == 4 and all(one == other for one, other in returned.values())
+    system = next(cell["system"] for cell in document["cells"] if cell["system"]["engine"] != "sqlite")
+    assert (system["engine"], system["settings"]["synchronous"]) == ("FerretDB", "off")
+    assert system["durability"] == "process-safe"
+    assert any("filter" in line for lines in system["plans"].values() for line in lines)
+    assert any("is FerretDB 1." in each["text"] and "not MongoDB" in each["text"] for each in document["findings"])
+    assert servers(server_cli) == []
+    assert server_cli.left_behind() == []
+
+
+@needs_ferretdb
+def test_steps_for_other_engines_are_told(server_cli: Cli) -> None:
+    rows = ("--set", "rows_per_transaction=2", "--rounds", "1")
+    text = (Path(__file__).parent.parent / "python/dbdyno/experiments/pk-update.toml").read_text()
+    text = text.replace("100_000", "100").replace("10_000 }", "20 }").partition("[published]")[0]
+    document = server_cli.run(server_cli.write("update.toml", text), "--system", "mongodb:", *rows)
+    assert document["cells"][0]["rounds"][0]["statements"] == 20
+    said = [each["text"] for each in document["findings"] if "each statement was a transaction" in each["text"]]
+    assert said == [
+        "On mongodb the steps `begin` and `commit` were left out: the experiment has them for other engines only; "
+        "each statement was a transaction of its own."
+    ]
+
+
+@needs_ferretdb
+def test_a_ferretdb_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cli, small: Small) -> None:
+    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4"), *DOCUMENTS))
+    process = server_cli.start("run", file, "--system", "mongodb:", "--store", "runs.db", "--json", "out.json")
+
+    def trial() -> list[psutil.Process]:
+        found = [each for each in servers(server_cli) if "/work/" in " ".join(each.cmdline())]
+        return [each for each in found if len(each.net_connections("unix")) >= 3]
+
+    # Two clients have connected.
+    wait_until(trial)[0].kill()
+    process.communicate(timeout=180)
+    assert process.returncode == 1
+    rounds = json.loads((server_cli.directory / "out.json").read_text())["cells"][0]["rounds"]
+    assert [each["status"] for each in rounds] == ["failed", "done"]
+    assert "SIGKILL killed it" in rounds[0]["error"]
+    assert servers(server_cli) == []
+    assert server_cli.left_behind() == []
+
+
+@needs_ferretdb
+def test_a_named_server_of_documents_keeps_nothing(server_cli: Cli, small: Small) -> None:
+    installation = next(each for each in find_installations("mongodb") if each.product == "FerretDB")
+    data = server_cli.directory / "data"
+    create_data(installation, data)
+    with start_server(installation, data, server_cli.directory, {}) as server:
+        host = str(server.socket).replace("/", "%2F")
+        file = server_cli.write("small.toml", small(ONE, *DOCUMENTS))
+        document = server_cli.run(file, "--system", f"mongodb://{host}/?journal=true", "--rounds", "1")
+        cell = document["cells"][0]
+        assert all(each["ok"] == 1000 for each in cell["rounds"])
+        # What FerretDB does not tell, nobody makes up.
+        assert cell["system"]["durability"] == "none"
+        assert [path.name for path in data.glob("dbdyno_*")] == []
+        wrong = server_cli("run", file, "--system", f"mongodb://{host}/?jurnal=true", code=1)
+        assert wrong == "" or "jurnal" in wrong
+
+
+@needs_ferretdb
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mongodb:?synchronous=perhaps", "synchronous"),
+        ("mongodb:?shared_buffers=1MB", "shared_buffers"),
+        ("mongodb://127.0.0.1:1/", "nothing listens there"),
+    ],
+)
+def test_what_cannot_be_of_documents_is_one_clear_error(server_cli: Cli, small: Small, url: str, words: str) -> None:
+    file = server_cli.write("small.toml", small(*DOCUMENTS))
+    process = server_cli.start("run", file, "--system", url, "--store", "runs.db")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode in (1, 2)
+    assert errors.startswith("dbdyno: ") and words in errors

@@ -96,11 +96,11 @@ def _wait(name: str, share: float, result: Json) -> Limit:
     if name == "file_lock_wait":
         waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
         text = f"clients waited {_percent(share)} of their time for a lock on the database file ({waits:,} times)"
-        return _limit(
-            "file lock",
-            text,
-            "journal_mode=wal lets readers and one writer work together; shorter write transactions help",
-        )
+        settings = (result.get("engine") or {}).get("settings") or {}
+        advice = "shorter write transactions, or fewer writers at a time"
+        if settings.get("journal_mode") != "wal":
+            advice = "journal_mode=wal lets readers and one writer work together; shorter write transactions help"
+        return _limit("file lock", text, advice)
     syncs = int((result.get("io") or {}).get("syncs") or 0)
     transactions = max(int((result.get("books") or {}).get("ok") or 0), 1)
     seconds = float(result["time"]["segments"]["sync"])

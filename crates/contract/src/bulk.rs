@@ -9,7 +9,7 @@ use serde_json::json;
 
 const ROWS: u64 = 3000;
 
-fn table(name: &str, serial: serde_json::Value) -> serde_json::Value {
+fn table<S: System>(system: &S, serial: serde_json::Value) -> serde_json::Value {
     let odd = [
         "",
         "plain",
@@ -26,10 +26,10 @@ fn table(name: &str, serial: serde_json::Value) -> serde_json::Value {
         |name: &str, stream: u64, fill: serde_json::Value| json!({"name": name, "stream": stream, "fill": fill});
     let nullable = |of: serde_json::Value| json!({"kind": "nullable", "share": 0.3, "of": of});
     json!({
-        "name": name,
+        "name": system.table(),
         "rows": ROWS,
         "columns": [
-            column("id", 1, serial),
+            column(S::ID, 1, serial),
             column("i", 2, nullable(json!({"kind": "uniform", "low": i64::MIN + 1, "high": i64::MAX}))),
             column("r", 3, nullable(json!({"kind": "uniform_real", "low": -1e300, "high": 1e300}))),
             column("s", 4, nullable(json!({"kind": "pick", "values": odd}))),
@@ -39,11 +39,11 @@ fn table(name: &str, serial: serde_json::Value) -> serde_json::Value {
 }
 
 pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> Outcome {
-    let table = table(system.table(), json!({"kind": "serial"}));
+    let table = table(system, json!({"kind": "serial"}));
     let load = json!({
         "before": [system.create()],
         "tables": [table.clone()],
-        "after": [format!("create index {t}_i on {t} (i)", t = system.table())],
+        "after": [system.create_index()],
     });
     let report = system.load(load, 7)?;
     let rows: Vec<u64> = report.iter().map(|part| part.rows).collect();
@@ -64,7 +64,7 @@ pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> 
 }
 
 pub fn loading_tells_what_is_wrong<S: System>(system: &S) -> Outcome {
-    let twice = table(system.table(), json!({"kind": "constant", "value": 1}));
+    let twice = table(system, json!({"kind": "constant", "value": 1}));
     let load = json!({"before": [system.create()], "tables": [twice], "after": []});
     let failure = system.load(load, 7).failure()?;
     same!(failure.kind, FailureKind::Constraint, "{failure}");

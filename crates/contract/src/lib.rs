@@ -13,7 +13,7 @@ mod systems;
 use dbdyno_engines::Failure;
 use dbdyno_plan::target::Target;
 use std::fmt::Debug;
-use systems::{Mysql, Postgresql, Sqlite, System};
+use systems::{Mongodb, Mysql, Postgresql, Sqlite, System};
 
 /// Why a check gave no yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +158,10 @@ pub fn check(target: &Target, tell: &mut dyn FnMut(&str, &Outcome)) -> Result<()
         }
         Target::Mysql(target) => {
             carry_out::<Mysql>(|number| Ok(Mysql::new(serde_json::to_value(target)?, number)), tell);
+            Ok(())
+        }
+        Target::Mongodb(target) => {
+            carry_out::<Mongodb>(|number| Ok(Mongodb::new(serde_json::to_value(target)?, number)), tell);
             Ok(())
         }
     }

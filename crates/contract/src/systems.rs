@@ -8,11 +8,13 @@ use dbdyno_plan::document::{Load, PrepareMode, Statement};
 use serde_json::Value;
 use std::path::PathBuf;
 
+mod mongodb;
 mod mysql;
 mod postgresql;
 mod server;
 mod sqlite;
 
+pub use mongodb::Mongodb;
 pub use mysql::Mysql;
 pub use postgresql::Postgresql;
 pub use sqlite::Sqlite;
@@ -26,7 +28,7 @@ pub const WRONG: usize = 5;
 pub const ALL: usize = 6;
 pub const MANY: usize = 7;
 pub const UPDATE_ONE: usize = 8;
-const DROP: usize = 9;
+pub const DROP: usize = 9;
 
 /// The client of a system's sessions.
 pub type ClientOf<S> = Client<<<S as System>::Engine as Engine>::Session>;
@@ -40,6 +42,8 @@ pub trait System: Sized {
     const TEXT: &str;
     /// The same for bytes.
     const BYTES: &str;
+    /// The name of the table's key.
+    const ID: &str = "id";
     /// What the plan of a look-up says of the table's key.
     const KEY: &str;
     /// The names the engine may have.
@@ -92,6 +96,11 @@ pub trait System: Sized {
     fn create(&self) -> String {
         let (table, text, bytes) = (self.table(), Self::TEXT, Self::BYTES);
         format!("create table {table} (id integer primary key, i bigint, r double precision, s {text}, b {bytes})")
+    }
+
+    /// The definition of an index of the column `i`.
+    fn create_index(&self) -> String {
+        format!("create index {t}_i on {t} (i)", t = self.table())
     }
 
     /// The statements of the suite.

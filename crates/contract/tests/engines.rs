@@ -1,8 +1,8 @@
 //! The checks on the real engines.
 //!
-//! SQLite is always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL or DBDYNO_TEST_MYSQL: the JSON
-//! of a target, with host, port, user and database (`tests/servers.py` starts servers and sets both). Without it its
-//! test passes, and says that it was skipped.
+//! SQLite is always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL or
+//! DBDYNO_TEST_MONGODB: the JSON of a target, with host, port, user and database (`tests/servers.py` starts servers and
+//! sets them). Without it its test passes, and says that it was skipped.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use dbdyno_contract::{Problem, check};
@@ -31,14 +31,14 @@ fn all_hold(target: Value, not_applicable: &[&str]) {
 }
 
 /// A server's checks.
-fn server(variable: &str, engine: &str) {
+fn server(variable: &str, engine: &str, not_applicable: &[&str]) {
     let Ok(text) = std::env::var(variable) else {
         eprintln!("skipped: no {engine} to test is named by {variable} (tests/servers.py starts one)");
         return;
     };
     let mut target: Value = serde_json::from_str(&text).unwrap();
     target["engine"] = json!(engine);
-    all_hold(target, &[]);
+    all_hold(target, not_applicable);
 }
 
 #[test]
@@ -51,12 +51,23 @@ fn sqlite() {
 
 #[test]
 fn postgresql() {
-    server("DBDYNO_TEST_POSTGRESQL", "postgresql");
+    server("DBDYNO_TEST_POSTGRESQL", "postgresql", &[]);
 }
 
 #[test]
 fn mysql() {
-    server("DBDYNO_TEST_MYSQL", "mysql");
+    server("DBDYNO_TEST_MYSQL", "mysql", &[]);
+}
+
+#[test]
+fn mongodb() {
+    let not_applicable = [
+        "a_transaction_ends_as_it_is_told",
+        "a_failure_in_a_transaction_is_rolled_back",
+        "statements_are_prepared_ahead_or_it_is_told_which_cannot_be",
+        "closing_ends_what_is_open",
+    ];
+    server("DBDYNO_TEST_MONGODB", "mongodb", &not_applicable);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub enum Target {
     Postgresql(PostgresqlTarget),
     /// A MariaDB or MySQL server.
     Mysql(MysqlTarget),
+    /// A MongoDB server, or one that speaks its protocol.
+    Mongodb(MongodbTarget),
 }
 
 /// A PostgreSQL server (or one that speaks its protocol), and how each client connects to it.
@@ -69,6 +71,30 @@ pub struct MysqlTarget {
     pub process: Option<ServerProcess>,
 }
 
+/// A MongoDB server (or one that speaks its protocol, such as FerretDB), and how each client connects to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MongodbTarget {
+    /// Its host; one that begins with `/` is the path of its Unix socket.
+    pub host: String,
+    /// Its port; of a Unix socket, any.
+    pub port: u16,
+    /// The user; left out: nobody logs in.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// The user's password, where one is needed.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// The database.
+    pub database: String,
+    /// Options of MongoDB's connection strings that each session has: name and value.
+    #[serde(default)]
+    pub session: Vec<(String, String)>,
+    /// The server, where it runs on this machine and is the laboratory's.
+    #[serde(default)]
+    pub process: Option<ServerProcess>,
+}
+
 /// How connections to a server are encrypted, and which certificates are believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -118,6 +144,17 @@ impl PostgresqlTarget {
 }
 
 impl MysqlTarget {
+    /// Where it is, for messages.
+    pub fn place(&self) -> String {
+        if self.host.starts_with('/') {
+            format!("the socket {}", self.host)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl MongodbTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
         if self.host.starts_with('/') {

@@ -2,6 +2,7 @@
 
 use crate::events::Events;
 use dbdyno_contract::Problem;
+use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
@@ -95,6 +96,11 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 let site = site_of(target.process.as_ref());
                 measure(&engine, trial, plan.seed, site, events, stop)
             }
+            Target::Mongodb(target) => {
+                let engine = MongodbEngine::new(target, &trial.statements)?;
+                let site = site_of(target.process.as_ref());
+                measure(&engine, trial, plan.seed, site, events, stop)
+            }
         },
         Task::Load(load) => fill(load, plan.seed, events),
         Task::Inspect(inspect) => look(inspect, events),
@@ -142,6 +148,7 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => sqlite::load(target, load, seed)?,
         Target::Postgresql(target) => postgresql::load(target, load, seed)?,
         Target::Mysql(target) => mysql::load(target, load, seed)?,
+        Target::Mongodb(target) => mongodb::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
     Ok(())
@@ -153,6 +160,7 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
         Target::Postgresql(target) => PostgresqlEngine::new(target, &[], PrepareMode::Once).facts()?,
         Target::Mysql(target) => MysqlEngine::new(target, &[], PrepareMode::Once).facts()?,
+        Target::Mongodb(target) => MongodbEngine::new(target, &[])?.facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;
     Ok(())

@@ -15,12 +15,11 @@ def print_systems() -> None:
     for column in ("system", "version", "where", "note"):
         table.add_column(column, overflow="fold")
     table.add_row("sqlite:", _bundled(), "bundled", "any other by source=, cflags= or library=")
-    for engine, program in (("postgresql", "postgres"), ("mysql", "")):
+    for engine in ("postgresql", "mysql", "mongodb"):
         found = find_installations(engine)
         for number, installation in enumerate(found):
-            name = program or ("mysqld" if installation.product == "MySQL" else "mariadbd")
             note = "" if number == 0 else "not used: the newest is"
-            table.add_row(f"{engine}:", installation.title, str(installation.programs[name]), note)
+            table.add_row(f"{engine}:", installation.title, str(next(iter(installation.programs.values()))), note)
         if not found:
             table.add_row(f"{engine}:", "none found", "", how_to_install(engine))
     table.add_row("exec:PROGRAM", "", "", "any program, timed as a whole")

@@ -30,7 +30,10 @@ TEMPLATE_VERSION = 1
 
 @dataclass(frozen=True)
 class CompiledCell:
-    """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target."""
+    """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target.
+
+    ``left_out``: what kinds of steps are for other engines only.
+    """
 
     cell: Cell
     definition: Definition
@@ -39,6 +42,7 @@ class CompiledCell:
     tables: list[dict[str, Any]]
     after: list[str]
     trial: dict[str, Any]
+    left_out: tuple[str, ...] = ()
 
     @property
     def has_data(self) -> bool:
@@ -129,7 +133,7 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
     compiler = TransactionCompiler(definition, dialect, experiment.place)
     transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
     before, after = definitions(definition, dialect)
-    tables = load_tables(definition, Path(experiment.folder), experiment.place)
+    tables = load_tables(definition, dialect, Path(experiment.folder), experiment.place)
     trial = {
         "kind": "trial",
         **_load(definition),
@@ -137,7 +141,7 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
         "transactions": transactions,
         "record": definition.measure.model_dump(include={"phases", "interval_ms", "io", "mutexes", "waits"}),
     }
-    return CompiledCell(cell, definition, settings, before, tables, after, trial)
+    return CompiledCell(cell, definition, settings, before, tables, after, trial, tuple(sorted(compiler.left_out)))
 
 
 def _program(experiment: Experiment, cell: Cell, definition: Definition) -> CompiledCell:

@@ -1,6 +1,6 @@
 """What differs in SQL from engine to engine: types, definitions and statements. One class for each engine.
 
-Those of servers are in ``server_dialects``.
+Those of servers are in ``server_dialects``, that of MongoDB in ``documents``.
 """
 
 from typing import Protocol
@@ -14,6 +14,8 @@ class Dialect(Protocol):
     """The SQL of one engine."""
 
     engine: str
+    # Whether the engine fills a column that is autoincrement.
+    counts_up: bool
 
     def quote(self, name: str) -> str:
         """Write a name so that it is never taken for a keyword."""
@@ -21,6 +23,10 @@ class Dialect(Protocol):
 
     def column_type(self, column: Column) -> str:
         """Write a portable type as the engine does."""
+        ...
+
+    def column_name(self, table: Table, column: str) -> str:
+        """Give the name that a column of a table has on the engine."""
         ...
 
     def create_table(self, name: str, table: Table) -> str:
@@ -47,6 +53,7 @@ class StandardDialect:
     """Definitions as the standard has them. An engine's own dialect says what differs."""
 
     engine = "standard"
+    counts_up = True
 
     def quote(self, name: str) -> str:
         """Put a name into double quotes."""
@@ -55,6 +62,10 @@ class StandardDialect:
     def column_type(self, column: Column) -> str:
         """Write the type as the experiment does."""
         return spell(column.type)
+
+    def column_name(self, table: Table, column: str) -> str:  # noqa: ARG002
+        """Leave the name as it is."""
+        return column
 
     def autoincrement(self) -> str:
         """Give the words that make the engine count up a primary key."""

@@ -30,28 +30,42 @@ def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], li
     return before, after
 
 
-def load_tables(definition: Definition, folder: Path, place: str) -> list[dict[str, Any]]:
+def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: str) -> list[dict[str, Any]]:
     """Say what rows go into the tables; a part of a table is an entry of its own.
 
     ``folder`` is where relative paths begin. Raises InputError for a file that is not there.
     """
     columns = Columns(definition.tables)
     entries: list[dict[str, Any]] = []
-    for name, table in definition.tables.items():
+    for name, written in definition.tables.items():
+        table = written if dialect.counts_up else _counted(written)
         if table.file:
             path = str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
             most = table.rows + sum(part.rows for part in table.parts)
-            entries.append({"name": name, "columns": _columns(columns, name, table), "rows": most, "file": path})
+            entries.append(
+                {"name": name, "columns": _columns(columns, dialect, name, table), "rows": most, "file": path}
+            )
             continue
         rows = table.rows
         if rows:
-            entries.append({"name": name, "columns": _columns(columns, name, table), "rows": rows, "file": None})
+            entries.append(
+                {"name": name, "columns": _columns(columns, dialect, name, table), "rows": rows, "file": None}
+            )
         for index, part in enumerate(table.parts):
             filled = {key: _in_part(each, part.columns.get(key), rows) for key, each in table.columns.items()}
-            made = _columns(columns, name, table.model_copy(update={"columns": filled}), index + 1)
+            made = _columns(columns, dialect, name, table.model_copy(update={"columns": filled}), index + 1)
             entries.append({"name": name, "columns": made, "rows": part.rows, "file": None})
             rows += part.rows
     return entries
+
+
+def _counted(table: Table) -> Table:
+    """Give a table in which what the engine would count up is filled."""
+    filled = {
+        key: column.model_copy(update={"fill": column_fill(column)}) if column.autoincrement else column
+        for key, column in table.columns.items()
+    }
+    return table.model_copy(update={"columns": filled})
 
 
 def _in_part(column: Column, fill: Generator | None, rows: int) -> Column:
@@ -63,12 +77,12 @@ def _in_part(column: Column, fill: Generator | None, rows: int) -> Column:
     return column if fill is None else column.model_copy(update={"fill": fill})
 
 
-def _columns(columns: Columns, name: str, table: Table, part: int = 0) -> list[dict[str, Any]]:
+def _columns(columns: Columns, dialect: Dialect, name: str, table: Table, part: int = 0) -> list[dict[str, Any]]:
     # A column that the engine counts up itself is left out, but a file has a field for each column.
     given = (key for key, column in table.columns.items() if table.file or column.fill or not column.autoincrement)
     return [
         {
-            "name": key,
+            "name": dialect.column_name(table, key),
             "stream": columns.stream(name, key, part),
             "fill": columns.compile(column_fill(table.columns[key])),
         }

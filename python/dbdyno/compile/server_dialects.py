@@ -1,6 +1,7 @@
 """The SQL of PostgreSQL and of MySQL and MariaDB."""
 
 from dbdyno.compile.dialects import Dialect, SqliteDialect, StandardDialect, spell
+from dbdyno.compile.documents import MongodbDialect
 from dbdyno.compile.portable import Names, translate
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
@@ -105,5 +106,7 @@ def dialect_for(engine: str, definition: Definition, place: str, storage_engine:
             return PostgresqlDialect(definition, place)
         case "mysql":
             return MysqlDialect(definition, place, storage_engine)
-    known = ", ".join(f"`{name}:`" for name in ("sqlite", "postgresql", "mysql", "null"))
+        case "mongodb":
+            return MongodbDialect(definition.tables, place)
+    known = ", ".join(f"`{name}:`" for name in ("sqlite", "postgresql", "mysql", "mongodb", "null"))
     raise InputError(engine, "this engine cannot be measured yet", f"those that can: {known}")

@@ -29,11 +29,15 @@ _NAME_LENGTH = 60
 
 
 class TransactionCompiler:
-    """Compiles transactions one after another; ``statements`` grows with what they use, each text once."""
+    """Compiles transactions one after another; ``statements`` grows with what they use, each text once.
+
+    ``left_out``: the kinds of steps that are for other engines only.
+    """
 
     def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
         """``place`` is the experiment's file, for errors."""
         self.statements: list[dict[str, Any]] = []
+        self.left_out: set[str] = set()
         self._columns = Columns(definition.tables)
         self._dialect = dialect
         self._place = place
@@ -44,12 +48,20 @@ class TransactionCompiler:
         return {"name": transaction.name, "weight": transaction.weight, "steps": steps}
 
     def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[PlanStep]:
-        return [made for step in steps if step.include for made in self._step(step, owner)]
+        return [made for step in steps if self._is_there(step) for made in self._step(step, owner)]
+
+    def _is_there(self, step: AnyStep) -> bool:
+        if step.include and step.engines is not None and self._dialect.engine not in step.engines:
+            self.left_out.add(type(step).__name__.lower())
+            return False
+        return step.include
 
     def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:
         match step:
             case Execute():
                 return [self._execute(step, owner)]
+            case Begin() | Commit() | Rollback() if self._dialect.engine == "mongodb":
+                raise self._no_transactions(type(step).__name__.lower(), owner)
             case Begin():
                 return [{"do": "begin", "mode": step.begin}]
             case Commit():
@@ -82,6 +94,12 @@ class TransactionCompiler:
         params = [self._columns.compile(param) for param in step.params]
         statement = self._statement(text, step.name, _example(params))
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
+
+    def _no_transactions(self, verb: str, owner: str) -> InputError:
+        problem = f"the step `{verb}` of `{owner}` cannot be done on mongodb, where a single server has no transactions"
+        return InputError(
+            self._place, problem, 'say which engines it is for, as in `engines = ["sqlite", "postgresql"]`'
+        )
 
     def _statement(self, sql: str, name: str | None, example: list[Any]) -> int:
         for index, known in enumerate(self.statements):

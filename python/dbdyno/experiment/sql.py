@@ -1,5 +1,9 @@
-"""SQL as an experiment writes it: one text for all engines, or one for each; and how many places for values it has."""
+"""SQL as an experiment writes it: one text for all engines, or one for each; and how many places for values it has.
 
+MongoDB has commands in JSON in its place.
+"""
+
+import json
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -10,12 +14,16 @@ from dbdyno.engines import ENGINES
 from dbdyno.experiment.mistakes import nearest, show, wrong
 
 ANY = "any"
+MONGODB = "mongodb"
 
 # What a `?` may stand in without being a place for a value: texts, quoted names, comments.
 _NO_PLACES = re.compile(
     r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+_COMMAND = 'write one such as `{"find": "user", "filter": {"name": "?"}}`'
 
 
 @dataclass(frozen=True)
@@ -30,9 +38,27 @@ class Sql:
         return texts.get(engine, texts.get(ANY))
 
 
-def places(text: str) -> int:
-    """Count the ``?`` of a statement that stand for values."""
+def places(text: str, engine: str = ANY) -> int:
+    """Count the ``?`` of an engine's statement that stand for values; in MongoDB's JSON, those that are texts."""
+    if engine == MONGODB:
+        return _places_in(json.loads(text))
     return _NO_PLACES.sub(" ", text).count("?")
+
+
+def _places_in(value: Any) -> int:
+    if isinstance(value, dict | list):
+        return sum(map(_places_in, value.values() if isinstance(value, dict) else value))
+    return int(value == "?")
+
+
+def _check_command(text: str) -> None:
+    try:
+        command = json.loads(text)
+    except ValueError as error:
+        why = str(error)[:1].lower() + str(error)[1:]
+        raise wrong(f"{show(text)} is not JSON: {why}", _COMMAND, key=MONGODB) from None
+    if not isinstance(command, dict) or not command:
+        raise wrong(f"{show(text)} is not a command", _COMMAND, key=MONGODB)
 
 
 def _read_sql(value: Any) -> Sql:
@@ -45,6 +71,8 @@ def _read_sql(value: Any) -> Sql:
             raise wrong("unknown engine", nearest(engine, (*ENGINES, ANY)), key=engine)
         if not isinstance(text, str) or not text.strip():
             raise wrong(f"{show(text)} is not a statement", "give its text", key=engine)
+        if engine == MONGODB:
+            _check_command(text)
     if not value:
         raise wrong("there is no text", 'give one, as in `{ any = "…" }`')
     return Sql(tuple((engine, text.strip().removesuffix(";").rstrip()) for engine, text in value.items()))

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from dbdyno.engines import ENGINES
 from dbdyno.experiment.conditions import ConditionText
 from dbdyno.experiment.generators import Generator
 from dbdyno.experiment.mistakes import TAG, nearest, show, wrong
@@ -13,10 +14,17 @@ from dbdyno.experiment.strict import Name, Positive, Share, Strict
 VERBS = ("execute", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 
 
+def _known_engine(name: str) -> str:
+    if name not in ENGINES:
+        raise wrong(f"there is no engine `{name}`", nearest(name, ENGINES))
+    return name
+
+
 class Step(Strict):
-    """What all steps have: a step with ``include = false`` is not there."""
+    """What all steps have: a step with ``include = false`` is not there, nor is one on ``engines`` it does not name."""
 
     include: bool = True
+    engines: Annotated[list[Annotated[str, AfterValidator(_known_engine)]], Field(min_length=1)] | None = None
 
 
 class Execute(Step):
@@ -29,9 +37,9 @@ class Execute(Step):
 
     @model_validator(mode="after")
     def _one_value_each(self) -> Self:
-        for _, text in self.execute.texts:
-            if places(text) != len(self.params):
-                problem = f"{len(self.params)} values for the {places(text)} places `?` of {show(text)}"
+        for engine, text in self.execute.texts:
+            if places(text, engine) != len(self.params):
+                problem = f"{len(self.params)} values for the {places(text, engine)} places `?` of {show(text)}"
                 raise wrong(problem, "give one value for each `?`", key="params")
         return self
 
@@ -98,7 +106,7 @@ def _read(value: Any) -> Any:
     if len(found) > 1:
         raise wrong("it does two things: " + " and ".join(found), "make a step of each")
     if not found:
-        words = [key for key in value if key != "include"]
+        words = [key for key in value if key not in ("include", "engines")]
         raise wrong("there is no such step", nearest(words[0] if words else "", VERBS), key=words[0] if words else "")
     return value
 

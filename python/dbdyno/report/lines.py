@@ -145,9 +145,12 @@ def headline(document: Document) -> str:
         return ""
     factors = factor_names(document)
     best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)
-    words = f"Fastest: {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
-    words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
     against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
+    # What was not shown is not said.
+    sure = against is None or against["verdict"] == "faster"
+    words = "Fastest" if sure else "Greatest mean, not shown to be faster"
+    words += f": {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
+    words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
     if against:
         words += f", {comparison_ratio(against)} times {cell_names(document, [against['a']])}"
     return words + "."

@@ -8,7 +8,7 @@ from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import compare_with_baseline
 from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published, Remedy
 from dbdyno.results.doubts import doubts
-from dbdyno.results.findings import beyond_the_device, cut_short, failures, outlying_rounds, unlike_work
+from dbdyno.results.findings import beyond_the_device, cut_short, failures, other_products, outlying_rounds, unlike_work
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
 from dbdyno.results.searches import other_rows, prefix_scans, remedies_tried
@@ -73,6 +73,7 @@ def build_document(
             *prefix_scans(cells, remedies),
             *remedies_tried(cells, remedies),
             *_stored(run),
+            *other_products(cells),
             *failures(cells),
             *cut_short(cells),
             *beyond_the_device(cells),

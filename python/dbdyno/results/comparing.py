@@ -81,10 +81,13 @@ def comparison(
 
 
 def differences(a: Cell, b: Cell) -> list[str]:
-    """Say what two cells of different systems did differently: durability, and rows where the rest is alike."""
+    """Say what two cells of different systems did differently: durability, and rows where the rest is alike.
+
+    Where nothing was written, there was nothing to be durable.
+    """
     found = []
     durability = (a["system"]["durability"], b["system"]["durability"])
-    if None not in durability and durability[0] != durability[1]:
+    if None not in durability and durability[0] != durability[1] and (_writes(a) or _writes(b)):
         found.append(f"durability: {durability[0]} against {durability[1]}")
     rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
     if rows_a is None or rows_b is None or other_factors(a) != other_factors(b):
@@ -92,6 +95,10 @@ def differences(a: Cell, b: Cell) -> list[str]:
     if abs(rows_a - rows_b) > _SAME_ROWS * max(rows_a, rows_b):
         found.append(f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}")
     return found
+
+
+def _writes(cell: Cell) -> bool:
+    return any(each["rows_changed"] != 0 for each in cell["rounds"] if each["status"] == "done")
 
 
 def other_factors(cell: Cell) -> dict[str, object]:

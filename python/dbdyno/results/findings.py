@@ -3,34 +3,73 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Cell, Finding
 
+# FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
+_LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
+
 
 def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
-    """Say where two systems with otherwise equal factors did not do the same work, once for each difference.
+    """Say where systems with otherwise equal factors did not do the same work, once for each difference.
 
     ``told``: cells of which it has been said that they return other rows.
     """
-    covered: dict[tuple[str, str, str], list[str]] = {}
-    for index, b in enumerate(cells):
-        for a in cells[:index]:
-            if a["system"]["name"] == b["system"]["name"] or other_factors(a) != other_factors(b):
-                continue
-            for difference in differences(a, b):
-                if difference.startswith(ROWS) and a["id"] in told and b["id"] in told:
-                    continue
-                key = (a["system"]["name"], b["system"]["name"], difference)
-                covered.setdefault(key, []).extend([a["id"], b["id"]])
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(str(other_factors(cell)), []).append(cell)
+    covered: dict[str, list[str]] = {}
+    for group in groups.values():
+        for words, apart in _differences(group, told):
+            covered.setdefault(words, []).extend(cell["id"] for cell in apart)
+    return [
+        {"text": text, "cells": list(dict.fromkeys(ids)), "evidence": {"unlike": text}} for text, ids in covered.items()
+    ]
+
+
+def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, list[Cell]]]:
+    """Give what differs between the systems of a group: a sentence, and the cells it is about."""
+    pairs = [
+        (a, b) for index, b in enumerate(group) for a in group[:index] if a["system"]["name"] != b["system"]["name"]
+    ]
+    found: dict[str, list[tuple[Cell, Cell, str]]] = {}
+    for a, b in pairs:
+        for difference in differences(a, b):
+            if not (difference.startswith(ROWS) and a["id"] in told and b["id"] in told):
+                found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
+    for what, hits in found.items():
+        apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
+        if len(apart) == 2:
+            a, b, difference = hits[0]
+            names = f"{a['system']['name']} and {b['system']['name']}"
+            yield f"{names} did unlike work ({difference}); they are not ranked.", apart
+            continue
+        by_value: dict[str, list[str]] = {}
+        for cell in apart:
+            rows = cell["rows_per_transaction"]
+            value = f"{rows:.4g}" if what == ROWS else str(cell["system"]["durability"])
+            by_value.setdefault(value, []).append(cell["system"]["name"])
+        values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
+        yield f"The systems did unlike work ({what}: {values}); those that differ are not ranked.", apart
+
+
+def other_products(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where what was measured speaks MongoDB's protocol and is not MongoDB."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        system = cell["system"]
+        if system["name"].startswith("mongodb:") and system["engine"] not in (None, "", "mongodb", "MongoDB"):
+            product = " ".join(each for each in (system["engine"], system["version"]) if each)
+            found.setdefault((system["name"], product), []).append(cell["id"])
     return [
         {
-            "text": f"{a} and {b} did unlike work ({difference}); they are not ranked.",
-            "cells": list(dict.fromkeys(ids)),
-            "evidence": {"unlike": difference},
+            "text": f"`{name}` is {product} here, and not MongoDB.{_LOSES if product.startswith('FerretDB 1') else ''}",
+            "cells": ids,
+            "evidence": {"product": product},
         }
-        for (a, b, difference), ids in covered.items()
+        for (name, product), ids in found.items()
     ]
 
 

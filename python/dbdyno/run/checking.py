@@ -27,7 +27,7 @@ title = "The contract's checks"
 stop = { transactions = 1 }
 [[transactions]]
 name = "nothing"
-steps = [{ execute = "select 1" }]
+steps = [{ execute = { any = "select 1", mongodb = '{"ping": 1}' } }]
 """
 
 # On a named server a table is what makes dbdyno make databases of its own.

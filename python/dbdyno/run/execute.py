@@ -204,8 +204,8 @@ def _carry_out(
     if said and not interrupted:
         troubles.append({"text": said, "cells": [], "evidence": None})
     troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
-    findings = [*troubles, *_left_out(prepared.cells), *cross_cell_findings(document)]
-    findings += lock_findings(document, prepared.compiled)
+    findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
+    findings += [*cross_cell_findings(document), *lock_findings(document, prepared.compiled)]
     failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
     store.finish_run(plan.run_id, "interrupted" if interrupted else "failed" if failed else "done", findings)
     return read_document(store, plan.run_id, experiment), bool(interrupted)
@@ -326,3 +326,18 @@ def _left_out(cells: Cells) -> list[dict[str, Any]]:
         {"text": f"Not measured: {', '.join(ids)}: {reason}.", "cells": [], "evidence": {"excluded": ids}}
         for reason, ids in reasons.items()
     ]
+
+
+def _left_steps(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+    """Say which steps were not done on an engine because they are for others, once for each engine."""
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for each in compiled:
+        if each.left_out:
+            found.setdefault((each.cell.system.engine, each.left_out), []).append(each.cell.id)
+    return [{"text": _without(engine, steps), "cells": ids, "evidence": None} for (engine, steps), ids in found.items()]
+
+
+def _without(engine: str, steps: tuple[str, ...]) -> str:
+    named = " and ".join(f"`{step}`" for step in steps)
+    text = f"On {engine} the steps {named} were left out: the experiment has them for other engines only"
+    return f"{text}; each statement was a transaction of its own." if "begin" in steps else f"{text}."

@@ -31,11 +31,13 @@ def read_server_settings(
 
     ``named``: of a server that runs already, among whose settings are those of the connection to it.
     """
+    yes, no = ("true", "false") if engine == "mongodb" else ("on", "off")
     values = {
-        name: ("on" if value else "off") if isinstance(value, bool) else str(value) for name, value in settings.items()
+        name: (yes if value else no) if isinstance(value, bool) else str(value) for name, value in settings.items()
     }
     tls = Tls()
-    if named:
+    # There is no TLS to MongoDB yet: its option is refused as one that is not known.
+    if named and engine != "mongodb":
         tls, values = split_tls(engine, values, place)
     storage_engine = None
     if engine == "mysql" and "engine" in values:

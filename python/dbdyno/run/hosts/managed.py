@@ -32,7 +32,8 @@ from dbdyno.systems.managed import (
 from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.worker import ask
 
-# What a server is started with to be filled: nothing has to survive a crash, and little log is to be left behind.
+# What a server is started with to be filled, by engine or product: nothing has to survive a crash, and little log is to
+# be left behind.
 _LOADING: Mapping[str, Mapping[str, str]] = {
     "postgresql": {
         "fsync": "off",
@@ -51,6 +52,8 @@ _LOADING: Mapping[str, Mapping[str, str]] = {
         "innodb_fast_shutdown": "0",
         "local_infile": "ON",
     },
+    "FerretDB": {"synchronous": "off"},
+    "MongoDB": {},
 }
 
 # Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
@@ -143,7 +146,8 @@ class ManagedHost:
 
         def load(path: Path) -> Any:
             create_data(installation, path)
-            with start_server(installation, path, path.parent, _LOADING[self._engine], remove=[path]) as server:
+            settings = _LOADING.get(self._engine) or _LOADING[installation.product]
+            with start_server(installation, path, path.parent, settings, remove=[path]) as server:
                 loaded = ask(compiled.load_plan(target(server)), "loaded")["tables"]
                 if not server.stop(_GRACE_S):
                     raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
@@ -197,7 +201,8 @@ def _parameters(compiled: CompiledCell) -> dict[str, str]:
     """Give the parameters a server is started with: those asked for, and room for the clients."""
     parameters = dict(_settings(compiled).parameters)
     clients = compiled.definition.load.clients
-    if clients > _USUAL_CONNECTIONS:
+    # Those of MongoDB's kind take as many as the machine has descriptors for.
+    if clients > _USUAL_CONNECTIONS and compiled.cell.system.engine != "mongodb":
         parameters.setdefault("max_connections", str(clients + _FURTHER_CONNECTIONS))
     return parameters
 

@@ -21,10 +21,10 @@ from dbdyno.systems.tls import Tls
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import ask
 
-_PORTS = {"postgresql": 5432, "mysql": 3306}
+_PORTS = {"postgresql": 5432, "mysql": 3306, "mongodb": 27017}
 
 # The database that is always there to connect to, and the variable with a password that the engine's own programs read.
-_ALWAYS = {"postgresql": "postgres", "mysql": "mysql"}
+_ALWAYS = {"postgresql": "postgres", "mysql": "mysql", "mongodb": "admin"}
 _PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.
@@ -86,7 +86,7 @@ class NamedHost:
         """Remove the databases."""
         try:
             for name in sorted(self._made):
-                self._execute(self._drop(name))
+                self._drop(name)
         finally:
             self._made.clear()
             if self._lock is not None:
@@ -114,15 +114,21 @@ class NamedHost:
 
     def _recreate(self, name: str, how: str = "") -> None:
         self._made.add(name)
-        self._execute(self._drop(name), f"create database {name}{how}")
+        self._drop(name)
+        # One of MongoDB's is there as soon as something is in it.
+        if self._system.engine != "mongodb":
+            self._execute(self._own_database, f"create database {name}{how}")
 
-    def _drop(self, name: str) -> str:
+    def _drop(self, name: str) -> None:
+        if self._system.engine == "mongodb":
+            self._execute(name, '{"dropDatabase": 1}')
+            return
         force = " with (force)" if self._system.engine == "postgresql" else ""
-        return f"drop database if exists {name}{force}"
+        self._execute(self._own_database, f"drop database if exists {name}{force}")
 
-    def _execute(self, *statements: str) -> None:
-        task = {"kind": "load", "before": statements, "tables": [], "after": []}
-        self._ask(task, self._target(None, self._own_database), "loaded")
+    def _execute(self, database: str, statement: str) -> None:
+        task = {"kind": "load", "before": [statement], "tables": [], "after": []}
+        self._ask(task, self._target(None, database), "loaded")
 
     def _ask(self, task: dict[str, Any], target: dict[str, Any], answer: str) -> None:
         ask({"schema": PLAN, "seed": 1, "task": task | {"target": target}}, answer, _LONGEST_S)
@@ -135,12 +141,11 @@ class NamedHost:
             "engine": system.engine,
             "host": system.host or "localhost",
             "port": self._port,
-            "user": system.user or getpass.getuser(),
-            "password": system.password or os.environ.get(_PASSWORDS[system.engine]),
+            "user": system.user or (None if system.engine == "mongodb" else getpass.getuser()),
+            "password": system.password or os.environ.get(_PASSWORDS.get(system.engine, "")),
             "database": database,
             "session": [list(pair) for pair in own.parameters.items()],
-            "tls": own.tls.plan(),
-        }
+        } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})
 
     @property
     def _port(self) -> int:

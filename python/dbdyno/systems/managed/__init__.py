@@ -1,4 +1,4 @@
-"""Database servers that dbdyno starts and stops itself: PostgreSQL, MariaDB and MySQL.
+"""Database servers that dbdyno starts and stops itself: PostgreSQL, MariaDB and MySQL, MongoDB and FerretDB.
 
     installation = find_installations("postgresql")[0]
     create_data(installation, data)

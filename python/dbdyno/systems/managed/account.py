@@ -1,4 +1,4 @@
-"""As whom a server runs: database servers refuse to be root, so that root starts them as another user."""
+"""As whom a server runs: most database servers refuse to be root, so that root starts them as another user."""
 
 import os
 import pwd
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbdyno.errors import SystemFailed
 
-# The users that the packages of the servers make.
+# The users that the packages of the servers make. MongoDB and FerretDB do not mind to be root.
 _USERS = {"postgresql": "postgres", "mysql": "mysql"}
 
 
@@ -28,11 +28,11 @@ class Account:
 
 
 def server_account(engine: str) -> Account | None:
-    """Give the user that servers of an engine run as; ``None``: as oneself, where one is not root.
+    """Give the user that servers of an engine run as; ``None``: as oneself, where one is not root or they do not mind.
 
     Raises SystemFailed where root finds no user to run them as.
     """
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or engine not in _USERS:
         return None
     for name in (_USERS[engine], "nobody"):
         try:

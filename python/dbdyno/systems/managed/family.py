@@ -1,4 +1,4 @@
-"""What differs between the two families of servers."""
+"""What differs between the families of servers."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,8 @@ class Places:
 class Family(Protocol):
     """A family of servers: a module."""
 
-    # The user of the database, who needs no password; the number in the socket's name, and its name.
+    # The user of the database, who needs no password (empty: nobody logs in); the number in the socket's name, and its
+    # name.
     USER: str
     PORT: int
     SOCKET: str

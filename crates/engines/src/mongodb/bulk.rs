@@ -1,0 +1,125 @@
+//! Filling collections: documents in long messages, each the array of one insert.
+
+use super::bson::{self, garbled};
+use super::command::Command;
+use super::options::Options;
+use super::reply::failure_of;
+use super::session::MongodbSession;
+use super::{MongodbEngine, other};
+use crate::Failure;
+use crate::net::block_on;
+use crate::rows::{self, Loaded};
+use dbdyno_plan::document::{FailureKind, Load, LoadTable};
+use dbdyno_plan::target::MongodbTarget;
+use dbdyno_plan::value::{Value, Values};
+use dbdyno_probes::Clock;
+
+/// Documents are sent in messages of about this many bytes, and at most so many of them: no server takes more than 100,000.
+const MESSAGE: usize = 1 << 20;
+const DOCUMENTS: u32 = 10_000;
+
+/// The field that is a document's key.
+const KEY: &str = "_id";
+
+/// Runs the commands before the rows, inserts these, and runs those that come after.
+pub fn load(target: &MongodbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+    let engine = MongodbEngine::new(target, &[])?;
+    block_on(fill(&engine, load, seed))?
+}
+
+async fn fill(engine: &MongodbEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+    let clock = Clock::get();
+    let mut session = engine.open().await?;
+    let database = &engine.target.database;
+    for text in &load.before {
+        run(&mut session, database, text).await?;
+    }
+    let mut report = Vec::with_capacity(load.tables.len() + 1);
+    for table in &load.tables {
+        let start = clock.now();
+        let rows = insert(&mut session, database, table, seed)
+            .await
+            .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
+        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+    }
+    let start = clock.now();
+    for text in &load.after {
+        run(&mut session, database, text).await?;
+    }
+    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
+    Ok(report)
+}
+
+async fn run(session: &mut MongodbSession, database: &str, text: &str) -> Result<(), Failure> {
+    let done = async {
+        let command = Command::new(text, database, &Options::default()).map_err(other)?;
+        let wire = session.wire();
+        let message = wire.begin();
+        if let Err(failure) = command.write(&Values::default(), &mut Vec::new(), wire.out()) {
+            wire.forget(message);
+            return Err(failure);
+        }
+        wire.end(message);
+        answered(session).await.map(drop)
+    };
+    done.await
+        .map_err(|failure| failure.explained(|message| format!("{message}: in `{text}`")))
+}
+
+/// Sends what is written; gives the `n` of the answer.
+async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> {
+    let wire = session.wire();
+    wire.flush().await?;
+    let place = wire.answer().await?;
+    let answer = wire.document(&place)?;
+    match failure_of(answer)? {
+        Some(failure) => Err(failure),
+        None => Ok(answer.get("n")?.and_then(|field| field.integer())),
+    }
+}
+
+/// Inserts the rows of a table, and gives their number.
+async fn insert(session: &mut MongodbSession, database: &str, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+    let mut source = rows::Source::of(table, seed)?;
+    let (mut values, mut rows) = (Values::default(), 0);
+    let mut there = source.next(&mut values)?;
+    while there {
+        let wire = session.wire();
+        let message = wire.begin();
+        let command = bson::begin(wire.out());
+        bson::put_text(b"insert", &table.name, wire.out());
+        bson::put_text(b"$db", database, wire.out());
+        bson::end(command, wire.out());
+        let sequence = wire.begin_sequence("documents");
+        let mut documents = 0;
+        while there && documents < DOCUMENTS && wire.out().len() - message < MESSAGE {
+            put_row(table, &values, wire.out());
+            documents += 1;
+            // A row that cannot be read ends the load: what is in the buffer then is never sent.
+            there = source.next(&mut values)?;
+        }
+        wire.end_sequence(sequence);
+        wire.end(message);
+        let inserted = answered(session).await?.ok_or_else(garbled)?;
+        if inserted != i64::from(documents) {
+            let message = format!("of {documents} documents, {inserted} went in");
+            return Err(Failure::new(FailureKind::Other, message));
+        }
+        rows += u64::from(documents);
+    }
+    Ok(rows)
+}
+
+/// Writes a row as a document. A whole number that is its key becomes an identifier.
+fn put_row(table: &LoadTable, values: &Values, out: &mut bytes::BytesMut) {
+    let document = bson::begin(out);
+    for (column, value) in table.columns.iter().zip(values.iter()) {
+        match value {
+            Value::Integer(value) if column.name == KEY => {
+                bson::put_object_id(column.name.as_bytes(), bson::object_id(value), out);
+            }
+            value => bson::put_value(column.name.as_bytes(), value, out),
+        }
+    }
+    bson::end(document, out);
+}

@@ -1,0 +1,303 @@
+//! Commands: JSON that is turned into BSON once, with places for its parameters.
+
+use super::bson::{self, kind};
+use super::json::Json;
+use super::options::Options;
+use super::parts::{Builder, Form, Part, digits};
+use crate::Failure;
+use bytes::{BufMut as _, BytesMut};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::value::{Value, Values};
+
+/// A command, ready to be sent with values for its parameters.
+#[derive(Debug)]
+pub struct Command {
+    parts: Vec<Part>,
+    parameters: usize,
+    /// What its answer says.
+    pub answer: Answer,
+    /// The columns of its rows.
+    pub columns: Columns,
+    /// How many documents are to come at once, where the text says it.
+    pub batch: Option<i64>,
+}
+
+/// What the answer to a command says of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Its `n` is a row of one column.
+    Count,
+    /// Its `n` is how many documents were inserted, found to be updated, or deleted.
+    Changes,
+    /// Each of its `values` is a row of one column.
+    Values,
+    /// Its `value` is a document, or there was none.
+    Value,
+    /// The documents of its cursor are rows, if it has one.
+    Cursor,
+}
+
+/// Which fields of a document are its columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Columns {
+    /// Those that the projection names, in its order; one that is not there is null.
+    Named(Vec<String>),
+    /// All but `_id`, as they come.
+    AsTheyCome,
+}
+
+impl Command {
+    /// Reads a command's text. The error says what is wrong with it.
+    pub fn new(text: &str, database: &str, options: &Options) -> Result<Self, String> {
+        let json = read(text)?;
+        Self::of(&json, database, options)
+    }
+
+    /// The command that asks how the server means to carry one out; `None`: it is not one that only reads documents. What
+    /// changes them is left out, because FerretDB takes its explanation for that of a search without a condition, and a
+    /// count is asked for as the search that it is, for the same reason.
+    pub fn explaining(text: &str, database: &str) -> Option<Self> {
+        let mut json = read(text).ok()?;
+        let Json::Object(fields) = &mut json else {
+            return None;
+        };
+        match fields.first_mut()? {
+            (name, _) if name == "count" => {
+                "find".clone_into(name);
+                for (name, _) in fields {
+                    if name == "query" {
+                        "filter".clone_into(name);
+                    }
+                }
+            }
+            (name, _) if name == "find" || name == "aggregate" => {}
+            _ => return None,
+        }
+        let explain = Json::Object(vec![
+            ("explain".into(), json),
+            ("verbosity".into(), Json::Text("queryPlanner".into())),
+        ]);
+        Self::of(&explain, database, &Options::default()).ok()
+    }
+
+    fn of(json: &Json, database: &str, options: &Options) -> Result<Self, String> {
+        let Json::Object(fields) = json else {
+            return Err("a command is an object, as in {\"ping\": 1}".into());
+        };
+        let (name, _) = fields.first().ok_or("a command has at least a field with its name")?;
+        if let Some((own, _)) = fields.iter().find(|(field, _)| field == "$db") {
+            return Err(format!("`{own}` is said by the target"));
+        }
+        let mut builder = Builder::default();
+        builder.open(fields, |builder| {
+            options.put(name, json, &mut builder.bytes);
+            bson::put_text(b"$db", database, &mut builder.bytes);
+        })?;
+        builder.cut();
+        let batch = json.get("batchSize").or_else(|| json.get("cursor")?.get("batchSize"));
+        Ok(Self {
+            parts: builder.parts,
+            parameters: builder.parameters,
+            answer: match name.as_str() {
+                "count" => Answer::Count,
+                "insert" | "update" | "delete" => Answer::Changes,
+                "distinct" => Answer::Values,
+                "findAndModify" | "findandmodify" => Answer::Value,
+                _ => Answer::Cursor,
+            },
+            columns: columns(json),
+            batch: match batch {
+                Some(Json::Integer(batch)) if *batch > 0 => Some(*batch),
+                _ => None,
+            },
+        })
+    }
+
+    /// How many parameters it has.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// Writes its document with values for its parameters; `opened` is room that is used again.
+    #[inline]
+    pub fn write(&self, values: &Values, opened: &mut Vec<usize>, out: &mut BytesMut) -> Result<(), Failure> {
+        if values.len() != self.parameters {
+            return Err(wrong_count(self.parameters, values.len()));
+        }
+        opened.clear();
+        let mut values = values.iter();
+        for part in &self.parts {
+            match part {
+                Part::Bytes(bytes) => out.put_slice(bytes),
+                Part::Open => opened.push(bson::begin(out)),
+                Part::Close => {
+                    if let Some(start) = opened.pop() {
+                        bson::end(start, out);
+                    }
+                }
+                Part::Place(name, form) => {
+                    let value = values.next().unwrap_or(Value::Null);
+                    put_formed(name, *form, value, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(text: &str) -> Result<Json, String> {
+    serde_json::from_str(text).map_err(|error| format!("this is not the JSON of a command: {error}"))
+}
+
+#[inline]
+fn put_formed(name: &[u8], form: Form, value: Value<'_>, out: &mut BytesMut) -> Result<(), Failure> {
+    match (form, value) {
+        (Form::Value, value) | (_, value @ Value::Null) => bson::put_value(name, value, out),
+        (Form::ObjectId, Value::Integer(value)) => bson::put_object_id(name, bson::object_id(value), out),
+        (Form::ObjectId, Value::Text(text)) => match digits(text) {
+            Some(id) => bson::put_object_id(name, id, out),
+            None => {
+                return Err(unfit(
+                    "an object's identifier is a whole number, or 24 hexadecimal digits",
+                ));
+            }
+        },
+        (Form::Date, Value::Integer(value)) => {
+            bson::put_name(kind::DATE, name, out);
+            out.put_i64_le(value);
+        }
+        (Form::ObjectId, _) => {
+            return Err(unfit(
+                "an object's identifier is a whole number, or 24 hexadecimal digits",
+            ));
+        }
+        (Form::Date, _) => return Err(unfit("a date is a whole number of milliseconds since 1970")),
+    }
+    Ok(())
+}
+
+/// The columns of the rows: a projection that says what is to be there names them.
+fn columns(json: &Json) -> Columns {
+    let last_of_pipeline = || match json.get("pipeline")? {
+        Json::List(stages) => stages.iter().rev().find_map(|stage| stage.get("$project")),
+        _ => None,
+    };
+    let projection = json
+        .get("projection")
+        .or_else(|| json.get("fields"))
+        .or_else(last_of_pipeline);
+    let Some(Json::Object(fields)) = projection else {
+        return Columns::AsTheyCome;
+    };
+    let named: Vec<String> = fields
+        .iter()
+        .filter(|(_, value)| value.is_true())
+        .map(|(name, _)| name.clone())
+        .collect();
+    if named.is_empty() {
+        return Columns::AsTheyCome;
+    }
+    Columns::Named(named)
+}
+
+#[cold]
+fn unfit(why: &str) -> Failure {
+    Failure::new(FailureKind::Other, why)
+}
+
+#[cold]
+fn wrong_count(wanted: usize, given: usize) -> Failure {
+    Failure::new(
+        FailureKind::Other,
+        format!("the statement has {wanted} parameters, the plan gives {given}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bson::Document;
+    use super::*;
+
+    fn written(text: &str, values: &[Value<'_>]) -> Result<String, Failure> {
+        let command = Command::new(text, "d", &Options::default()).unwrap();
+        let mut given = Values::default();
+        values.iter().for_each(|value| given.push(*value));
+        let mut out = BytesMut::from(&b"before"[..]);
+        command.write(&given, &mut Vec::new(), &mut out)?;
+        let document = out.split_off(6);
+        let fields = Document::of(&document)?.map(|field| {
+            let field = field.unwrap();
+            let mut text = String::from_utf8_lossy(field.name).into_owned() + "=";
+            field.write_json(&mut text);
+            text
+        });
+        Ok(fields.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn values_go_where_their_places_are() {
+        let find = r#"{"find": "foo", "filter": {"i": "?", "s": {"$gte": "?", "$lt": "x"}}, "limit": 2}"#;
+        assert_eq!(
+            written(find, &[Value::Integer(7), Value::Text("ü")]).unwrap(),
+            r#"find="foo" filter={"i": 7, "s": {"$gte": "ü", "$lt": "x"}} limit=2 $db="d""#
+        );
+        let update = r#"{"update": "foo", "updates": [{"q": {"_id": {"$oid": "?"}}, "u": {"$inc": {"n": 1}}}]}"#;
+        assert_eq!(
+            written(update, &[Value::Integer(5)]).unwrap(),
+            r#"update="foo" updates=[{"q": {"_id": 5}, "u": {"$inc": {"n": 1}}}] $db="d""#
+        );
+        let insert = r#"{"insert": "foo", "documents": [{"a": "?", "b": null}, {"a": "?", "b": true}]}"#;
+        assert_eq!(
+            written(insert, &[Value::Real(0.5), Value::Null]).unwrap(),
+            r#"insert="foo" documents=[{"a": 0.5, "b": null}, {"a": null, "b": true}] $db="d""#
+        );
+    }
+
+    #[test]
+    fn the_number_and_the_kind_of_values_must_fit() {
+        let find = r#"{"find": "foo", "filter": {"_id": {"$oid": "?"}}}"#;
+        assert!(written(find, &[]).unwrap_err().message.contains("1 parameter"));
+        for value in [Value::Text("x"), Value::Real(0.5)] {
+            assert!(written(find, &[value]).unwrap_err().message.contains("24 hexadecimal"));
+        }
+        let id = "0102030405060708090a0bff";
+        assert!(written(find, &[Value::Text(id)]).unwrap().contains(id));
+        let at = r#"{"find": "foo", "filter": {"t": {"$date": "?"}}}"#;
+        assert!(written(at, &[Value::Integer(0)]).unwrap().contains("1970-01-01 00:00"));
+        assert!(written(at, &[Value::Text("today")]).is_err());
+    }
+
+    #[test]
+    fn what_is_no_command_is_told() {
+        for (text, words) in [
+            ("select 1", "not the JSON"),
+            ("[]", "an object"),
+            ("{}", "at least a field"),
+            (r#"{"ping": 1, "$db": "x"}"#, "$db"),
+            (r#"{"find": "t", "filter": {"_id": {"$oid": "12"}}}"#, "24 hexadecimal"),
+            (
+                r#"{"find": "t", "filter": {"n": {"$numberLong": "x"}}}"#,
+                "whole number",
+            ),
+        ] {
+            let problem = Command::new(text, "d", &Options::default()).unwrap_err();
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_the_projection() {
+        let columns = |text| Command::new(text, "d", &Options::default()).unwrap().columns;
+        let named = |names: &[&str]| Columns::Named(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(columns(r#"{"find": "t"}"#), Columns::AsTheyCome);
+        assert_eq!(
+            columns(r#"{"find": "t", "projection": {"s": 1, "_id": 0, "i": true}}"#),
+            named(&["s", "i"])
+        );
+        assert_eq!(columns(r#"{"find": "t", "projection": {"b": 0}}"#), Columns::AsTheyCome);
+        assert_eq!(
+            columns(r#"{"aggregate": "t", "pipeline": [{"$match": {}}, {"$project": {"_id": 1, "n": "$x"}}]}"#),
+            named(&["_id", "n"])
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! What the server is, read back from itself; of FerretDB, which does not tell, from how its process was started.
+
+use super::MongodbEngine;
+use super::bson::{self, Document, Field};
+use super::command::Command;
+use super::login;
+use super::options::Options;
+use super::reply::failure_of;
+use super::session::MongodbSession;
+use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::target::ServerProcess;
+use dbdyno_plan::value::{Owned, Value, Values};
+use std::collections::BTreeMap;
+
+type Settings = BTreeMap<String, String>;
+
+/// Parameters of MongoDB's that say what a result is worth. Not all versions have them all.
+const SHOWN: [&str; 12] = [
+    "featureCompatibilityVersion",
+    "internalQueryFrameworkControl",
+    "journalCommitInterval",
+    "notablescan",
+    "storageEngineConcurrencyAdjustmentAlgorithm",
+    "storageEngineConcurrentReadTransactions",
+    "storageEngineConcurrentWriteTransactions",
+    "syncdelay",
+    "ttlMonitorEnabled",
+    "wiredTigerConcurrentReadTransactions",
+    "wiredTigerConcurrentWriteTransactions",
+    "wiredTigerEngineRuntimeConfig",
+];
+
+/// Options of MongoDB's command line that say where the server lies.
+const PLACES: [&str; 5] = ["net.", "processManagement.", "storage.dbPath", "systemLog.", "config"];
+
+/// The option by which FerretDB is told where its SQLite databases are, and which pragmas they get.
+const SQLITE_URL: &str = "--sqlite-url";
+
+/// What FerretDB sets by itself, and SQLite's own standard as FerretDB's is built.
+const FERRETDB_PRAGMAS: [(&str, &str); 3] = [
+    ("busy_timeout", "10000"),
+    ("journal_mode", "wal"),
+    ("synchronous", "full"),
+];
+
+/// Reads the version, the settings in force and the plans of the statements.
+pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
+    let mut session = engine.open().await?;
+    let place = ask(&mut session, |out| bson::put_integer(b"buildInfo", 1, out)).await?;
+    let build = session.wire().document(&place)?;
+    let text = |name: &str| {
+        let field = build.find(&[name])?;
+        field.text().map(str::to_owned)
+    };
+    let version = text("version").unwrap_or_default();
+    let git = text("gitVersion").unwrap_or_default();
+    let newer = build.find(&["ferretdb", "version"]);
+    let ferretdb = text("ferretdbVersion").or_else(|| newer?.text().map(str::to_owned));
+    let plans = plans(engine, &mut session).await?;
+    match ferretdb {
+        Some(ferretdb) => {
+            let settings = backend(engine.target.process.as_ref());
+            Ok(Facts {
+                engine: "FerretDB".into(),
+                version: ferretdb.trim_start_matches('v').to_owned(),
+                source_id: Some(format!("FerretDB {ferretdb}, which calls itself MongoDB {version}")),
+                compile_options: Vec::new(),
+                durability: ferretdb_durability(&settings),
+                settings,
+                plans,
+            })
+        }
+        None => {
+            let settings = settings(&mut session).await?;
+            Ok(Facts {
+                engine: "MongoDB".into(),
+                source_id: Some(format!("MongoDB {version} ({git})")),
+                version,
+                compile_options: Vec::new(),
+                durability: mongodb_durability(&engine.options),
+                settings,
+                plans,
+            })
+        }
+    }
+}
+
+async fn ask(
+    session: &mut MongodbSession,
+    put: impl FnOnce(&mut bytes::BytesMut),
+) -> Result<std::ops::Range<usize>, Failure> {
+    login::ask(session.wire(), "admin", put).await
+}
+
+/// The settings of a MongoDB server: parameters, and what it was started with. Without the right to look, none.
+async fn settings(session: &mut MongodbSession) -> Result<Settings, Failure> {
+    let mut settings = Settings::new();
+    let asked = ask(session, |out| bson::put_text(b"getParameter", "*", out)).await;
+    if let Some(place) = allowed(asked)? {
+        for field in session.wire().document(&place)?.flatten() {
+            let name = String::from_utf8_lossy(field.name);
+            if SHOWN.contains(&&*name) {
+                settings.insert(name.into_owned(), shown(&field));
+            }
+        }
+    }
+    let asked = ask(session, |out| bson::put_integer(b"getCmdLineOpts", 1, out)).await;
+    if let Some(place) = allowed(asked)? {
+        let options = session.wire().document(&place)?.find(&["parsed"]);
+        if let Some(options) = options.and_then(|field| field.document()) {
+            flatten("", options, &mut settings);
+        }
+    }
+    let asked = ask(session, |out| bson::put_integer(b"serverStatus", 1, out)).await;
+    if let Some(place) = allowed(asked)? {
+        let status = session.wire().document(&place)?;
+        if let Some(name) = status.find(&["storageEngine", "name"]) {
+            settings.insert("storageEngine".into(), shown(&name));
+        }
+    }
+    Ok(settings)
+}
+
+/// What the server does not let everyone see is none; what broke the connection is a failure.
+fn allowed<T>(asked: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match asked {
+        Ok(place) => Ok(Some(place)),
+        // Who may not look has this code; a session that is lost has none.
+        Err(failure) if failure.kind == FailureKind::Connection && !failure.message.contains("(13") => Err(failure),
+        Err(_) => Ok(None),
+    }
+}
+
+fn flatten(above: &str, options: Document<'_>, settings: &mut Settings) {
+    for field in options.flatten() {
+        let name = format!("{above}{}", String::from_utf8_lossy(field.name));
+        if PLACES.iter().any(|place| name.starts_with(place)) {
+            continue;
+        }
+        match field.document() {
+            Some(inner) if field.kind == bson::kind::DOCUMENT => flatten(&format!("{name}."), inner, settings),
+            _ => drop(settings.insert(name, shown(&field))),
+        }
+    }
+}
+
+/// A value as a setting: a text without quotes.
+fn shown(field: &Field<'_>) -> String {
+    if let Owned::Text(text) = field.value() {
+        return text;
+    }
+    let mut text = String::new();
+    field.write_json(&mut text);
+    text
+}
+
+/// With what pragmas FerretDB opens its SQLite databases, from the command line of its process, where that is known.
+fn backend(process: Option<&ServerProcess>) -> Settings {
+    let line = process.and_then(|process| std::fs::read(format!("/proc/{}/cmdline", process.pid)).ok());
+    pragmas(&line.unwrap_or_default())
+}
+
+fn pragmas(line: &[u8]) -> Settings {
+    let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let url = words.iter().enumerate().find_map(|(at, word)| {
+        let rest = word.strip_prefix(SQLITE_URL)?;
+        match rest.strip_prefix('=') {
+            Some(url) => Some(url),
+            None if rest.is_empty() => words.get(at + 1).map(|url| &**url),
+            None => None,
+        }
+    });
+    let Some(url) = url else {
+        return Settings::new();
+    };
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let mut settings: Settings = FERRETDB_PRAGMAS.iter().map(own).collect();
+    settings.insert("backend".into(), "sqlite".into());
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    for item in query.split('&') {
+        let pragma = item
+            .strip_prefix("_pragma=")
+            .map(|pragma| pragma.replace("%28", "(").replace("%29", ")"));
+        let parts = pragma
+            .as_deref()
+            .and_then(|pragma| pragma.strip_suffix(')')?.split_once('('));
+        if let Some((name, value)) = parts {
+            settings.insert(name.to_lowercase(), value.to_lowercase());
+        }
+    }
+    settings
+}
+
+/// FerretDB answers when SQLite has committed: what `writeConcern` asks for, it passes over.
+fn ferretdb_durability(settings: &Settings) -> Durability {
+    let of = |name: &str| settings.get(name).map(String::as_str);
+    let (Some(journal), Some(synchronous)) = (of("journal_mode"), of("synchronous")) else {
+        return Durability {
+            class: DurabilityClass::None,
+            because: "FerretDB does not tell how its backend stores a write".into(),
+        };
+    };
+    let (class, why) = match (journal, synchronous) {
+        ("off" | "memory", _) => (
+            DurabilityClass::None,
+            "without a journal on disk, a crash within a transaction can ruin the file",
+        ),
+        (_, "off" | "0") => (DurabilityClass::ProcessSafe, "nothing is synced"),
+        ("wal", "normal" | "1") => (
+            DurabilityClass::ProcessSafe,
+            "the log is synced at checkpoints, not at commits",
+        ),
+        ("wal", _) => (DurabilityClass::PowerSafe, "the log is synced at each commit"),
+        _ => (
+            DurabilityClass::PowerSafe,
+            "journal and database are synced at each commit",
+        ),
+    };
+    Durability {
+        class,
+        because: format!("SQLite under FerretDB with journal_mode={journal}, synchronous={synchronous}: {why}"),
+    }
+}
+
+/// MongoDB answers when a write is in memory, unless it is told to wait for the journal.
+fn mongodb_durability(options: &Options) -> Durability {
+    let w = options.w.as_deref().unwrap_or("1");
+    let (class, why) = match (w, options.journal) {
+        ("0", _) => (DurabilityClass::None, "no answer is waited for"),
+        (_, Some(true)) => (
+            DurabilityClass::PowerSafe,
+            "a write is acknowledged when it is in the journal on the device",
+        ),
+        _ => (
+            DurabilityClass::None,
+            "a write is acknowledged when it is in memory; the journal is written every 100 ms, unless \
+             journalCommitInterval says otherwise",
+        ),
+    };
+    let journal = options.journal.map_or("not set".into(), |journal| journal.to_string());
+    Durability {
+        class,
+        because: format!("w={w}, journal={journal}: {why}"),
+    }
+}
+
+/// How the server means to carry out each statement that reads, with 1 for its parameters. One that cannot be explained
+/// has no plan.
+async fn plans(engine: &MongodbEngine, session: &mut MongodbSession) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+    let mut plans = BTreeMap::new();
+    for statement in engine.statements.iter() {
+        let Some(explain) = Command::explaining(&statement.text, &engine.target.database) else {
+            continue;
+        };
+        let mut ones = Values::default();
+        (0..explain.parameters()).for_each(|_| ones.push(Value::Integer(1)));
+        let wire = session.wire();
+        let message = wire.begin();
+        if explain.write(&ones, &mut Vec::new(), wire.out()).is_err() {
+            wire.forget(message);
+            continue;
+        }
+        wire.end(message);
+        wire.flush().await?;
+        let place = wire.answer().await?;
+        let answer = wire.document(&place)?;
+        if failure_of(answer)?.is_some() {
+            continue;
+        }
+        let steps = steps(answer);
+        if !steps.is_empty() {
+            plans.insert(statement.name.clone(), steps);
+        }
+    }
+    Ok(plans)
+}
+
+/// The steps of an explanation: of MongoDB, its stages from the outermost on; of FerretDB, those of the query it sends to
+/// SQLite, and what of the command that does not hold.
+fn steps(answer: Document<'_>) -> Vec<String> {
+    let mut steps = Vec::new();
+    let lines = answer
+        .find(&["queryPlanner", "Plan"])
+        .and_then(|field| field.document());
+    for line in lines.into_iter().flatten().flatten() {
+        // `id=2 parent=0 notused=0 detail=SCAN foo`
+        let text = line.text().unwrap_or_default();
+        steps.push(text.split_once("detail=").map_or(text, |(_, detail)| detail).to_owned());
+    }
+    let pushed = answer.find(&["filterPushdown"]).and_then(|field| field.integer());
+    let filter = answer.find(&["command", "filter"]).and_then(|field| field.document());
+    if !steps.is_empty() && pushed == Some(0) && filter.is_some_and(|mut filter| filter.next().is_some()) {
+        steps.push("filter: applied by FerretDB to the documents that SQLite returns".into());
+    }
+    let mut stage = answer
+        .find(&["queryPlanner", "winningPlan", "queryPlan"])
+        .or_else(|| answer.find(&["queryPlanner", "winningPlan"]))
+        .and_then(|field| field.document());
+    while let Some(document) = stage {
+        let name = document.find(&["stage"]).map(|name| shown(&name));
+        let index = document.find(&["indexName"]).map(|index| format!(" {}", shown(&index)));
+        if let Some(name) = name {
+            steps.push(name + &index.unwrap_or_default());
+        }
+        stage = document.find(&["inputStage"]).and_then(|field| field.document());
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(line: &str) -> DurabilityClass {
+        ferretdb_durability(&pragmas(line.replace(' ', "\0").as_bytes())).class
+    }
+
+    #[test]
+    fn the_durability_of_ferretdb_is_that_of_its_pragmas() {
+        let url = "ferretdb --listen-unix=/s --sqlite-url=file:/d/";
+        assert_eq!(class(url), DurabilityClass::PowerSafe);
+        assert_eq!(class("ferretdb --sqlite-url file:/d/ --x"), DurabilityClass::PowerSafe);
+        let with = |pragmas: &str| class(&format!("{url}?{pragmas}"));
+        assert_eq!(with("_pragma=synchronous(normal)"), DurabilityClass::ProcessSafe);
+        assert_eq!(with("_pragma=synchronous%28OFF%29"), DurabilityClass::ProcessSafe);
+        assert_eq!(
+            with("_pragma=journal_mode(delete)&_pragma=synchronous(normal)"),
+            DurabilityClass::PowerSafe
+        );
+        assert_eq!(with("_pragma=journal_mode(memory)"), DurabilityClass::None);
+        // Another backend, or another machine.
+        assert_eq!(class("ferretdb --postgresql-url=postgres://h/"), DurabilityClass::None);
+        assert_eq!(class(""), DurabilityClass::None);
+    }
+
+    #[test]
+    fn the_durability_of_mongodb_is_that_of_its_writes() {
+        let class = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+            mongodb_durability(&Options::read(&pairs).unwrap()).class
+        };
+        assert_eq!(class(&[]), DurabilityClass::None);
+        assert_eq!(class(&[("journal", "false")]), DurabilityClass::None);
+        assert_eq!(class(&[("journal", "true")]), DurabilityClass::PowerSafe);
+        assert_eq!(class(&[("journal", "true"), ("w", "0")]), DurabilityClass::None);
+    }
+}

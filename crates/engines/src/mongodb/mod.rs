@@ -1,0 +1,134 @@
+//! MongoDB, and servers that speak its protocol, such as FerretDB.
+//!
+//! A statement is a database command, written as JSON in which a text `?` stands for a parameter. It is turned into BSON
+//! once; at each use the values are put into their places, and the command goes as a whole: there is nothing to prepare on
+//! the server. Of the documents that come back, only those whose fields are captured are looked into.
+
+mod bson;
+mod bulk;
+mod command;
+mod inspect;
+mod json;
+mod login;
+mod options;
+mod parts;
+mod reply;
+mod scram;
+mod session;
+mod wire;
+
+pub use bulk::load;
+pub use session::MongodbSession;
+
+use crate::net::block_on;
+use crate::{Engine, Facts, Failure};
+use command::Command;
+use dbdyno_plan::document::{FailureKind, Statement};
+use dbdyno_plan::target::MongodbTarget;
+use options::Options;
+use std::sync::Arc;
+
+/// A server, and the statements its sessions run.
+pub struct MongodbEngine {
+    target: MongodbTarget,
+    options: Options,
+    statements: Arc<[Text]>,
+}
+
+/// A statement of the plan.
+#[derive(Debug)]
+struct Text {
+    /// For messages.
+    name: String,
+    /// As the plan has it.
+    text: String,
+    command: Command,
+}
+
+impl MongodbEngine {
+    /// An engine for a server; nothing is connected yet. An error names the statement that is no command, or the option
+    /// that is none.
+    pub fn new(target: &MongodbTarget, statements: &[Statement]) -> Result<Self, Failure> {
+        let options = Options::read(&target.session)
+            .map_err(|problem| other(format!("connecting to {}: {problem}", target.place())))?;
+        let text = |statement: &Statement| {
+            let command = Command::new(&statement.sql, &target.database, &options)
+                .map_err(|problem| other(format!("{problem}: in {}", statement.name)))?;
+            Ok(Text {
+                name: statement.name.clone(),
+                text: statement.sql.clone(),
+                command,
+            })
+        };
+        let statements = statements.iter().map(text).collect::<Result<_, Failure>>()?;
+        Ok(Self {
+            target: target.clone(),
+            options,
+            statements,
+        })
+    }
+
+    async fn open(&self) -> Result<MongodbSession, Failure> {
+        MongodbSession::open(&self.target, &self.options, self.statements.clone()).await
+    }
+}
+
+impl Engine for MongodbEngine {
+    type Session = MongodbSession;
+
+    const REMOTE: bool = true;
+
+    async fn connect(&self, _client: u32) -> Result<MongodbSession, Failure> {
+        self.open().await
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        block_on(inspect::facts(self))?
+    }
+}
+
+fn other(message: String) -> Failure {
+    Failure::new(FailureKind::Other, message)
+}
+
+/// The kind under which an error is counted, by its code (MongoDB's `src/mongo/base/error_codes.yml`).
+fn kind_of(code: i64, message: &str) -> FailureKind {
+    match code {
+        // A key that is there already; a document that its collection's rules forbid.
+        11000 | 11001 | 121 => FailureKind::Constraint,
+        // Another write came between; the transaction is gone.
+        112 | 251 => FailureKind::Serialization,
+        // The time of a statement, of a write's safekeeping or of a message is over, or somebody ended it.
+        50 | 64 | 89 | 202 | 262 | 11601 => FailureKind::Timeout,
+        // A lock could not be had.
+        24 | 46 => FailureKind::Locked,
+        // FerretDB has no code for what its SQLite says.
+        1 if message.contains("SQLITE_BUSY") => FailureKind::Locked,
+        // Not allowed, or not known; no such host; the server shuts down, or is not the one that takes writes.
+        6 | 7 | 13 | 18 | 91 | 189 | 9001 | 10107 | 11600 | 11602 | 13435 | 13436 => FailureKind::Connection,
+        _ => FailureKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_counted_under_their_kind() {
+        for (code, expected) in [
+            (11000, FailureKind::Constraint),
+            (112, FailureKind::Serialization),
+            (50, FailureKind::Timeout),
+            (24, FailureKind::Locked),
+            (46, FailureKind::Locked),
+            (13, FailureKind::Connection),
+            (18, FailureKind::Connection),
+            (59, FailureKind::Other),
+        ] {
+            assert_eq!(kind_of(code, ""), expected, "{code}");
+        }
+        assert_eq!(kind_of(1, "database is locked (5) (SQLITE_BUSY)"), FailureKind::Locked);
+        assert_eq!(kind_of(1, "something else"), FailureKind::Other);
+    }
+}

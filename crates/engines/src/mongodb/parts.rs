@@ -1,0 +1,173 @@
+//! JSON cut into pieces of BSON: bytes as they are, and places for parameters.
+
+use super::bson::{self, OBJECT_ID, kind};
+use super::json::Json;
+use bytes::{BufMut as _, BytesMut};
+use dbdyno_plan::value::Value;
+
+/// What stands for a parameter in the text of a command.
+const PLACE: &str = "?";
+
+/// A piece of a command's document.
+#[derive(Debug)]
+pub enum Part {
+    /// Bytes as they are.
+    Bytes(BytesMut),
+    /// A document whose length depends on the parameters begins, its kind and name being written already.
+    Open,
+    /// The innermost such document ends.
+    Close,
+    /// A field of this name with the next parameter.
+    Place(Vec<u8>, Form),
+}
+
+/// What a parameter becomes.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// What it is.
+    Value,
+    /// An object's identifier.
+    ObjectId,
+    /// A time, of milliseconds since 1970.
+    Date,
+}
+
+/// Turns JSON into parts.
+#[derive(Default)]
+pub struct Builder {
+    /// What is done so far.
+    pub parts: Vec<Part>,
+    /// Bytes that are no part yet.
+    pub bytes: BytesMut,
+    /// How many parameters there are so far.
+    pub parameters: usize,
+}
+
+impl Builder {
+    /// Ends the bytes that stand as they are.
+    pub fn cut(&mut self) {
+        if !self.bytes.is_empty() {
+            self.parts.push(Part::Bytes(self.bytes.split()));
+        }
+    }
+
+    /// Writes a document whose length is not known yet; `besides` writes further fields at its end.
+    pub fn open(&mut self, fields: &[(String, Json)], besides: impl FnOnce(&mut Self)) -> Result<(), String> {
+        self.cut();
+        self.parts.push(Part::Open);
+        for (name, value) in fields {
+            self.field(name.as_bytes(), value)?;
+        }
+        besides(self);
+        self.cut();
+        self.parts.push(Part::Close);
+        Ok(())
+    }
+
+    fn field(&mut self, name: &[u8], value: &Json) -> Result<(), String> {
+        match value {
+            Json::Null => bson::put_name(kind::NULL, name, &mut self.bytes),
+            Json::Boolean(value) => {
+                bson::put_name(kind::BOOLEAN, name, &mut self.bytes);
+                self.bytes.put_u8(u8::from(*value));
+            }
+            // As short as it can be, as MongoDB's own programs write it.
+            Json::Integer(value) => match i32::try_from(*value) {
+                Ok(short) => {
+                    bson::put_name(kind::INT32, name, &mut self.bytes);
+                    self.bytes.put_i32_le(short);
+                }
+                Err(_) => bson::put_integer(name, *value, &mut self.bytes),
+            },
+            Json::Real(value) => bson::put_value(name, Value::Real(*value), &mut self.bytes),
+            Json::Text(text) if text == PLACE => self.place(name, Form::Value),
+            Json::Text(text) => bson::put_text(name, text, &mut self.bytes),
+            Json::List(items) => {
+                let numbered = items
+                    .iter()
+                    .enumerate()
+                    .map(|(at, item)| (at.to_string(), item.clone()));
+                self.document(kind::ARRAY, name, &numbered.collect::<Vec<_>>())?;
+            }
+            Json::Object(fields) => match &fields[..] {
+                [(sign, value)] if sign.starts_with('$') => {
+                    if !self.extended(name, sign, value)? {
+                        self.document(kind::DOCUMENT, name, fields)?;
+                    }
+                }
+                _ => self.document(kind::DOCUMENT, name, fields)?,
+            },
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, name: &[u8], form: Form) {
+        self.cut();
+        self.parts.push(Part::Place(name.to_vec(), form));
+        self.parameters += 1;
+    }
+
+    fn document(&mut self, of: u8, name: &[u8], fields: &[(String, Json)]) -> Result<(), String> {
+        bson::put_name(of, name, &mut self.bytes);
+        if fields.iter().any(|(_, value)| has_places(value)) {
+            return self.open(fields, |_| {});
+        }
+        let start = bson::begin(&mut self.bytes);
+        for (name, value) in fields {
+            self.field(name.as_bytes(), value)?;
+        }
+        bson::end(start, &mut self.bytes);
+        Ok(())
+    }
+
+    /// Writes a value that JSON has no words for ("MongoDB Extended JSON (v2)"); tells whether it is one.
+    fn extended(&mut self, name: &[u8], sign: &str, value: &Json) -> Result<bool, String> {
+        let wrong = |what: &str| Err(format!("`{sign}`: {what}"));
+        match (sign, value) {
+            ("$oid", Json::Text(text)) if text == PLACE => self.place(name, Form::ObjectId),
+            ("$oid", Json::Text(text)) => match digits(text) {
+                Some(id) => bson::put_object_id(name, id, &mut self.bytes),
+                None => return wrong("write 24 hexadecimal digits, or \"?\""),
+            },
+            ("$oid", _) => return wrong("write 24 hexadecimal digits, or \"?\""),
+            ("$date", Json::Text(text)) if text == PLACE => self.place(name, Form::Date),
+            ("$date", Json::Integer(value)) => {
+                bson::put_name(kind::DATE, name, &mut self.bytes);
+                self.bytes.put_i64_le(*value);
+            }
+            ("$date", _) => return wrong("write milliseconds since 1970, or \"?\""),
+            ("$numberLong", Json::Text(text)) => match text.parse() {
+                Ok(value) => bson::put_integer(name, value, &mut self.bytes),
+                Err(_) => return wrong("write a whole number as a text"),
+            },
+            ("$numberDouble", Json::Text(text)) => match text.parse() {
+                Ok(value) => bson::put_value(name, Value::Real(value), &mut self.bytes),
+                Err(_) => return wrong("write a number as a text"),
+            },
+            // An operator, such as `$inc`, or what the server may know.
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn has_places(json: &Json) -> bool {
+    match json {
+        Json::Text(text) => text == PLACE,
+        Json::List(items) => items.iter().any(has_places),
+        Json::Object(fields) => fields.iter().any(|(_, value)| has_places(value)),
+        _ => false,
+    }
+}
+
+/// The identifier that 24 hexadecimal digits write.
+pub fn digits(text: &str) -> Option<[u8; OBJECT_ID]> {
+    let mut id = [0; OBJECT_ID];
+    if text.len() != 2 * OBJECT_ID || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in id.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(id)
+}

@@ -1,0 +1,178 @@
+//! What a server answers to a command: rows, numbers of documents, or an error.
+
+use super::bson::{Document, Field, garbled};
+use super::command::{Answer, Columns, Command};
+use super::kind_of;
+use crate::{Capture, Failure, Rows};
+use dbdyno_plan::document::FailureKind;
+
+/// An answer that says no error.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// The rows in it.
+    pub rows: Rows,
+    /// The cursor that has more of them, and its collection.
+    pub more: Option<(i64, String)>,
+}
+
+/// Reads an answer; the columns of its first row go to `capture`.
+#[inline]
+pub fn read(answer: Document<'_>, command: &Command, capture: &mut Capture<'_>) -> Result<Read, Failure> {
+    let mut parts = Parts::default();
+    for field in answer {
+        let field = field?;
+        match field.name {
+            b"ok" => parts.is_ok = field.integer() == Some(1),
+            b"cursor" => parts.cursor = field.document(),
+            b"n" => parts.n = Some(field),
+            b"value" => parts.value = Some(field),
+            b"values" => parts.values = field.document(),
+            b"lastErrorObject" => parts.last = field.document(),
+            b"writeErrors" | b"writeConcernError" => parts.is_refused = true,
+            _ => {}
+        }
+    }
+    if !parts.is_ok || parts.is_refused {
+        return Err(failure_of(answer)?.unwrap_or_else(garbled));
+    }
+    let mut read = Read::default();
+    match command.answer {
+        Answer::Count => {
+            read.rows.returned = 1;
+            capture.take(0, parts.n.ok_or_else(garbled)?.value().view());
+        }
+        Answer::Changes => {
+            read.rows.changed = count(parts.n);
+            capture.clear();
+        }
+        Answer::Values => {
+            for value in parts.values.ok_or_else(garbled)? {
+                let value = value?;
+                if read.rows.returned == 0 {
+                    capture.take(0, value.value().view());
+                }
+                read.rows.returned += 1;
+            }
+            if read.rows.returned == 0 {
+                capture.clear();
+            }
+        }
+        Answer::Value => {
+            read.rows.changed = count(parts.last.and_then(|last| last.find(&["n"])));
+            match parts.value.and_then(|value| value.document()) {
+                Some(document) => {
+                    read.rows.returned = 1;
+                    take_row(document, &command.columns, capture)?;
+                }
+                None => capture.clear(),
+            }
+        }
+        Answer::Cursor => match parts.cursor {
+            Some(cursor) => read_cursor(cursor, &command.columns, capture, &mut read)?,
+            None => capture.clear(),
+        },
+    }
+    Ok(read)
+}
+
+#[derive(Default)]
+struct Parts<'a> {
+    is_ok: bool,
+    is_refused: bool,
+    cursor: Option<Document<'a>>,
+    n: Option<Field<'a>>,
+    value: Option<Field<'a>>,
+    values: Option<Document<'a>>,
+    last: Option<Document<'a>>,
+}
+
+fn count(field: Option<Field<'_>>) -> u64 {
+    field
+        .and_then(|field| field.integer())
+        .and_then(|n| u64::try_from(n).ok())
+        .unwrap_or(0)
+}
+
+#[inline]
+fn read_cursor(
+    cursor: Document<'_>,
+    columns: &Columns,
+    capture: &mut Capture<'_>,
+    read: &mut Read,
+) -> Result<(), Failure> {
+    let (mut number, mut space) = (0, "");
+    for field in cursor {
+        let field = field?;
+        match field.name {
+            b"id" => number = field.integer().ok_or_else(garbled)?,
+            b"ns" => space = field.text().ok_or_else(garbled)?,
+            b"firstBatch" | b"nextBatch" => {
+                let is_first = field.name == b"firstBatch";
+                for document in field.document().ok_or_else(garbled)? {
+                    let document = document?;
+                    if is_first && read.rows.returned == 0 && !capture.is_empty() {
+                        take_row(document.document().ok_or_else(garbled)?, columns, capture)?;
+                    }
+                    read.rows.returned += 1;
+                }
+                if is_first && read.rows.returned == 0 {
+                    capture.clear();
+                }
+            }
+            _ => {}
+        }
+    }
+    if number != 0 {
+        let (_, collection) = space.split_once('.').ok_or_else(garbled)?;
+        read.more = Some((number, collection.to_owned()));
+    }
+    Ok(())
+}
+
+/// Gives the columns of a document to those who want them; those that are not there are null.
+fn take_row(document: Document<'_>, columns: &Columns, capture: &mut Capture<'_>) -> Result<(), Failure> {
+    capture.clear();
+    match columns {
+        Columns::Named(names) => {
+            for (column, name) in names.iter().take(capture.len()).enumerate() {
+                let path: Vec<&str> = name.split('.').collect();
+                if let Some(field) = document.find(&path) {
+                    capture.take(column, field.value().view());
+                }
+            }
+        }
+        Columns::AsTheyCome => {
+            let fields = document.filter(|field| !field.as_ref().is_ok_and(|field| field.name == b"_id"));
+            for (column, field) in fields.take(capture.len()).enumerate() {
+                capture.take(column, field?.value().view());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The failure that an answer tells of, if it does: of the whole command, of one of its writes, or of their safekeeping.
+#[cold]
+pub fn failure_of(answer: Document<'_>) -> Result<Option<Failure>, Failure> {
+    let is_ok = answer.get("ok")?.and_then(|field| field.integer()) == Some(1);
+    if !is_ok {
+        return Ok(Some(told(answer)));
+    }
+    let first = |name: &str| answer.find(&[name]).and_then(|field| field.document());
+    let write = first("writeErrors").and_then(|mut errors| errors.next()?.ok()?.document());
+    Ok(write.or_else(|| first("writeConcernError")).map(told))
+}
+
+/// The failure that a document with a code and a message is.
+fn told(error: Document<'_>) -> Failure {
+    let code = error.find(&["code"]).and_then(|field| field.integer());
+    let message = error.find(&["errmsg"]).and_then(|field| field.text());
+    let name = error.find(&["codeName"]).and_then(|field| field.text());
+    let message = message.unwrap_or("the server does not say why");
+    let kind = code.map_or(FailureKind::Other, |code| kind_of(code, message));
+    let code = code.map_or_else(|| "?".to_owned(), |code| code.to_string());
+    match name {
+        Some(name) => Failure::new(kind, format!("{message} ({code}, {name})")),
+        None => Failure::new(kind, format!("{message} ({code})")),
+    }
+}

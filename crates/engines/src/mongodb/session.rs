@@ -1,0 +1,126 @@
+//! One session: what is asked of it, and how the answer is read.
+
+use super::Text;
+use super::bson;
+use super::login;
+use super::options::Options;
+use super::reply::{Read, read};
+use super::wire::Wire;
+use crate::{Capture, Control, Failure, Marks, Rows, Session};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::target::MongodbTarget;
+use dbdyno_plan::value::Values;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// Where users are kept, unless the target says otherwise.
+const AUTH_SOURCE: &str = "admin";
+
+/// One session on a server.
+pub struct MongodbSession {
+    wire: Wire,
+    database: Arc<str>,
+    statements: Arc<[Text]>,
+    /// The statement whose answer is awaited.
+    asked: usize,
+    /// Room for the documents that a command has open as it is written.
+    opened: Vec<usize>,
+}
+
+impl MongodbSession {
+    pub(super) async fn open(
+        target: &MongodbTarget,
+        options: &Options,
+        statements: Arc<[Text]>,
+    ) -> Result<Self, Failure> {
+        let auth_source = options.auth_source.as_deref().unwrap_or(AUTH_SOURCE);
+        Ok(Self {
+            wire: login::begin(target, auth_source).await?,
+            database: target.database.as_str().into(),
+            statements,
+            asked: 0,
+            opened: Vec::new(),
+        })
+    }
+
+    pub(super) fn wire(&mut self) -> &mut Wire {
+        &mut self.wire
+    }
+
+    /// Writes the message that runs a statement.
+    #[inline]
+    fn ask(&mut self, index: usize, params: &Values) -> Result<(), Failure> {
+        self.asked = index;
+        let message = self.wire.begin();
+        let command = &self.statements[index].command;
+        if let Err(failure) = command.write(params, &mut self.opened, self.wire.out()) {
+            self.wire.forget(message);
+            return Err(failure);
+        }
+        self.wire.end(message);
+        self.wire.send()
+    }
+
+    async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        self.wire.flush().await?;
+        let command = &self.statements[self.asked].command;
+        let place = self.wire.answer().await?;
+        marks.note_first_row();
+        let Read { mut rows, mut more } = read(self.wire.document(&place)?, command, &mut capture)?;
+        while let Some((cursor, collection)) = more {
+            let place = login::ask(&mut self.wire, &self.database, |out| {
+                bson::put_integer(b"getMore", cursor, out);
+                bson::put_text(b"collection", &collection, out);
+                if let Some(batch) = command.batch {
+                    bson::put_integer(b"batchSize", batch, out);
+                }
+            })
+            .await?;
+            let next = read(self.wire.document(&place)?, command, &mut capture)?;
+            rows.returned += next.rows.returned;
+            more = next.more;
+        }
+        Ok(rows)
+    }
+}
+
+impl Session for MongodbSession {
+    /// There is nothing to prepare on such servers: each command goes as a whole.
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        _capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        match self.ask(statement, params) {
+            Ok(()) => Poll::Pending,
+            Err(failure) => Poll::Ready(Err(failure)),
+        }
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        match control {
+            // None is ever open.
+            Control::Rollback => Poll::Ready(Ok(())),
+            Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
+                FailureKind::Other,
+                "there are no transactions on a single server of MongoDB's kind: each command is one of its own",
+            ))),
+        }
+    }
+
+    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        self.read_answer(capture, marks).await
+    }
+
+    /// Servers have no word for it: the connection's end is the session's.
+    async fn close(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! Messages each way (MongoDB's documentation, "MongoDB Wire Protocol"): OP_MSG, a document that is a command, and one
+//! that answers it.
+
+use super::bson::{Document, garbled};
+use crate::Failure;
+use crate::net::Connection;
+use bytes::{BufMut as _, BytesMut};
+use dbdyno_plan::target::MongodbTarget;
+use std::ops::Range;
+
+/// Length, number, the number that is answered, kind.
+const HEAD: usize = 16;
+const OP_MSG: i32 = 2013;
+
+/// The longest message there is, by what servers say of themselves, and something for what is around it.
+const LONGEST: usize = 48_000_000 + (1 << 20);
+
+const CHECKSUM_PRESENT: u32 = 1;
+
+/// A connection to a server.
+pub struct Wire {
+    connection: Connection,
+    /// The number of the last message that was sent.
+    number: i32,
+}
+
+impl Wire {
+    /// Connects to where a server is.
+    pub async fn connect(target: &MongodbTarget) -> Result<Self, Failure> {
+        let connection = if target.host.starts_with('/') {
+            Connection::unix(&target.host).await?
+        } else {
+            Connection::tcp(&target.host, target.port).await?
+        };
+        Ok(Self { connection, number: 0 })
+    }
+
+    /// Begins a message; its document is appended to [`Self::out`], and [`Self::end`] ends it.
+    #[inline]
+    pub fn begin(&mut self) -> usize {
+        self.number = self.number.wrapping_add(1);
+        let out = &mut self.connection.out;
+        let start = out.len();
+        out.put_i32_le(0);
+        out.put_i32_le(self.number);
+        out.put_i32_le(0);
+        out.put_i32_le(OP_MSG);
+        out.put_u32_le(0);
+        // A section of the first kind: one document.
+        out.put_u8(0);
+        start
+    }
+
+    /// Ends the message that begins at `start`.
+    #[inline]
+    pub fn end(&mut self, start: usize) {
+        let out = &mut self.connection.out;
+        let length = (out.len() - start) as i32;
+        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// Takes back what was written of the message that begins at `start`.
+    pub fn forget(&mut self, start: usize) {
+        self.connection.out.truncate(start);
+    }
+
+    /// Begins a section of the second kind: documents that are an array of the command's. [`Self::end_sequence`] ends it.
+    pub fn begin_sequence(&mut self, name: &str) -> usize {
+        let out = &mut self.connection.out;
+        out.put_u8(1);
+        let start = out.len();
+        out.put_i32_le(0);
+        out.put_slice(name.as_bytes());
+        out.put_u8(0);
+        start
+    }
+
+    /// Ends the section that begins at `start`.
+    pub fn end_sequence(&mut self, start: usize) {
+        self.end(start);
+    }
+
+    /// What is to be sent.
+    #[inline(always)]
+    pub fn out(&mut self) -> &mut BytesMut {
+        &mut self.connection.out
+    }
+
+    /// Sends what can be sent at once. What is left goes with [`Self::flush`].
+    #[inline(always)]
+    pub fn send(&mut self) -> Result<(), Failure> {
+        self.connection.send()
+    }
+
+    /// Sends all there is to send.
+    #[inline(always)]
+    pub async fn flush(&mut self) -> Result<(), Failure> {
+        self.connection.flush().await
+    }
+
+    /// The place of the answer to the last message, for [`Self::document`]. It stays there until the next is asked for.
+    #[inline]
+    pub async fn answer(&mut self) -> Result<Range<usize>, Failure> {
+        loop {
+            if let Some(place) = self.take()? {
+                return Ok(place);
+            }
+            self.connection.read().await?;
+        }
+    }
+
+    /// The document of an answer.
+    #[inline(always)]
+    pub fn document(&self, place: &Range<usize>) -> Result<Document<'_>, Failure> {
+        Document::of(self.connection.taken(place.clone()))
+    }
+
+    #[inline]
+    fn take(&mut self) -> Result<Option<Range<usize>>, Failure> {
+        let there = self.connection.there();
+        let Some(head) = there.first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
+        let word = |at: usize| i32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let length = usize::try_from(word(0)).map_err(|_| garbled())?;
+        if word(12) != OP_MSG || word(8) != self.number || length > LONGEST {
+            return Err(garbled());
+        }
+        if there.len() < length {
+            return Ok(None);
+        }
+        let Some([f0, f1, f2, f3, 0, ..]) = there.get(HEAD..length) else {
+            return Err(garbled());
+        };
+        let checksum = if u32::from_le_bytes([*f0, *f1, *f2, *f3]) & CHECKSUM_PRESENT != 0 {
+            4
+        } else {
+            0
+        };
+        let mut place = self.connection.take(length);
+        place.start += HEAD + 5;
+        place.end = place.end.saturating_sub(checksum).max(place.start);
+        Ok(Some(place))
+    }
+}

@@ -1,0 +1,132 @@
+"""What MongoDB gets of an experiment: commands in JSON, collections, and nothing that it cannot do."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dbdyno.compile import compile_cell
+from dbdyno.design import make_cells
+from dbdyno.errors import InputError
+from dbdyno.experiment import load_experiment
+from dbdyno.systems.url import parse_url
+from experiment_files import BUILTIN, LOAD, TABLE, compiled, plan_schema, small, steps
+
+FIND = """{ execute = { any = "select 1", mongodb = '{"find": "user", "filter": {"name": "?"}}' }, params = ["x"] }"""
+ONE = f"""
+[[transactions]]
+name = "t"
+steps = [{FIND.replace("select 1", "select ?")}]
+"""
+TARGET = {"engine": "mongodb", "host": "/s", "port": 1, "database": "d"}
+
+
+@pytest.mark.parametrize("path", BUILTIN)
+def test_the_built_in_experiments_can_be_measured(path: str) -> None:
+    for cell in compiled(load_experiment(path), "mongodb:"):
+        for plan in (cell.load_plan(TARGET), cell.trial_plan(TARGET, 1)):
+            assert [error.message for error in plan_schema().iter_errors(plan)] == []
+        for text in [*cell.before, *cell.after, *(each["sql"] for each in cell.trial["statements"])]:
+            assert isinstance(json.loads(text), dict)
+
+
+def test_a_key_is_the_documents_own() -> None:
+    table = """
+[tables.user]
+rows = 3
+[tables.user.columns]
+id = { type = "integer", primary_key = true, autoincrement = true }
+name = { type = "varchar(20)", unique = true, fill = { text = 20 } }
+[[tables.user.indexes]]
+columns = ["name", "id"]
+unique = true
+[[tables.user.parts]]
+rows = 2
+columns = { name = "y" }
+[tables.pair]
+rows = 0
+primary_key = ["a", "b"]
+options = { mongodb = '{"capped": true, "size": 1000}', sqlite = "strict" }
+[tables.pair.columns]
+a = { type = "integer" }
+b = { type = "integer" }
+"""
+    cell = compiled(small(table=table, transactions=ONE), "mongodb:")[0]
+    assert [json.loads(text) for text in cell.before] == [
+        {"create": "user"},
+        {"create": "pair", "capped": True, "size": 1000},
+    ]
+
+    def index(of: str, name: str, *fields: str) -> dict[str, Any]:
+        one = {"key": dict.fromkeys(fields, 1), "name": name, "unique": True}
+        return {"createIndexes": of, "indexes": [one]}
+
+    assert [json.loads(text) for text in cell.after] == [
+        index("user", "user_name", "name"),
+        index("user", "user_name__id", "name", "_id"),
+        index("pair", "pair_a_b", "a", "b"),
+    ]
+    # Nobody else counts it up, and a part goes on.
+    columns = [[column["name"] for column in entry["columns"]] for entry in cell.tables]
+    assert columns == [["_id", "name"], ["_id", "name"]]
+    assert [entry["columns"][0]["fill"]["start"] for entry in cell.tables] == [1, 4]
+
+
+def test_options_of_a_collection_must_be_json() -> None:
+    table = TABLE.replace("rows = 10", "rows = 10\noptions = { mongodb = 'capped' }")
+    with pytest.raises(InputError, match=r"^small.toml: tables.user.options.mongodb: .*capped"):
+        compiled(small(table=table, transactions=ONE), "mongodb:")
+
+
+def test_sql_is_refused_before_anything_starts() -> None:
+    with pytest.raises(InputError) as caught:
+        compiled(small(), "mongodb:")
+    assert str(caught.value) == (
+        "small.toml: `select * from user where id = ?` cannot be written for mongodb: it is SQL; give it as "
+        "`{ any = …, mongodb = … }` with a command in JSON"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("select 1", "is not JSON"),
+        ("[]", "is not a command"),
+        ("{}", "is not a command"),
+        ('{"find": "user", "filter": {"a": "?", "b": ["?"]}}', "1 values for the 2 places `?`"),
+        ('{"find": "user?"}', "1 values for the 0 places `?`"),
+    ],
+)
+def test_a_command_must_be_json_with_a_place_for_each_value(text: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        steps(f"{{ execute = {{ mongodb = '{text}' }}, params = [1] }}")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("step", ['{ begin = "deferred" }', "{ rollback = true }"])
+def test_there_are_no_transactions(step: str) -> None:
+    made = steps(f"{FIND.replace('select 1', 'select ?')}, {step}, {{ commit = true }}")
+    with pytest.raises(InputError, match=r"cannot be done on mongodb, .* has no transactions; say which engines"):
+        compiled(made, "mongodb:")
+
+
+def test_steps_are_for_the_engines_they_name() -> None:
+    engines = 'engines = ["sqlite", "postgresql"]'
+    find = FIND.replace("select 1", "select ?")
+    made = steps(f'{{ begin = "deferred", {engines} }}, {find}, {{ commit = true, {engines} }}')
+
+    def does(url: str) -> list[str]:
+        return [step["do"] for step in compiled(made, url)[0].trial["transactions"][0]["steps"]]
+
+    assert does("sqlite:") == does("postgresql:") == ["begin", "execute", "commit"]
+    assert does("mongodb:") == does("mysql:") == ["execute"]
+    assert compiled(made, "mongodb:")[0].left_out == ("begin", "commit")
+    assert compiled(made)[0].left_out == ()
+    with pytest.raises(InputError, match=r"there is no engine `sqlit`; did you mean `sqlite`\?"):
+        steps('{ begin = "deferred", engines = ["sqlit"] }, { commit = true }')
+
+
+def test_a_setup_for_other_engines_is_left_out() -> None:
+    made = small('setup = [{ sqlite = "analyze" }]\n', load=LOAD, transactions=ONE)
+    cell = make_cells(made, systems=[parse_url("mongodb:")]).cells[0]
+    assert compile_cell(made, cell).after == []
