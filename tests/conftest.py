@@ -1,8 +1,10 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,15 @@ class Cli:
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path)
+
+
+@pytest.fixture
+def server_cli() -> Iterator[Cli]:
+    """A command line whose directory servers may enter that run as another user than root."""
+    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
+    directory.chmod(0o755)
+    yield Cli(directory)
+    shutil.rmtree(directory)
 
 
 @pytest.fixture

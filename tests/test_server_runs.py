@@ -1,12 +1,10 @@
 """Runs on servers that dbdyno starts, and on named ones, through the installed command line."""
 
 import json
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +59,6 @@ v = { type = "integer", fill = { uniform = [0, 9] } }
 """
 ONE = ("clients = [1, 2]", "clients = [2]")
 LONG = ("stop = { transactions = 500 }", "stop = { seconds = 20 }")
-
-
-@pytest.fixture
-def server_cli() -> Iterator[Cli]:
-    """A command line whose directory servers may enter that run as another user than root."""
-    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
-    directory.chmod(0o755)
-    yield Cli(directory)
-    shutil.rmtree(directory)
 
 
 def servers(cli: Cli) -> list[psutil.Process]:

@@ -44,6 +44,8 @@ pub enum Task {
     Load(Box<Load>),
     /// Read back the version, settings and durability of a system.
     Inspect(Box<Inspect>),
+    /// See whether a system's sessions do what every engine's must.
+    Check(Box<Check>),
     /// Measure a storage device: sync latency and random reads.
     Device(DeviceTask),
 }
@@ -348,6 +350,14 @@ pub struct LoadColumn {
 #[serde(deny_unknown_fields)]
 pub struct Inspect {
     /// The system.
+    pub target: Target,
+}
+
+/// See whether a system's sessions do what every engine's must, in tables that are made for it and removed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The system: a database to make tables in; of SQLite a file, beside which others are made.
     pub target: Target,
 }
 

@@ -1,6 +1,7 @@
 //! Carries out a plan's task with the engine it names.
 
 use crate::events::Events;
+use dbdyno_contract::Problem;
 use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
@@ -103,6 +104,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
         },
         Task::Load(load) => fill(load, plan.seed, events),
         Task::Inspect(inspect) => look(inspect, events),
+        Task::Check(task) => check(&task.target, events),
         Task::Device(device) => {
             let facts = dbdyno_probes::device::measure(
                 Path::new(&device.directory),
@@ -161,6 +163,25 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Mongodb(target) => MongodbEngine::new(target, &[])?.facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;
+    Ok(())
+}
+
+/// Makes the checks, and writes an event as each ends.
+fn check(target: &Target, events: &Events) -> Result<(), WorkError> {
+    let mut written = Ok(());
+    dbdyno_contract::check(target, &mut |name, outcome| {
+        let (outcome, why) = match outcome {
+            Ok(()) => ("ok", None),
+            Err(Problem::Failed(why)) => ("failed", Some(why)),
+            Err(Problem::NotApplicable(why)) => ("not applicable", Some(why)),
+        };
+        if written.is_ok() {
+            let name = name.replace('_', " ");
+            written = events.line(&json!({"event": "check", "name": name, "outcome": outcome, "why": why}));
+        }
+    })?;
+    written?;
+    events.line(&json!({"event": "checked"}))?;
     Ok(())
 }
 

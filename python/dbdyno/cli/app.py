@@ -51,6 +51,18 @@ def list_systems() -> None:
     print_systems()
 
 
+@app.command("check")
+def check_command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="What to check, as postgresql://me@host/database")],
+) -> None:
+    """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
+    from dbdyno.cli.checking import print_checks
+
+    code = print_checks(url)
+    if code:
+        raise typer.Exit(code)
+
+
 @app.command()
 def describe(experiment: _Experiment, chosen: _Set = None, system: _System = None) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""

@@ -76,7 +76,8 @@ class NamedHost:
             self._recreate(name, f" template {self._prefix}_template")
             durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
         else:
-            self._recreate(name)
+            # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
+            self._recreate(name, " character set utf8mb4")
             self._load(compiled, name)
             durations = {"load_s": time.monotonic() - begun}
         yield Ready(self._target(compiled, name), durations, self._loaded)

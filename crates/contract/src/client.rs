@@ -1,22 +1,33 @@
 //! A session with short calls that take the answer, whenever it comes.
 
+use crate::Problem;
 use dbdyno_engines::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
+use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::{Owned, Value, Values};
+use std::io;
 use std::task::Poll;
+use tokio::runtime::{Builder, Runtime};
 
 thread_local! {
-    static RUNTIME: tokio::runtime::Runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    static RUNTIME: io::Result<Runtime> = Builder::new_current_thread().enable_all().build();
 }
 
 /// Runs a future to its end in this thread.
-pub fn wait<F: Future>(future: F) -> F::Output {
-    RUNTIME.with(|runtime| runtime.block_on(future))
+pub fn wait<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    RUNTIME.with(|runtime| match runtime {
+        Ok(runtime) => runtime.block_on(future),
+        Err(error) => {
+            let problem = format!("starting to wait for events: {error}");
+            Err(Failure::new(FailureKind::Other, problem))
+        }
+    })
 }
 
+/// A session, and what is asked of it.
 pub struct Client<S: Session>(pub S);
 
 impl<S: Session> Client<S> {
+    /// Runs a statement.
     pub fn run(&mut self, statement: usize, params: &[Value<'_>]) -> Result<Rows, Failure> {
         self.fetch(statement, params, 0).map(|(rows, _)| rows)
     }
@@ -51,10 +62,12 @@ impl<S: Session> Client<S> {
     }
 
     /// The first column of a statement's first row.
-    pub fn one(&mut self, statement: usize) -> Owned {
-        self.fetch(statement, &[], 1).unwrap().1.remove(0)
+    pub fn one(&mut self, statement: usize) -> Result<Owned, Problem> {
+        let (_, columns) = self.fetch(statement, &[], 1)?;
+        Ok(columns.into_iter().next().unwrap_or(Owned::Null))
     }
 
+    /// Begins or ends a transaction.
     pub fn control(&mut self, control: Control) -> Result<(), Failure> {
         match self.0.control(control) {
             Poll::Ready(result) => result,

@@ -1,12 +1,15 @@
 //! MariaDB and MySQL.
 
-use super::{Server, System, as_load, changed, server, statements};
+use super::server::server;
+use super::{Server, System, as_load, of_servers, statements};
 use crate::client::{Client, wait};
+use crate::{Check, Problem, checks};
 use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::rows::Loaded;
 use dbdyno_engines::{Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::value::Owned;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -15,7 +18,6 @@ server!(
     MysqlEngine,
     MysqlTarget,
     mysql::load,
-    "DBDYNO_TEST_MYSQL",
     "mysql",
     [["innodb_lock_wait_timeout", "1"]]
 );
@@ -30,33 +32,33 @@ impl System for Mysql {
     const SHOWN: &str = "innodb_buffer_pool_size";
     const UNPREPARED: &str = "nowhere";
 
-    fn new() -> Option<Self> {
-        Self::make()
+    fn checks() -> Vec<Check<Self>> {
+        let mut all = of_servers();
+        all.extend(checks!(servers:
+            the_durability_is_that_of_the_tables,
+            text_in_the_text_is_what_it_was_whatever_backslashes_mean,
+        ));
+        all
     }
 
     fn table(&self) -> &str {
         &self.table
     }
 
-    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> MysqlEngine {
+    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> Result<MysqlEngine, Failure> {
         self.standard(texts, prepare)
     }
 
     fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
         self.fill(load, seed)
     }
+
+    fn clean(&self) -> Result<(), Failure> {
+        self.remove()
+    }
 }
 
 impl Server for Mysql {
-    fn impatient(&self) -> Value {
-        let facts = self.engine_of(json!({}), &[], PrepareMode::Once).facts().unwrap();
-        if facts.engine == "MariaDB" {
-            json!([["max_statement_time", "0.1"]])
-        } else {
-            json!([["max_execution_time", "100"]])
-        }
-    }
-
     // A sleep or a benchmark that is ended says so in its value, and is no failure.
     const SLOW: &str = "select count(*) from information_schema.collations a, information_schema.collations b, \
                         information_schema.collations c, information_schema.collations d";
@@ -74,8 +76,26 @@ impl Server for Mysql {
     ]];
     const DROP_USER: &str = "drop user {u}@localhost";
 
+    fn impatient(&self) -> Result<Value, Problem> {
+        let facts = self.engine_of(json!({}), &[], PrepareMode::Once)?.facts()?;
+        Ok(if facts.engine == "MariaDB" {
+            json!([["max_statement_time", "0.1"]])
+        } else {
+            json!([["max_execution_time", "100"]])
+        })
+    }
+
+    fn longest(&self) -> Result<Option<usize>, Problem> {
+        let texts = ["select cast(@@max_allowed_packet as signed)"];
+        let found = self.client_for(&texts, PrepareMode::Never)?.one(0)?;
+        Ok(match found {
+            Owned::Integer(bytes) => usize::try_from(bytes).ok(),
+            _ => None,
+        })
+    }
+
     fn demand_password(&self, _user: &str) -> bool {
-        true
+        self.target["process"].is_object()
     }
 
     fn socket(&self) -> Option<PathBuf> {
@@ -83,8 +103,7 @@ impl Server for Mysql {
         Some(PathBuf::from(path))
     }
 
-    fn engine_with(&self, changes: Value, texts: &[&str]) -> MysqlEngine {
-        let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", &self.table)).collect();
-        self.engine_of(changes, &texts, PrepareMode::Once)
+    fn engine_with(&self, changes: Value, texts: &[&str]) -> Result<MysqlEngine, Failure> {
+        self.with(changes, texts)
     }
 }

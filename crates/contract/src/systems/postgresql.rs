@@ -1,7 +1,9 @@
 //! PostgreSQL.
 
-use super::{Server, System, as_load, changed, server, statements};
+use super::server::server;
+use super::{Server, System, as_load, of_servers, statements};
 use crate::client::{Client, wait};
+use crate::{Check, Problem};
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::rows::Loaded;
 use dbdyno_engines::{Engine as _, Failure};
@@ -15,7 +17,6 @@ server!(
     PostgresqlEngine,
     PostgresqlTarget,
     postgresql::load,
-    "DBDYNO_TEST_POSTGRESQL",
     "postgresql",
     [["lock_timeout", "50"]]
 );
@@ -30,28 +31,28 @@ impl System for Postgresql {
     const SHOWN: &str = "shared_buffers";
     const UNPREPARED: &str = "nowhere";
 
-    fn new() -> Option<Self> {
-        Self::make()
+    fn checks() -> Vec<Check<Self>> {
+        of_servers()
     }
 
     fn table(&self) -> &str {
         &self.table
     }
 
-    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> PostgresqlEngine {
+    fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> Result<PostgresqlEngine, Failure> {
         self.standard(texts, prepare)
     }
 
     fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
         self.fill(load, seed)
     }
+
+    fn clean(&self) -> Result<(), Failure> {
+        self.remove()
+    }
 }
 
 impl Server for Postgresql {
-    fn impatient(&self) -> Value {
-        json!([["statement_timeout", "100"]])
-    }
-
     const SLOW: &str = "select pg_sleep(10)";
     const NUMBER: &str = "select pg_backend_pid()";
     const END: &str = "select pg_terminate_backend(?)";
@@ -73,6 +74,14 @@ impl Server for Postgresql {
     ];
     const DROP_USER: &str = "drop role {u}";
 
+    fn impatient(&self) -> Result<Value, Problem> {
+        Ok(json!([["statement_timeout", "100"]]))
+    }
+
+    fn longest(&self) -> Result<Option<usize>, Problem> {
+        Ok(None)
+    }
+
     fn demand_password(&self, user: &str) -> bool {
         let Some(data) = self.target["process"]["data"].as_str() else {
             return false;
@@ -85,10 +94,16 @@ impl Server for Postgresql {
         if std::fs::write(&file, format!("local all {user} md5\n{rules}")).is_err() {
             return false;
         }
-        let reload = self.engine_of(json!({}), &["select pg_reload_conf()".into()], PrepareMode::Never);
-        Client(wait(reload.connect(0)).unwrap()).run(0, &[]).unwrap();
+        let reloaded = self
+            .engine_of(json!({}), &["select pg_reload_conf()".into()], PrepareMode::Never)
+            .and_then(|engine| Client(wait(engine.connect(0))?).run(0, &[]));
+        let (Ok(_), Ok(nobody)) = (
+            reloaded,
+            self.engine_of(json!({ "user": user }), &[], PrepareMode::Never),
+        ) else {
+            return false;
+        };
         // The server is only told to, and does it in its own time.
-        let nobody = self.engine_of(json!({ "user": user }), &[], PrepareMode::Never);
         (0..100).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             wait(nobody.connect(0)).is_err_and(|failure| failure.message.contains("password"))
@@ -100,8 +115,7 @@ impl Server for Postgresql {
         Some(PathBuf::from(directory).join(format!(".s.PGSQL.{}", self.target["port"])))
     }
 
-    fn engine_with(&self, changes: Value, texts: &[&str]) -> PostgresqlEngine {
-        let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", &self.table)).collect();
-        self.engine_of(changes, &texts, PrepareMode::Once)
+    fn engine_with(&self, changes: Value, texts: &[&str]) -> Result<PostgresqlEngine, Failure> {
+        self.with(changes, texts)
     }
 }

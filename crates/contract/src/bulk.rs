@@ -1,6 +1,7 @@
 //! Filling tables.
 
 use crate::systems::{SELECT, System};
+use crate::{Fails as _, Outcome, ensure, same};
 use dbdyno_engines::rows::Source;
 use dbdyno_plan::document::{FailureKind, LoadTable, PrepareMode};
 use dbdyno_plan::value::{Owned, Value, Values};
@@ -37,34 +38,38 @@ fn table<S: System>(system: &S, serial: serde_json::Value) -> serde_json::Value 
     })
 }
 
-pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) {
+pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> Outcome {
     let table = table(system, json!({"kind": "serial"}));
     let load = json!({
         "before": [system.create()],
         "tables": [table.clone()],
         "after": [system.create_index()],
     });
-    let report = system.load(load, 7).unwrap();
-    assert_eq!(report.iter().map(|part| part.rows).collect::<Vec<_>>(), [ROWS, 0]);
-    let table: LoadTable = serde_json::from_value(table).unwrap();
-    let mut source = Source::of(&table, 7).unwrap();
-    let mut client = system.client(PrepareMode::Once);
+    let report = system.load(load, 7)?;
+    let rows: Vec<u64> = report.iter().map(|part| part.rows).collect();
+    // Some engines tell of a last step besides: that they have counted the rows, or written them all.
+    ensure!(rows.starts_with(&[ROWS, 0]), "{rows:?}");
+    let table: LoadTable = serde_json::from_value(table)?;
+    let mut source = Source::of(&table, 7)?;
+    let mut client = system.client(PrepareMode::Once)?;
     let mut made = Values::default();
-    while source.next(&mut made).unwrap() {
+    while source.next(&mut made)? {
         let made: Vec<Value<'_>> = made.iter().collect();
-        let (rows, columns) = client.fetch(SELECT, &made[..1], 4).unwrap();
-        assert_eq!(rows.returned, 1);
+        let (rows, columns) = client.fetch(SELECT, &made[..1], 4)?;
+        same!(rows.returned, 1);
         let seen: Vec<Value<'_>> = columns.iter().map(Owned::view).collect();
-        assert_eq!(seen, made[1..]);
+        same!(seen, made[1..]);
     }
+    Ok(())
 }
 
-pub fn loading_tells_what_is_wrong<S: System>(system: &S) {
+pub fn loading_tells_what_is_wrong<S: System>(system: &S) -> Outcome {
     let twice = table(system, json!({"kind": "constant", "value": 1}));
     let load = json!({"before": [system.create()], "tables": [twice], "after": []});
-    let failure = system.load(load, 7).unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Constraint, "{failure}");
+    let failure = system.load(load, 7).failure()?;
+    same!(failure.kind, FailureKind::Constraint, "{failure}");
     let wrong = json!({"before": ["create rubbish"], "tables": [], "after": []});
-    let failure = system.load(wrong, 7).unwrap_err();
-    assert!(failure.message.contains("in `create rubbish`"), "{failure}");
+    let failure = system.load(wrong, 7).failure()?;
+    ensure!(failure.message.contains("in `create rubbish`"), "{failure}");
+    Ok(())
 }

@@ -1,0 +1,349 @@
+//! What holds of servers only.
+
+use crate::client::{Client, wait};
+use crate::statements::{MODES, row};
+use crate::systems::{ALL, INSERT, Mysql, SELECT, Server, System, UPDATE_ONE};
+use crate::{Fails as _, Outcome, Problem, ensure, same};
+use dbdyno_engines::{Capture, Control, Durability, DurabilityClass, Engine, Failure, Session as _};
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::transaction::BeginMode;
+use dbdyno_plan::value::{Owned, Value};
+use serde_json::json;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+pub fn columns_have_the_types_of_the_server<S: Server>(system: &S) -> Outcome {
+    for prepare in MODES {
+        let (_, mut columns) = system.client_for(&[S::TYPES], prepare)?.fetch(0, &[], 8)?;
+        // How many digits of a second are shown is the server's affair.
+        if let Owned::Text(time) = &mut columns[7] {
+            time.truncate(21);
+        }
+        same!(
+            columns,
+            [
+                Owned::Integer(-5),
+                Owned::Integer(7),
+                Owned::Real(1.25),
+                Owned::Real(0.5),
+                Owned::Integer(1),
+                Owned::Text("2024-02-29".into()),
+                Owned::Text("ü".into()),
+                Owned::Text("2024-02-29 23:59:58.5".into()),
+            ],
+            "{prepare:?}"
+        );
+    }
+    Ok(())
+}
+
+pub fn the_first_row_is_taken_of_many<S: Server>(system: &S) -> Outcome {
+    for prepare in MODES {
+        let sql = "select 1, 'a' union all select 2, null union all select 3, 'c' order by 1";
+        let mut client = system.client_for(&[sql], prepare)?;
+        for _ in 0..2 {
+            let (rows, columns) = client.fetch(0, &[], 2)?;
+            same!((rows.returned, rows.changed), (3, 0));
+            same!(columns, [Owned::Integer(1), Owned::Text("a".into())]);
+        }
+    }
+    Ok(())
+}
+
+pub fn a_deadlock_is_told_apart<S: Server>(system: &S) -> Outcome {
+    let texts = system.texts();
+    let update = texts[UPDATE_ONE].as_str();
+    let mut first = system.fresh(PrepareMode::Once)?;
+    first.run(INSERT, &row(1))?;
+    first.run(INSERT, &row(2))?;
+    // With the server's own wait for locks, which is longer.
+    let engine = system.engine_with(json!({}), &[update])?;
+    let connect = || wait(engine.connect(0)).map(Client);
+    let (mut one, mut two) = (connect()?, connect()?);
+    for (client, id) in [(&mut one, 1), (&mut two, 2)] {
+        client.control(Control::Begin(BeginMode::Deferred))?;
+        client.run(0, &[Value::Integer(id)])?;
+    }
+    ensure!(one.ask(0, &[Value::Integer(2)], Capture::nothing()).is_pending());
+    ensure!(two.ask(0, &[Value::Integer(1)], Capture::nothing()).is_pending());
+    let answers = [one.answer(Capture::nothing()), two.answer(Capture::nothing())];
+    let failed: Vec<&Failure> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
+    ensure!(
+        failed.len() == 1 && failed[0].kind == FailureKind::Deadlock,
+        "{answers:?}"
+    );
+    one.control(Control::Rollback)?;
+    two.control(Control::Rollback)?;
+    same!(one.run(0, &[Value::Integer(2)])?.changed, 1);
+    Ok(())
+}
+
+pub fn a_statement_that_takes_too_long_is_a_timeout<S: Server>(system: &S) -> Outcome {
+    let engine = system.engine_with(json!({ "session": system.impatient()? }), &[S::SLOW, "select 1"])?;
+    let mut client = Client(wait(engine.connect(0))?);
+    for _ in 0..2 {
+        let failure = client.run(0, &[]).failure()?;
+        same!(failure.kind, FailureKind::Timeout, "{failure}");
+        same!(client.run(1, &[])?.returned, 1);
+    }
+    Ok(())
+}
+
+pub fn a_statement_that_is_cancelled_is_a_timeout<S: Server>(system: &S) -> Outcome {
+    let mut client = system.client_for(&[S::SLOW, S::NUMBER], PrepareMode::Never)?;
+    let number = client.one(1)?;
+    ensure!(client.ask(0, &[], Capture::nothing()).is_pending());
+    pause();
+    let mut other = system.client_for(&[S::CANCEL], PrepareMode::Never)?;
+    other.run(0, &[number.view()])?;
+    let failure = client.answer(Capture::nothing()).failure()?;
+    same!(failure.kind, FailureKind::Timeout, "{failure}");
+    same!(client.one(1)?, number);
+    Ok(())
+}
+
+/// Time for a server to begin with what it was asked, so that a cancellation finds it.
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(100));
+}
+
+pub fn a_session_that_is_ended_has_lost_its_connection<S: Server>(system: &S) -> Outcome {
+    for prepare in MODES {
+        let mut client = system.client_for(&[S::NUMBER], prepare)?;
+        let number = client.one(0)?;
+        let mut other = system.client_for(&[S::END, S::NUMBER], PrepareMode::Never)?;
+        other.run(0, &[number.view()])?;
+        pause();
+        let failure = client.run(0, &[]).failure()?;
+        same!(failure.kind, FailureKind::Connection, "{failure}");
+        // Whatever else is asked of it fails alike, and closing it does no harm.
+        let failure = client.control(Control::Begin(BeginMode::Deferred)).failure()?;
+        same!(failure.kind, FailureKind::Connection, "{failure}");
+        let _ = wait(client.0.close());
+        let again = system.client_for(&[S::NUMBER], prepare)?.one(0)?;
+        ensure!(again != number, "{again:?}");
+    }
+    Ok(())
+}
+
+pub fn a_session_that_is_ended_within_a_statement_has_lost_its_connection<S: Server>(system: &S) -> Outcome {
+    let mut client = system.client_for(&[S::SLOW, S::NUMBER], PrepareMode::Once)?;
+    let number = client.one(1)?;
+    ensure!(client.ask(0, &[], Capture::nothing()).is_pending());
+    pause();
+    let mut other = system.client_for(&[S::END], PrepareMode::Never)?;
+    other.run(0, &[number.view()])?;
+    let failure = client.answer(Capture::nothing()).failure()?;
+    same!(failure.kind, FailureKind::Connection, "{failure}");
+    Ok(())
+}
+
+fn refused<S: Server>(system: &S, changes: serde_json::Value) -> Result<Failure, Problem> {
+    let engine = system.engine_with(changes, &[])?;
+    let failure = wait(engine.connect(0)).failure()?;
+    ensure!(failure.message.starts_with("connecting to "), "{failure}");
+    Ok(failure)
+}
+
+pub fn what_cannot_be_connected_to_is_told<S: Server>(system: &S) -> Outcome {
+    for (changes, words) in [
+        (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
+        (json!({"host": "no-such-host.invalid"}), "no-such-host.invalid"),
+        (json!({"host": "/nowhere/socket"}), "there is no such socket"),
+        (json!({"user": "no_such_user", "password": "wrong"}), "no_such_user"),
+        (json!({"database": "no_such_database"}), "no_such_database"),
+    ] {
+        let failure = refused(system, changes)?;
+        same!(failure.kind, FailureKind::Connection, "{failure}");
+        ensure!(failure.message.contains(words), "{failure}");
+    }
+    let failure = refused(system, json!({"session": [["no_such_setting", "1"]]}))?;
+    ensure!(failure.message.contains("no_such_setting"), "{failure}");
+    Ok(())
+}
+
+pub fn settings_of_the_session_are_in_force<S: Server>(system: &S) -> Outcome {
+    let (name, show, value) = S::SETTING;
+    let engine = system.engine_with(json!({"session": [[name, value]]}), &[show])?;
+    let mut client = Client(wait(engine.connect(0))?);
+    same!(client.one(0)?, Owned::Text(value.into()));
+    Ok(())
+}
+
+pub fn very_long_values_go_both_ways<S: Server>(system: &S) -> Outcome {
+    // Longer than one packet of MySQL's protocol can be.
+    let long = "0123456789abcde\n".repeat((17 << 20) / 16);
+    if let Some(longest) = system.longest()?.filter(|longest| *longest < long.len() + 1024) {
+        let why = format!("the server takes no more than {longest} bytes at once: raise max_allowed_packet to 32M");
+        return Err(Problem::NotApplicable(why));
+    }
+    let insert = "insert into {t} (id, s) values (?, ?)";
+    let select = "select s from {t} where id = ?";
+    for prepare in [PrepareMode::Once, PrepareMode::Never] {
+        drop(system.fresh(prepare)?);
+        let mut client = system.client_for(&[insert, select], prepare)?;
+        client.run(0, &[Value::Integer(1), Value::Text(&long)])?;
+        let (rows, columns) = client.fetch(1, &[Value::Integer(1)], 1)?;
+        same!(rows.returned, 1);
+        same!(columns.first().map(Owned::view), Some(Value::Text(&long)));
+        same!(client.run(1, &[Value::Integer(2)])?.returned, 0);
+    }
+    Ok(())
+}
+
+/// Takes one connection on a port, and passes it on to a socket; what comes back goes in small pieces.
+fn in_pieces(socket: PathBuf) -> io::Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        // Where it breaks, the session sees a connection that is closed.
+        let _ = pass_on(&listener, &socket);
+    });
+    Ok(port)
+}
+
+fn pass_on(listener: &TcpListener, socket: &Path) -> io::Result<()> {
+    let (mut client, _) = listener.accept()?;
+    let mut server = UnixStream::connect(socket)?;
+    client.set_nodelay(true)?;
+    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+    let mut piece = [0; 7];
+    while let Ok(length @ 1..) = server.read(&mut piece) {
+        if client.write_all(&piece[..length]).is_err() {
+            break;
+        }
+    }
+    client.shutdown(Shutdown::Both)
+}
+
+pub fn answers_that_come_in_pieces_are_put_together<S: Server>(system: &S) -> Outcome {
+    let Some(socket) = system.socket() else {
+        return Err(Problem::NotApplicable("the server is not at a Unix socket".into()));
+    };
+    let texts = system.texts();
+    let texts = [&texts[INSERT], &texts[SELECT], &texts[ALL]].map(String::as_str);
+    drop(system.fresh(PrepareMode::Never)?);
+    let port = in_pieces(socket)?;
+    let engine = system.engine_with(json!({"host": "127.0.0.1", "port": port}), &texts)?;
+    let mut client = Client(wait(engine.connect(0))?);
+    wait(client.0.prepare_all())?;
+    let text = "long ".repeat(400);
+    for id in 1..=20 {
+        let values = [
+            Value::Integer(id),
+            Value::Null,
+            Value::Real(0.5),
+            Value::Text(&text),
+            Value::Bytes(&[7]),
+        ];
+        client.run(0, &values)?;
+        let (_, columns) = client.fetch(1, &[Value::Integer(id)], 4)?;
+        let seen: Vec<Value<'_>> = columns.iter().map(Owned::view).collect();
+        same!(seen, values[1..]);
+    }
+    same!(client.run(2, &[])?.returned, 20);
+    wait(client.0.close())?;
+    Ok(())
+}
+
+pub fn many_sessions_work_at_once<S: System>(system: &S) -> Outcome {
+    let mut first = system.fresh(PrepareMode::Once)?;
+    first.run(INSERT, &row(1))?;
+    let mut clients: Vec<_> = (0..20)
+        .map(|_| system.client(PrepareMode::Once))
+        .collect::<Result<_, _>>()?;
+    for _ in 0..5 {
+        for client in &mut clients {
+            let pending = client.ask(UPDATE_ONE, &[Value::Integer(1)], Capture::nothing());
+            ensure!(pending.is_pending());
+        }
+        for client in &mut clients {
+            same!(client.answer(Capture::nothing())?.changed, 1);
+        }
+    }
+    Ok(())
+}
+
+pub fn a_password_is_checked<S: Server>(system: &S) -> Outcome {
+    let user = format!("u{}", system.table());
+    if !system.demand_password(&user) {
+        let why = "it makes a user and changes who may connect, which is done on servers of dbdyno's own only";
+        return Err(Problem::NotApplicable(why.into()));
+    }
+    for create in S::CREATE_USER {
+        let texts = create.iter().chain([&S::DROP_USER]);
+        let texts: Vec<String> = texts.map(|text| text.replace("{u}", &user)).collect();
+        let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never)?.connect(0))?);
+        for text in 0..create.len() {
+            client.run(text, &[])?;
+        }
+        let judged = judge_passwords(system, &user);
+        client.run(create.len(), &[])?;
+        judged?;
+    }
+    Ok(())
+}
+
+fn judge_passwords<S: Server>(system: &S, user: &str) -> Outcome {
+    let engine = system.engine_with(json!({"user": user, "password": "it's right"}), &["select 1"])?;
+    same!(Client(wait(engine.connect(0))?).run(0, &[])?.returned, 1);
+    for password in [json!("wrong"), json!(null), json!("")] {
+        let failure = refused(system, json!({"user": user, "password": password}))?;
+        same!(failure.kind, FailureKind::Connection);
+        ensure!(failure.message.contains("password"), "{failure}");
+        ensure!(
+            password != json!("wrong") || failure.message.contains(user),
+            "{failure}"
+        );
+    }
+    Ok(())
+}
+
+pub fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) -> Outcome {
+    for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
+        let session = json!({"session": [["sql_mode", mode]]});
+        let engine = system.engine_of(session, &["select ?".into()], PrepareMode::Never)?;
+        let mut client = Client(wait(engine.connect(0))?);
+        for text in ["a\\b'c\\", "\\'", "'", "\"\\n\""] {
+            let (_, columns) = client.fetch(0, &[Value::Text(text)], 1)?;
+            same!(columns, [Owned::Text(text.into())], "{mode}");
+        }
+    }
+    Ok(())
+}
+
+pub fn the_durability_is_that_of_the_tables(system: &Mysql) -> Outcome {
+    // A database of its own: what others have in theirs must not count.
+    let database = format!("d{}", system.table());
+    let texts = [
+        format!("create database {database}"),
+        format!("create table {database}.t (a int) engine = innodb"),
+        format!("create table {database}.m (a int) engine = myisam"),
+        format!("drop database {database}"),
+    ];
+    let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never)?.connect(0))?);
+    if let Err(failure) = client.run(0, &[]) {
+        return Err(Problem::NotApplicable(format!("no database can be made: {failure}")));
+    }
+    let mut durability = |create: usize| -> Result<Durability, Failure> {
+        client.run(create, &[])?;
+        let engine = system.engine_with(json!({"database": database}), &[])?;
+        Ok(engine.facts()?.durability)
+    };
+    let (with_innodb, with_myisam) = (durability(1), durability(2));
+    client.run(3, &[])?;
+    let (with_innodb, with_myisam) = (with_innodb?, with_myisam?);
+    ensure!(
+        with_innodb.because.starts_with("innodb_flush_log_at_trx_commit="),
+        "{with_innodb:?}"
+    );
+    same!(with_myisam.class, DurabilityClass::None);
+    ensure!(with_myisam.because.starts_with("MyISAM"), "{with_myisam:?}");
+    Ok(())
+}

@@ -1,0 +1,131 @@
+"""Seeing whether a system does what every engine's sessions must: the contract's checks, on a place of their own."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from dbdyno.compile import PLAN, CompiledCell, compile_cell
+from dbdyno.design import Cell
+from dbdyno.engines import SERVERS
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.run.hosts import Hosts
+from dbdyno.run.workspace import Workspace
+from dbdyno.systems.url import SystemSpec, parse_url, with_settings
+from dbdyno.worker import Worker, WorkerFailed
+
+Answer = Literal["ok", "failed", "not applicable"]
+
+# What a system is made ready for; the checks make their own tables.
+_EXPERIMENT = """
+name = "check"
+title = "The contract's checks"
+[load]
+stop = { transactions = 1 }
+[[transactions]]
+name = "nothing"
+steps = [{ execute = { any = "select 1", mongodb = '{"ping": 1}' } }]
+"""
+
+# On a named server a table is what makes dbdyno make databases of its own.
+_WITH_TABLE = """
+[tables.nothing]
+rows = 1
+[tables.nothing.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+"""
+
+# What the servers that dbdyno starts need so that every check can be made.
+_SETTINGS = {"mysql": {"max_allowed_packet": "64M"}}
+
+# Seconds for all checks together, which take some ten.
+_LONGEST_S = 900.0
+
+_OWN_DATABASE = "a database of its own is made"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One check: its name, how it ended, and why, where that is not well."""
+
+    name: str
+    answer: Answer
+    why: str | None = None
+
+
+def check_system(url: str) -> Iterator[Checked]:
+    """Make the checks on a system, and give each as it ends. Raises DbdynoError where none can be made."""
+    spec = parse_url(url)
+    if spec.engine not in ("sqlite", *SERVERS):
+        remedy = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or one with a host"
+        raise InputError(spec.name, "there are no checks for it", remedy)
+    # A file of the user's is left alone: what is checked is the library and its settings.
+    spec = replace(spec, database=None) if spec.engine == "sqlite" else spec
+    if spec.host is None:
+        defaults = _SETTINGS.get(spec.engine, {})
+        spec = with_settings(spec, {name: value for name, value in defaults.items() if name not in spec.settings})
+    workspace = Workspace()
+    try:
+        with _ready(spec, workspace) as (target, own):
+            if own is not None:
+                yield own
+            yield from _ask(target)
+    finally:
+        workspace.close()
+
+
+@contextmanager
+def _ready(spec: SystemSpec, workspace: Workspace) -> Iterator[tuple[dict[str, Any], Checked | None]]:
+    """Have the system ready, and say how it went to make a database, where one was to be made."""
+    if spec.host is None:
+        with _hosted(_compiled(spec, _EXPERIMENT), workspace) as target:
+            yield target, None
+        return
+    compiled = _compiled(spec, _EXPERIMENT + _WITH_TABLE)
+    with ExitStack() as stack:
+        hosts = Hosts(workspace)
+        stack.callback(hosts.close)
+        host = hosts.of(compiled)
+        host.check(compiled)
+        try:
+            ready = stack.enter_context(host.ready(compiled, 0))
+        except SystemFailed as error:
+            # Whoever may not make one may not drop one that is not there either.
+            with suppress(SystemFailed):
+                stack.close()
+            why = f"{error}; the checks make their tables in the database that the URL names"
+        else:
+            yield ready.target, Checked(_OWN_DATABASE, "ok")
+            return
+    with _hosted(_compiled(spec, _EXPERIMENT), workspace) as target:
+        yield target, Checked(_OWN_DATABASE, "not applicable", why)
+
+
+@contextmanager
+def _hosted(compiled: CompiledCell, workspace: Workspace) -> Iterator[dict[str, Any]]:
+    hosts = Hosts(workspace)
+    try:
+        host = hosts.of(compiled)
+        host.check(compiled)
+        with host.ready(compiled, 0) as ready:
+            yield ready.target
+    finally:
+        hosts.close()
+
+
+def _compiled(spec: SystemSpec, text: str) -> CompiledCell:
+    experiment = make_experiment(parse(text, "check", Path()))
+    return compile_cell(experiment, Cell("check", {}, spec))
+
+
+def _ask(target: dict[str, Any]) -> Iterator[Checked]:
+    task = {"kind": "check", "target": target}
+    try:
+        for event in Worker({"schema": PLAN, "seed": 1, "task": task}, _LONGEST_S):
+            if event["event"] == "check":
+                yield Checked(event["name"], event["outcome"], event["why"])
+    except WorkerFailed as error:
+        raise SystemFailed(str(error)) from error
