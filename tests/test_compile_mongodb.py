@@ -21,7 +21,8 @@ steps = [{FIND.replace("select 1", "select ?")}]
 TARGET = {"engine": "mongodb", "host": "/s", "port": 1, "database": "d"}
 
 
-@pytest.mark.parametrize("path", BUILTIN)
+# LIKE is SQL's own: the dictionary has no commands for MongoDB.
+@pytest.mark.parametrize("path", [path for path in BUILTIN if "dictionary-search" not in path])
 def test_the_built_in_experiments_can_be_measured(path: str) -> None:
     for cell in compiled(load_experiment(path), "mongodb:"):
         for plan in (cell.load_plan(TARGET), cell.trial_plan(TARGET, 1)):
