@@ -55,7 +55,7 @@ async fn run(session: &mut MongodbSession, database: &str, text: &str) -> Result
         let command = Command::new(text, database, &Options::default()).map_err(other)?;
         let wire = session.wire();
         let message = wire.begin();
-        if let Err(failure) = command.write(&Values::default(), &mut Vec::new(), wire.out()) {
+        if let Err(failure) = command.write(&Values::default(), &mut Vec::new(), &mut wire.connection.out) {
             wire.forget(message);
             return Err(failure);
         }
@@ -69,7 +69,7 @@ async fn run(session: &mut MongodbSession, database: &str, text: &str) -> Result
 /// Sends what is written; gives the `n` of the answer.
 async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> {
     let wire = session.wire();
-    wire.flush().await?;
+    wire.connection.flush().await?;
     let place = wire.answer().await?;
     let answer = wire.document(&place)?;
     match failure_of(answer)? {
@@ -86,14 +86,14 @@ async fn insert(session: &mut MongodbSession, database: &str, table: &LoadTable,
     while there {
         let wire = session.wire();
         let message = wire.begin();
-        let command = bson::begin(wire.out());
-        bson::put_text(b"insert", &table.name, wire.out());
-        bson::put_text(b"$db", database, wire.out());
-        bson::end(command, wire.out());
+        let command = bson::begin(&mut wire.connection.out);
+        bson::put_text(b"insert", &table.name, &mut wire.connection.out);
+        bson::put_text(b"$db", database, &mut wire.connection.out);
+        bson::end(command, &mut wire.connection.out);
         let sequence = wire.begin_sequence("documents");
         let mut documents = 0;
-        while there && documents < DOCUMENTS && wire.out().len() - message < MESSAGE {
-            put_row(table, &values, wire.out());
+        while there && documents < DOCUMENTS && wire.connection.out.len() - message < MESSAGE {
+            put_row(table, &values, &mut wire.connection.out);
             documents += 1;
             // A row that cannot be read ends the load: what is in the buffer then is never sent.
             there = source.next(&mut values)?;

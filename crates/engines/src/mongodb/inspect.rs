@@ -257,12 +257,12 @@ async fn plans(engine: &MongodbEngine, session: &mut MongodbSession) -> Result<B
         (0..explain.parameters()).for_each(|_| ones.push(Value::Integer(1)));
         let wire = session.wire();
         let message = wire.begin();
-        if explain.write(&ones, &mut Vec::new(), wire.out()).is_err() {
+        if explain.write(&ones, &mut Vec::new(), &mut wire.connection.out).is_err() {
             wire.forget(message);
             continue;
         }
         wire.end(message);
-        wire.flush().await?;
+        wire.connection.flush().await?;
         let place = wire.answer().await?;
         let answer = wire.document(&place)?;
         if failure_of(answer)?.is_some() {

@@ -34,12 +34,12 @@ pub async fn begin(target: &MongodbTarget, auth_source: &str) -> Result<Wire, Fa
 /// Sends a command, and gives the place of its answer, which says that all is well.
 pub async fn ask(wire: &mut Wire, database: &str, put: impl FnOnce(&mut BytesMut)) -> Result<Range<usize>, Failure> {
     let message = wire.begin();
-    let document = bson::begin(wire.out());
-    put(wire.out());
-    bson::put_text(b"$db", database, wire.out());
-    bson::end(document, wire.out());
+    let document = bson::begin(&mut wire.connection.out);
+    put(&mut wire.connection.out);
+    bson::put_text(b"$db", database, &mut wire.connection.out);
+    bson::end(document, &mut wire.connection.out);
     wire.end(message);
-    wire.flush().await?;
+    wire.connection.flush().await?;
     let place = wire.answer().await?;
     match failure_of(wire.document(&place)?)? {
         Some(failure) => Err(failure),

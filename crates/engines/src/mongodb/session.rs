@@ -53,16 +53,16 @@ impl MongodbSession {
         self.asked = index;
         let message = self.wire.begin();
         let command = &self.statements[index].command;
-        if let Err(failure) = command.write(params, &mut self.opened, self.wire.out()) {
+        if let Err(failure) = command.write(params, &mut self.opened, &mut self.wire.connection.out) {
             self.wire.forget(message);
             return Err(failure);
         }
         self.wire.end(message);
-        self.wire.send()
+        self.wire.connection.send()
     }
 
     async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        self.wire.flush().await?;
+        self.wire.connection.flush().await?;
         let command = &self.statements[self.asked].command;
         let place = self.wire.answer().await?;
         marks.note_first_row();

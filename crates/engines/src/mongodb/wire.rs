@@ -4,7 +4,7 @@
 use super::bson::{Document, garbled};
 use crate::Failure;
 use crate::net::Connection;
-use bytes::{BufMut as _, BytesMut};
+use bytes::BufMut as _;
 use dbdyno_plan::target::MongodbTarget;
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ const CHECKSUM_PRESENT: u32 = 1;
 
 /// A connection to a server.
 pub struct Wire {
-    connection: Connection,
+    pub connection: Connection,
     /// The number of the last message that was sent.
     number: i32,
 }
@@ -35,7 +35,7 @@ impl Wire {
         Ok(Self { connection, number: 0 })
     }
 
-    /// Begins a message; its document is appended to [`Self::out`], and [`Self::end`] ends it.
+    /// Begins a message; its document is appended to `connection.out`, and [`Self::end`] ends it.
     #[inline]
     pub fn begin(&mut self) -> usize {
         self.number = self.number.wrapping_add(1);
@@ -78,24 +78,6 @@ impl Wire {
     /// Ends the section that begins at `start`.
     pub fn end_sequence(&mut self, start: usize) {
         self.end(start);
-    }
-
-    /// What is to be sent.
-    #[inline(always)]
-    pub fn out(&mut self) -> &mut BytesMut {
-        &mut self.connection.out
-    }
-
-    /// Sends what can be sent at once. What is left goes with [`Self::flush`].
-    #[inline(always)]
-    pub fn send(&mut self) -> Result<(), Failure> {
-        self.connection.send()
-    }
-
-    /// Sends all there is to send.
-    #[inline(always)]
-    pub async fn flush(&mut self) -> Result<(), Failure> {
-        self.connection.flush().await
     }
 
     /// The place of the answer to the last message, for [`Self::document`]. It stays there until the next is asked for.

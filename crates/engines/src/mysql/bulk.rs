@@ -80,7 +80,7 @@ async fn copy(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> Resul
     session
         .wire()
         .command(Command::COM_QUERY as u8, statement(&name, &columns, &bytes).as_bytes());
-    session.wire().flush().await?;
+    session.wire().connection.flush().await?;
     let place = session.wire().packet().await?;
     match session.wire().body(&place) {
         [0xfb, ..] => {}
@@ -176,9 +176,9 @@ async fn send_rows(
 async fn send(session: &mut MysqlSession, text: &[u8]) -> Result<(), Failure> {
     let wire = session.wire();
     let start = wire.go_on();
-    wire.out().put_slice(text);
+    wire.connection.out.put_slice(text);
     wire.end(start);
-    wire.flush().await
+    wire.connection.flush().await
 }
 
 /// A row that could not go in as it was is skipped or changed, and the server only warns of it.

@@ -51,7 +51,7 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
          'BASE TABLE' order by engine",
     )
     .await?;
-    if let Some(version) = session.wire().connection().encryption() {
+    if let Some(version) = session.wire().connection.encryption() {
         settings.insert("tls".into(), version);
     }
     let plans = plans(engine, &mut session).await?;

@@ -86,7 +86,7 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
     if let Some(tls) = target
         .tls
         .as_ref()
-        .filter(|tls| !wire.connection().is_unix() && tls::is_wanted(Some(tls)))
+        .filter(|tls| !wire.connection.is_unix() && tls::is_wanted(Some(tls)))
     {
         if there.contains(CapabilityFlags::CLIENT_SSL) {
             capabilities |= CapabilityFlags::CLIENT_SSL;
@@ -121,7 +121,7 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
             [0xff, ..] => {
                 let failure = error(body);
                 // MariaDB says no more than that, also where it only wants the connection encrypted.
-                let bare = there.contains(CapabilityFlags::CLIENT_SSL) && !wire.connection().is_private();
+                let bare = there.contains(CapabilityFlags::CLIENT_SSL) && !wire.connection.is_private();
                 return Err(if bare && failure.message.ends_with("(1045, 28000)") {
                     failure.explained(|message| format!("{message}; it may demand TLS, which was not used"))
                 } else {
@@ -132,7 +132,7 @@ async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) 
                 password.switch(switch)?;
                 password.answer()?
             }
-            [0x01, more @ ..] => match password.more(more, wire.connection().is_private())? {
+            [0x01, more @ ..] => match password.more(more, wire.connection.is_private())? {
                 Some(answer) => answer,
                 None => continue,
             },
@@ -148,14 +148,14 @@ async fn encrypt(wire: &mut Wire, tls: &Tls, host: &str, capabilities: Capabilit
     let mut payload = Vec::new();
     request.serialize(&mut payload);
     reply(wire, &payload).await?;
-    wire.connection_mut().encrypt(tls, host).await
+    wire.connection.encrypt(tls, host).await
 }
 
 async fn reply(wire: &mut Wire, payload: &[u8]) -> Result<(), Failure> {
     let start = wire.go_on();
-    wire.out().put_slice(payload);
+    wire.connection.out.put_slice(payload);
     wire.end(start);
-    wire.flush().await
+    wire.connection.flush().await
 }
 
 /// A password, and what it is to be shown with.

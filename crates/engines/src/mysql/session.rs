@@ -150,7 +150,7 @@ impl MysqlSession {
             self.asked = Asked::Text;
         } else if let Some(prepared) = &mut self.prepared[index] {
             let start = self.wire.begin();
-            let out = self.wire.out();
+            let out = &mut self.wire.connection.out;
             put_execution(prepared.number, out);
             bind(params, &mut prepared.bound, out);
             self.wire.end(start);
@@ -168,7 +168,7 @@ impl MysqlSession {
     }
 
     async fn read_answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        self.wire.flush().await?;
+        self.wire.connection.flush().await?;
         match self.asked {
             Asked::Text => self.reader.read(&mut self.wire, false, capture, marks).await,
             Asked::Prepared(index) => {
@@ -183,11 +183,11 @@ impl MysqlSession {
                 let number = self.read_preparation(index).await?;
                 marks.note_prepared();
                 let start = self.wire.begin();
-                let out = self.wire.out();
+                let out = &mut self.wire.connection.out;
                 put_execution(number, out);
                 out.put_slice(&self.later);
                 self.wire.end(start);
-                self.wire.flush().await?;
+                self.wire.connection.flush().await?;
                 let read = self.reader.read(&mut self.wire, true, capture, marks).await;
                 if keep {
                     let bound = if read.is_ok() { self.bound.clone() } else { Vec::new() };
@@ -207,7 +207,7 @@ impl Session for MysqlSession {
             if self.prepared[index].is_none() {
                 let sql = self.statements[index].sql.as_bytes();
                 self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
-                self.wire.flush().await?;
+                self.wire.connection.flush().await?;
                 let number = self.read_preparation(index).await?;
                 let bound = Vec::new();
                 self.prepared[index] = Some(Prepared { number, bound });
@@ -224,7 +224,7 @@ impl Session for MysqlSession {
         _capture: Capture<'_>,
         _marks: &mut Marks,
     ) -> Poll<Result<Rows, Failure>> {
-        match self.ask(statement, params).and_then(|()| self.wire.send()) {
+        match self.ask(statement, params).and_then(|()| self.wire.connection.send()) {
             Ok(()) => Poll::Pending,
             Err(failure) => Poll::Ready(Err(failure)),
         }
@@ -246,7 +246,7 @@ impl Session for MysqlSession {
         };
         self.asked = Asked::Text;
         self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
-        match self.wire.send() {
+        match self.wire.connection.send() {
             Ok(()) => Poll::Pending,
             Err(failure) => Poll::Ready(Err(failure)),
         }
@@ -257,12 +257,12 @@ impl Session for MysqlSession {
     }
 
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
-        self.wire.connection_mut().hold_up_thread()
+        self.wire.connection.hold_up_thread()
     }
 
     async fn close(mut self) -> Result<(), Failure> {
         self.wire.command(Command::COM_QUIT as u8, &[]);
-        self.wire.flush().await
+        self.wire.connection.flush().await
     }
 }
 
@@ -270,7 +270,7 @@ impl MysqlSession {
     /// Runs a text, and gives the rows of all its statements, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
-        self.wire.flush().await?;
+        self.wire.connection.flush().await?;
         self.reader.read_words(&mut self.wire).await
     }
 

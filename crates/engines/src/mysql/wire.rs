@@ -15,7 +15,7 @@ const HEAD: usize = 4;
 
 /// A connection to a server.
 pub struct Wire {
-    connection: Connection,
+    pub connection: Connection,
     /// The number of the next packet to be sent.
     number: u8,
     /// Whether rows end with an OK packet and columns with nothing, or both with an EOF packet.
@@ -32,17 +32,7 @@ impl Wire {
         }
     }
 
-    /// The connection.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// The same, to be changed.
-    pub fn connection_mut(&mut self) -> &mut Connection {
-        &mut self.connection
-    }
-
-    /// Begins a packet that begins a command; its payload is appended to [`Self::out`], and [`Self::end`] ends it.
+    /// Begins a packet that begins a command; its payload is appended to `connection.out`, and [`Self::end`] ends it.
     #[inline]
     pub fn begin(&mut self) -> usize {
         self.number = 0;
@@ -87,12 +77,6 @@ impl Wire {
         }
     }
 
-    /// What is to be sent.
-    #[inline(always)]
-    pub fn out(&mut self) -> &mut BytesMut {
-        &mut self.connection.out
-    }
-
     /// Writes a command of one byte and a text.
     #[inline]
     pub fn command(&mut self, command: u8, text: &[u8]) {
@@ -100,18 +84,6 @@ impl Wire {
         self.connection.out.put_u8(command);
         self.connection.out.put_slice(text);
         self.end(start);
-    }
-
-    /// Sends what can be sent at once. What is left goes with [`Self::flush`].
-    #[inline(always)]
-    pub fn send(&mut self) -> Result<(), Failure> {
-        self.connection.send()
-    }
-
-    /// Sends all there is to send.
-    #[inline(always)]
-    pub async fn flush(&mut self) -> Result<(), Failure> {
-        self.connection.flush().await
     }
 
     /// The place of the next payload, for [`Self::body`]. It stays there until the next is asked for.
@@ -340,7 +312,7 @@ mod tests {
             ] {
                 let sent: Vec<u8> = (0..length).map(|at| (at / 7) as u8).collect();
                 wire.command(3, &sent);
-                wire.flush().await.unwrap();
+                wire.connection.flush().await.unwrap();
                 let place = wire.packet().await.unwrap();
                 let body = wire.body(&place);
                 assert!(body[0] == 3 && body[1..] == sent, "{length}");

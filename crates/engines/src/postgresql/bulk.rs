@@ -80,13 +80,13 @@ async fn copy(session: &mut PostgresqlSession, table: &LoadTable, seed: u64) -> 
 
 async fn send(session: &mut PostgresqlSession, text: &mut Vec<u8>) -> Result<(), Failure> {
     if !text.is_empty() {
-        let out = session.wire().out();
+        let out = &mut session.wire().connection.out;
         out.put_u8(b'd');
         out.put_u32(text.len() as u32 + 4);
         out.put_slice(text);
         text.clear();
     }
-    session.wire().flush().await
+    session.wire().connection.flush().await
 }
 
 /// Writes a row in COPY's text format.

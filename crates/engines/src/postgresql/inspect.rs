@@ -31,7 +31,7 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
             _ => None,
         })
         .collect();
-    if let Some(version) = session.wire().connection().encryption() {
+    if let Some(version) = session.wire().connection.encryption() {
         settings.insert("tls".into(), version);
     }
     let plans = plans(engine, &mut session).await?;

@@ -70,8 +70,8 @@ impl PostgresqlSession {
 
     /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        frontend::query(sql, self.wire.out()).map_err(unsayable)?;
-        self.wire.flush().await?;
+        frontend::query(sql, &mut self.wire.connection.out).map_err(unsayable)?;
+        self.wire.connection.flush().await?;
         let (mut rows, mut failure) = (Vec::new(), None);
         loop {
             let message = self.wire.message().await?;
@@ -113,12 +113,12 @@ impl PostgresqlSession {
     /// Prepares some statements in one exchange of messages.
     async fn prepare(&mut self, which: &[usize]) -> Result<(), Failure> {
         for index in which {
-            let (name, out) = (name_of(*index), self.wire.out());
+            let (name, out) = (name_of(*index), &mut self.wire.connection.out);
             frontend::parse(&name, &self.statements[*index].numbered, [], out).map_err(unsayable)?;
             frontend::describe(b'S', &name, out).map_err(unsayable)?;
         }
-        frontend::sync(self.wire.out());
-        self.wire.flush().await?;
+        frontend::sync(&mut self.wire.connection.out);
+        self.wire.connection.flush().await?;
         let (mut asked, mut failure) = (which.iter(), None);
         let mut shape = Shape::default();
         loop {
@@ -154,7 +154,7 @@ impl PostgresqlSession {
         if params.len() != wanted {
             return Err(wrong_count(wanted, params.len()));
         }
-        let out = self.wire.out();
+        let out = &mut self.wire.connection.out;
         match self.prepare {
             PrepareMode::Never => {
                 statement.template.render(params, Dialect::Postgresql, &mut self.text);
@@ -201,7 +201,7 @@ impl PostgresqlSession {
     }
 
     async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        self.wire.flush().await?;
+        self.wire.connection.flush().await?;
         let (mut rows, mut failure, mut first) = (Rows::default(), None, true);
         let mut params = Box::default();
         loop {
@@ -266,7 +266,7 @@ impl Session for PostgresqlSession {
     ) -> Poll<Result<Rows, Failure>> {
         match self
             .ask(statement, params, !capture.is_empty())
-            .and_then(|()| self.wire.send())
+            .and_then(|()| self.wire.connection.send())
         {
             Ok(()) => Poll::Pending,
             Err(failure) => Poll::Ready(Err(failure)),
@@ -282,9 +282,9 @@ impl Session for PostgresqlSession {
             Control::Rollback => "rollback",
         };
         self.columns = Columns::Told;
-        match frontend::query(sql, self.wire.out())
+        match frontend::query(sql, &mut self.wire.connection.out)
             .map_err(unsayable)
-            .and_then(|()| self.wire.send())
+            .and_then(|()| self.wire.connection.send())
         {
             Ok(()) => Poll::Pending,
             Err(failure) => Poll::Ready(Err(failure)),
@@ -296,20 +296,20 @@ impl Session for PostgresqlSession {
     }
 
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
-        self.wire.connection_mut().hold_up_thread()
+        self.wire.connection.hold_up_thread()
     }
 
     async fn close(mut self) -> Result<(), Failure> {
-        frontend::terminate(self.wire.out());
-        self.wire.flush().await
+        frontend::terminate(&mut self.wire.connection.out);
+        self.wire.connection.flush().await
     }
 }
 
 impl PostgresqlSession {
     /// Runs a copy: `begin` writes nothing itself; the rows follow with `CopyData` messages in the wire's output.
     pub(super) async fn begin_copy(&mut self, sql: &str) -> Result<(), Failure> {
-        frontend::query(sql, self.wire.out()).map_err(unsayable)?;
-        self.wire.flush().await?;
+        frontend::query(sql, &mut self.wire.connection.out).map_err(unsayable)?;
+        self.wire.connection.flush().await?;
         loop {
             let message = self.wire.message().await?;
             let body = self.wire.body(&message);
@@ -327,8 +327,8 @@ impl PostgresqlSession {
 
     /// Ends a copy.
     pub(super) async fn end_copy(&mut self) -> Result<(), Failure> {
-        frontend::copy_done(self.wire.out());
-        self.wire.flush().await?;
+        frontend::copy_done(&mut self.wire.connection.out);
+        self.wire.connection.flush().await?;
         self.skip_to_ready().await
     }
 }

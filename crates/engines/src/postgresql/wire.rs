@@ -3,7 +3,6 @@
 use super::kind;
 use crate::net::Connection;
 use crate::{Failure, tls};
-use bytes::BytesMut;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::PostgresqlTarget;
 use postgres_protocol::authentication::md5_hash;
@@ -20,7 +19,7 @@ pub struct Message {
 
 /// A connection to a server.
 pub struct Wire {
-    connection: Connection,
+    pub connection: Connection,
 }
 
 impl Wire {
@@ -51,7 +50,7 @@ impl Wire {
             return Ok(());
         };
         frontend::ssl_request(&mut self.connection.out);
-        self.flush().await?;
+        self.connection.flush().await?;
         self.connection.read().await?;
         let answer = self.connection.take(1);
         match self.connection.taken(answer) {
@@ -78,7 +77,7 @@ impl Wire {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
         frontend::startup_message(own.into_iter().chain(settings), &mut self.connection.out).map_err(unsayable)?;
-        self.flush().await?;
+        self.connection.flush().await?;
         let password = target.password.as_deref();
         let wanted = || {
             Failure::new(
@@ -130,41 +129,13 @@ impl Wire {
                         }
                         other => return Err(unknown_method(&format!("method {other}"))),
                     }
-                    self.flush().await?;
+                    self.connection.flush().await?;
                 }
                 b'E' => return Err(error(body)),
                 b'Z' => return Ok(()),
                 _ => {}
             }
         }
-    }
-
-    /// The connection that the messages go over.
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// The same, to be changed.
-    pub fn connection_mut(&mut self) -> &mut Connection {
-        &mut self.connection
-    }
-
-    /// What is to be sent.
-    #[inline(always)]
-    pub fn out(&mut self) -> &mut BytesMut {
-        &mut self.connection.out
-    }
-
-    /// Sends what can be sent at once. What is left goes with [`Self::flush`].
-    #[inline(always)]
-    pub fn send(&mut self) -> Result<(), Failure> {
-        self.connection.send()
-    }
-
-    /// Sends all there is to send.
-    #[inline(always)]
-    pub async fn flush(&mut self) -> Result<(), Failure> {
-        self.connection.flush().await
     }
 
     /// The next message. Its body stays in the input until the next is asked for.
