@@ -6,7 +6,7 @@ use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
-use dbdyno_engines::sqlite::{self, SqliteEngine, Watch, WatchMutexes};
+use dbdyno_engines::sqlite::{self, CountedEngine, SqliteEngine, Watch, WatchMutexes};
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_load::{Event, Site, TrialError};
 use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
@@ -79,11 +79,17 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                         None => WatchMutexes::Sampled,
                     },
                 };
-                let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, watch)?;
                 let site = Site {
                     storage: Some(Path::new(&target.path)),
                     server: None,
                 };
+                if let Some(groups) = &trial.record.groups {
+                    let engine = CountedEngine::new(target, &trial.statements, trial.prepare, groups)?;
+                    measure(&engine, trial, plan.seed, site, events, stop)?;
+                    events.line(&json!({"event": "counted", "groups": engine.tallies()}))?;
+                    return Ok(());
+                }
+                let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, watch)?;
                 measure(&engine, trial, plan.seed, site, events, stop)
             }
             Target::Postgresql(target) => {

@@ -3,13 +3,14 @@
 mod api;
 mod bulk;
 mod counters;
+mod fixed;
 mod inspect;
 mod mutex;
 mod session;
 mod vfs;
 
 pub use bulk::load;
-pub use session::SqliteSession;
+pub use session::{CountedEngine, SqliteSession, Tally};
 
 use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};
 use api::Api;

@@ -1,5 +1,9 @@
 //! One connection to a SQLite database.
 
+mod counted;
+
+pub use counted::{CountedEngine, Tally};
+
 use super::api::Api;
 use super::{SqliteEngine, counters, kind, vfs};
 use crate::sql_text::{Dialect, Template};
@@ -177,6 +181,12 @@ impl SqliteSession {
 
     /// Parses the first statement of a text; also gives how many bytes of it that was.
     fn parse(&self, sql: &str) -> Result<(Prepared, usize), Failure> {
+        self.parse_here(sql)
+    }
+
+    /// The same, as a part of whatever function asks for it.
+    #[inline(always)]
+    fn parse_here(&self, sql: &str) -> Result<(Prepared, usize), Failure> {
         let mut statement = null_mut();
         let mut tail = std::ptr::null();
         let length = c_int::try_from(sql.len())
@@ -249,6 +259,11 @@ impl SqliteSession {
 
     #[inline(never)]
     fn bind_other(&self, statement: *mut ffi::sqlite3_stmt, index: usize, params: &Values) -> c_int {
+        self.bind_here(statement, index, params)
+    }
+
+    #[inline(always)]
+    fn bind_here(&self, statement: *mut ffi::sqlite3_stmt, index: usize, params: &Values) -> c_int {
         let lasting = ffi::SQLITE_STATIC();
         let at = index as c_int + 1;
         // SAFETY: the values are not touched until the statement has been reset, so static text and blobs stay where they are.
@@ -267,7 +282,7 @@ impl SqliteSession {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn column(&self, statement: *mut ffi::sqlite3_stmt, column: c_int) -> Value<'_> {
         // SAFETY: the statement stands on a row that has this column, and the value is used before the next step.
         unsafe {

@@ -1,0 +1,372 @@
+//! SQLite's statements run so that callgrind tells groups of them apart, and their rows hashed.
+//!
+//! A statement is run by a function that belongs to its group alone and calls the library from nowhere else: what callgrind
+//! says of the calls from that function into the library is what the group's statements cost, to the instruction. The
+//! ordinary session knows nothing of this.
+
+use super::{CONTROL, Prepared, SqliteSession, wrong_count};
+use crate::sql_text::Dialect;
+use crate::sqlite::{SqliteEngine, Watch, fixed};
+use crate::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters};
+use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_plan::target::SqliteTarget;
+use dbdyno_plan::transaction::BeginMode;
+use dbdyno_plan::value::{Value, Values};
+use libsqlite3_sys as ffi;
+use serde::Serialize;
+use std::hint::black_box;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+/// What the statements of a group did, all sessions and the warm-up included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// How often they were run.
+    pub executions: u64,
+    /// Rows they returned.
+    pub rows: u64,
+    /// Rows they changed.
+    pub changed: u64,
+    /// A hash over all values of all rows, in their order.
+    pub ordered: u64,
+    /// A hash in which the order of the rows within an execution does not matter.
+    pub unordered: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.executions += other.executions;
+        self.rows += other.rows;
+        self.changed += other.changed;
+        self.ordered = chain(self.ordered, other.ordered);
+        self.unordered = chain(self.unordered, other.unordered);
+    }
+}
+
+/// Puts one hash behind another.
+fn chain(first: u64, second: u64) -> u64 {
+    bytes_hash(first, &second.to_le_bytes())
+}
+
+/// FNV-1a with 64 bits (Fowler, Noll, Vo 1991; RFC 9923), begun with an earlier hash in place of its offset.
+fn bytes_hash(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn value_hash(start: u64, value: Value<'_>) -> u64 {
+    match value {
+        Value::Null => bytes_hash(start, b"n"),
+        Value::Integer(v) => bytes_hash(bytes_hash(start, b"i"), &v.to_le_bytes()),
+        Value::Real(v) => bytes_hash(bytes_hash(start, b"r"), &v.to_bits().to_le_bytes()),
+        Value::Text(v) => bytes_hash(bytes_hash(start, b"t"), v.as_bytes()),
+        Value::Bytes(v) => bytes_hash(bytes_hash(start, b"b"), v),
+    }
+}
+
+/// A SQLite library whose statements are counted in groups.
+pub struct CountedEngine {
+    engine: SqliteEngine,
+    groups: Arc<[u8]>,
+    tallies: Arc<Mutex<Vec<Tally>>>,
+}
+
+impl CountedEngine {
+    /// Loads and configures the library, and fixes its clock and its random seed. `groups`: that of each statement.
+    pub fn new(
+        target: &SqliteTarget,
+        statements: &[Statement],
+        prepare: PrepareMode,
+        groups: &[u8],
+    ) -> Result<Self, Failure> {
+        let wrong = |message: String| Err(Failure::new(FailureKind::Other, message));
+        if groups.len() != statements.len() {
+            return wrong(format!("{} statements have {} groups", statements.len(), groups.len()));
+        }
+        if let Some(group) = groups.iter().find(|group| usize::from(**group) >= GROUPS.len()) {
+            return wrong(format!("there is no group {group}, only 0 to {}", GROUPS.len() - 1));
+        }
+        let engine = SqliteEngine::new(target, statements, prepare, Watch::default())?;
+        fixed::register(engine.api)?;
+        Ok(Self {
+            engine,
+            groups: groups.into(),
+            tallies: Arc::new(Mutex::new(vec![Tally::default(); GROUPS.len()])),
+        })
+    }
+
+    /// What each group did in the sessions that have been closed.
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Engine for CountedEngine {
+    type Session = CountedSession;
+
+    async fn connect(&self, _client: u32) -> Result<CountedSession, Failure> {
+        Ok(CountedSession {
+            session: self.engine.open()?,
+            groups: Arc::clone(&self.groups),
+            tallies: vec![Tally::default(); GROUPS.len()],
+            all: Arc::clone(&self.tallies),
+        })
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        self.engine.facts()
+    }
+}
+
+/// A session that runs each statement by the function of its group.
+pub struct CountedSession {
+    session: SqliteSession,
+    groups: Arc<[u8]>,
+    tallies: Vec<Tally>,
+    all: Arc<Mutex<Vec<Tally>>>,
+}
+
+/// What is asked of the session.
+enum Call<'a, 'c> {
+    Execute(usize, &'a Values, Capture<'c>, &'a mut Marks),
+    Control(Control),
+}
+
+/// The functions of the groups. Each has a number in it that the others have not, so that no two are made one.
+macro_rules! groups {
+    ($($number:literal $name:ident),+ $(,)?) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[inline(never)]
+            fn $name(session: &mut CountedSession, call: Call<'_, '_>) -> Result<Rows, Failure> {
+                session.carry_out(black_box($number), call)
+            }
+        )+
+
+        const GROUPS: &[fn(&mut CountedSession, Call<'_, '_>) -> Result<Rows, Failure>] = &[$($name),+];
+    };
+}
+
+groups! {
+    0 dbdyno_group_00, 1 dbdyno_group_01, 2 dbdyno_group_02, 3 dbdyno_group_03,
+    4 dbdyno_group_04, 5 dbdyno_group_05, 6 dbdyno_group_06, 7 dbdyno_group_07,
+    8 dbdyno_group_08, 9 dbdyno_group_09, 10 dbdyno_group_10, 11 dbdyno_group_11,
+    12 dbdyno_group_12, 13 dbdyno_group_13, 14 dbdyno_group_14, 15 dbdyno_group_15,
+    16 dbdyno_group_16, 17 dbdyno_group_17, 18 dbdyno_group_18, 19 dbdyno_group_19,
+    20 dbdyno_group_20, 21 dbdyno_group_21, 22 dbdyno_group_22, 23 dbdyno_group_23,
+    24 dbdyno_group_24, 25 dbdyno_group_25, 26 dbdyno_group_26, 27 dbdyno_group_27,
+    28 dbdyno_group_28, 29 dbdyno_group_29, 30 dbdyno_group_30, 31 dbdyno_group_31,
+    32 dbdyno_group_32, 33 dbdyno_group_33, 34 dbdyno_group_34, 35 dbdyno_group_35,
+    36 dbdyno_group_36, 37 dbdyno_group_37, 38 dbdyno_group_38, 39 dbdyno_group_39,
+    40 dbdyno_group_40, 41 dbdyno_group_41, 42 dbdyno_group_42, 43 dbdyno_group_43,
+    44 dbdyno_group_44, 45 dbdyno_group_45, 46 dbdyno_group_46, 47 dbdyno_group_47,
+    48 dbdyno_group_48, 49 dbdyno_group_49, 50 dbdyno_group_50, 51 dbdyno_group_51,
+    52 dbdyno_group_52, 53 dbdyno_group_53, 54 dbdyno_group_54, 55 dbdyno_group_55,
+    56 dbdyno_group_56, 57 dbdyno_group_57, 58 dbdyno_group_58, 59 dbdyno_group_59,
+    60 dbdyno_group_60, 61 dbdyno_group_61, 62 dbdyno_group_62, 63 dbdyno_group_63,
+}
+
+const BEGIN: usize = 0;
+const COMMIT: usize = 1;
+const ROLLBACK: usize = 2;
+
+impl CountedSession {
+    #[inline(always)]
+    fn carry_out(&mut self, group: usize, call: Call<'_, '_>) -> Result<Rows, Failure> {
+        let (result, tally) = match call {
+            Call::Execute(index, params, capture, marks) => self.session.run_counted(index, params, capture, marks)?,
+            Call::Control(control) => self.session.control_counted(control)?,
+        };
+        self.tallies[group].add(&tally);
+        Ok(result)
+    }
+}
+
+impl SqliteSession {
+    /// As `run_statement`, in one piece.
+    #[inline(always)]
+    fn run_counted(
+        &mut self,
+        index: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> Result<(Rows, Tally), Failure> {
+        let mut prepared = self.prepared[index];
+        let kept = !prepared.statement.is_null();
+        if !kept {
+            prepared = if self.prepare == PrepareMode::Never {
+                let mut text = std::mem::take(&mut self.text);
+                self.templates[index].render(params, Dialect::Standard, &mut text);
+                let parsed = self.parse_here(&text);
+                self.text = text;
+                parsed.map_err(|failure| self.named(index, failure))?.0
+            } else {
+                let sql = &self.statements[index].sql;
+                self.parse_here(sql).map_err(|failure| self.named(index, failure))?.0
+            };
+            marks.note_prepared();
+        }
+        if prepared.statement.is_null() {
+            return Err(self.named(index, Failure::new(FailureKind::Other, "the statement is empty")));
+        }
+        if self.prepare != PrepareMode::Never {
+            if params.len() != prepared.parameters as usize {
+                return Err(self.named(index, wrong_count(prepared.parameters, params.len())));
+            }
+            for place in 0..params.len() {
+                match self.bind_here(prepared.statement, place, params) {
+                    ffi::SQLITE_OK => {}
+                    code => return Err(self.named(index, self.failure(code))),
+                }
+            }
+        }
+        let result = self.step_counted(&prepared, capture, marks);
+        if self.prepare == PrepareMode::Once {
+            self.prepared[index] = prepared;
+        } else {
+            // SAFETY: it was prepared above, and nobody keeps it.
+            unsafe { (self.api.finalize)(prepared.statement) };
+        }
+        result.map_err(|failure| self.named(index, failure))
+    }
+
+    /// As `run`, with the rows hashed.
+    #[inline(always)]
+    fn step_counted(
+        &self,
+        prepared: &Prepared,
+        mut capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> Result<(Rows, Tally), Failure> {
+        let statement = prepared.statement;
+        let mut tally = Tally {
+            executions: 1,
+            ..Tally::default()
+        };
+        // SAFETY: the statement belongs to this session and is not finalised while it runs.
+        let mut code = unsafe { (self.api.step)(statement) };
+        marks.note_first_row();
+        if !capture.is_empty() {
+            if code == ffi::SQLITE_ROW {
+                for column in 0..prepared.columns.min(capture.len() as i32) {
+                    capture.take(column as usize, self.column(statement, column));
+                }
+            } else {
+                capture.clear();
+            }
+        }
+        while code == ffi::SQLITE_ROW {
+            tally.rows += 1;
+            let mut row = 0;
+            for column in 0..prepared.columns {
+                row = value_hash(row, self.column(statement, column));
+            }
+            tally.ordered = chain(tally.ordered, row);
+            tally.unordered = tally.unordered.wrapping_add(row);
+            // SAFETY: as above.
+            code = unsafe { (self.api.step)(statement) };
+        }
+        if code != ffi::SQLITE_DONE {
+            return Err(self.give_up(statement, code));
+        }
+        // SAFETY: as above.
+        unsafe {
+            if !prepared.readonly {
+                tally.changed = (self.api.changes)(self.db) as u64;
+            }
+            match (self.api.reset)(statement) {
+                ffi::SQLITE_OK => {
+                    let rows = Rows {
+                        returned: tally.rows,
+                        changed: tally.changed,
+                    };
+                    Ok((rows, tally))
+                }
+                code => Err(self.failure(code)),
+            }
+        }
+    }
+
+    /// As `run_control`, in one piece.
+    #[inline(always)]
+    fn control_counted(&mut self, control: Control) -> Result<(Rows, Tally), Failure> {
+        let which = match control {
+            Control::Begin(BeginMode::Deferred) => 0,
+            Control::Begin(BeginMode::Immediate) => 1,
+            Control::Begin(BeginMode::Exclusive) => 2,
+            Control::Commit => 3,
+            // SAFETY: the connection is open.
+            Control::Rollback if unsafe { (self.api.get_autocommit)(self.db) } != 0 => {
+                return Ok((Rows::default(), Tally::default()));
+            }
+            Control::Rollback => 4,
+        };
+        let mut prepared = self.control[which];
+        if prepared.statement.is_null() {
+            prepared = self.parse_here(CONTROL[which])?.0;
+        }
+        let result = self.step_counted(&prepared, Capture::nothing(), &mut Marks::new(None));
+        if self.prepare == PrepareMode::Once {
+            self.control[which] = prepared;
+        } else {
+            // SAFETY: it was prepared above, and nobody keeps it.
+            unsafe { (self.api.finalize)(prepared.statement) };
+        }
+        result
+    }
+
+    /// A failure with the name of the statement that met it.
+    #[cold]
+    fn named(&self, index: usize, failure: Failure) -> Failure {
+        let name = &self.statements[index].name;
+        failure.explained(|message| format!("{name}: {message}"))
+    }
+}
+
+impl Session for CountedSession {
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        self.session.prepare_all().await
+    }
+
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        let run = GROUPS[usize::from(self.groups[statement])];
+        Poll::Ready(run(self, Call::Execute(statement, params, capture, marks)))
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        let group = match control {
+            Control::Begin(_) => BEGIN,
+            Control::Commit => COMMIT,
+            Control::Rollback => ROLLBACK,
+        };
+        Poll::Ready(GROUPS[group](self, Call::Control(control)).map(drop))
+    }
+
+    fn counters(&mut self) -> SessionCounters {
+        self.session.counters()
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        drop(self);
+        Ok(())
+    }
+}
+
+impl Drop for CountedSession {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sum, tally) in all.iter_mut().zip(&self.tallies) {
+            if tally.executions > 0 {
+                sum.add(tally);
+            }
+        }
+    }
+}

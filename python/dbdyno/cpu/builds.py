@@ -1,0 +1,175 @@
+"""Builds of SQLite that can be counted: with line numbers, each made once and kept by what went into it."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.cpu.elf import ObjectSize, object_size
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.worker import write_amalgamation
+
+# The usual flags; a user's `--cflags` come behind and win. Line numbers change no instruction.
+_USUAL = ("-O2",)
+_ALWAYS = ("-g", "-fPIC", "-ffile-prefix-map={directory}=.")
+
+# Functions of other libraries are bound when the library is loaded, so that the binding is in nobody's count.
+_LINK = ("-shared", "-Wl,-z,now", "-Wl,--build-id=none")
+_LIBRARIES = ("-lpthread", "-ldl", "-lm")
+
+# Raised when what is built or kept changes, so that no build of an older dbdyno is taken for one of this.
+_FORMAT = 1
+
+SOURCE = "sqlite3.c"
+LIBRARY = "libsqlite3.so"
+BUNDLED = "bundled"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An amalgamation. ``version`` and ``source_id`` are what stands in it; ``family``: where it comes from."""
+
+    path: Path
+    version: str
+    source_id: str
+    family: str
+    sha256: str
+    lines: int
+    bytes: int
+
+    def facts(self) -> dict[str, Any]:
+        """Give all but the path, which says nothing elsewhere."""
+        return {name: value for name, value in asdict(self).items() if name != "path"}
+
+
+@dataclass(frozen=True)
+class Build:
+    """A library built from a source. ``directory`` holds it and a copy of the source; ``binary_sha256`` is the library's.
+
+    ``compiler``: what it says of itself; ``cflags``: all that decides the code, the usual ones included.
+    """
+
+    directory: Path
+    source: Source
+    cflags: str
+    compiler: str
+    binary_sha256: str
+    size: ObjectSize
+
+    @property
+    def library(self) -> Path:
+        """The shared object."""
+        return self.directory / LIBRARY
+
+    @property
+    def text(self) -> Path:
+        """The copy of the source."""
+        return self.directory / SOURCE
+
+    @property
+    def label(self) -> str:
+        """A short name."""
+        return f"{self.source.version} {self.cflags}".strip()
+
+
+def find_source(spec: str, scratch: Path) -> Source:
+    """Find an amalgamation: ``bundled``, or a path to a ``sqlite3.c`` or to the directory it is in.
+
+    ``scratch``: a directory for the bundled one. Raises InputError where there is none.
+    """
+    if spec == BUNDLED:
+        write_amalgamation(scratch)
+        return read_source(scratch / SOURCE, BUNDLED)
+    path = Path(spec).expanduser()
+    if path.is_dir():
+        path /= SOURCE
+    if not path.is_file():
+        remedy = "give `bundled`, a path to a `sqlite3.c`, or the directory it is in"
+        raise InputError("--sqlite", f"there is no SQLite source at `{spec}`", remedy)
+    return read_source(path, "file")
+
+
+def read_source(path: Path, family: str) -> Source:
+    """Read what an amalgamation says of itself. Raises InputError where it is none."""
+    content = path.read_bytes()
+    version = re.search(rb'^#define\s+SQLITE_VERSION\s+"([^"]+)"', content, re.MULTILINE)
+    source_id = re.search(rb'^#define\s+SQLITE_SOURCE_ID\s+"([^"]+)"', content, re.MULTILINE)
+    if version is None or source_id is None:
+        raise InputError("--sqlite", f"`{path}` is no amalgamation of SQLite", "give a `sqlite3.c` of 3.6.18 or newer")
+    return Source(
+        path,
+        version[1].decode(),
+        source_id[1].decode(),
+        family,
+        hashlib.sha256(content).hexdigest(),
+        content.count(b"\n"),
+        len(content),
+    )
+
+
+def build(spec: str, cflags: str) -> Build:
+    """Build a library; one that has been built of the same source, options and compiler is used again.
+
+    ``cflags``: the user's options. Raises InputError where the source is none, SystemFailed where there is no compiler or
+    it fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="dbdyno-") as scratch:
+        source = find_source(spec, Path(scratch))
+        flags = [*_USUAL, *shlex.split(cflags)]
+        compiler, version = compiler_here()
+        key = hashlib.sha256()
+        for part in (source.sha256, source.family, "\0".join(flags), compiler, version, str(_FORMAT)):
+            key.update(hashlib.sha256(part.encode()).digest())
+        directory = cache_directory("cpu") / key.hexdigest()[:24]
+        if not (directory / "build.json").is_file():
+            unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=directory.parent))
+            try:
+                shutil.copyfile(source.path, unfinished / SOURCE)
+                _compile(unfinished, compiler, flags)
+                facts = {"cflags": shlex.join(flags), "compiler": version, "source": source.facts()}
+                (unfinished / "build.json").write_text(json.dumps(facts), encoding="utf-8")
+                shutil.rmtree(directory, ignore_errors=True)
+                unfinished.rename(directory)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+    return _read(directory)
+
+
+def _read(directory: Path) -> Build:
+    facts = json.loads((directory / "build.json").read_text(encoding="utf-8"))
+    source = Source(path=directory / SOURCE, **facts["source"])
+    binary = hashlib.sha256((directory / LIBRARY).read_bytes()).hexdigest()
+    return Build(directory, source, facts["cflags"], facts["compiler"], binary, object_size(directory / "sqlite3.o"))
+
+
+def compiler_here() -> tuple[str, str]:
+    """Give the compiler's command, and the first line of what it says of its version. Raises SystemFailed."""
+    compiler = os.environ.get("CC", "cc")
+    if shutil.which(compiler) is None:
+        raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    return compiler, said.partition("\n")[0].strip()
+
+
+def _compile(directory: Path, compiler: str, flags: list[str]) -> None:
+    always = [each.format(directory=directory) for each in _ALWAYS]
+    # In its directory and by its bare name, so that nothing of this machine is in the object.
+    compile_command([compiler, *always, *flags, "-c", "-o", "sqlite3.o", SOURCE], directory)
+    compile_command([compiler, *_LINK, *flags, "-o", LIBRARY, "sqlite3.o", *_LIBRARIES], directory)
+
+
+def compile_command(command: list[str], directory: Path) -> None:
+    """Run a compiler in a directory. Raises SystemFailed with the first error it tells."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    if done.returncode == 0:
+        return
+    said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.strip().splitlines()
+    raise SystemFailed(f"building failed: {shlex.join(command)}: {said[0] if said else 'no message'}")

@@ -1,0 +1,260 @@
+"""The files that callgrind writes, read: what each line of each function cost, and what the calls from it cost.
+
+The format is described in valgrind's manual, "Callgrind Format Specification" (version 1): names are given once and then
+by number, line numbers may be relative to the last, and the costs behind a ``calls=`` line are inclusive.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from dbdyno.errors import SystemFailed
+
+# Costs, in the order of a profile's events.
+Costs = list[int]
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class Function(NamedTuple):
+    """A function as callgrind tells them apart: its name, the object and the source file it is in."""
+
+    object: str
+    file: str
+    name: str
+
+
+class Line(NamedTuple):
+    """A line of source within a function, which may be inlined from another file; 0 where it is not known."""
+
+    function: int
+    file: str
+    line: int
+
+
+class Call(NamedTuple):
+    """Calls from a line to a function."""
+
+    place: Line
+    callee: int
+
+
+@dataclass
+class Profile:
+    """What one run cost. Functions are named by their index.
+
+    ``lines``: what was spent in each line itself; ``calls``: what calls from it cost, all below included; ``counts``:
+    how often each was made; ``totals``: as callgrind gives them.
+    """
+
+    events: tuple[str, ...]
+    functions: list[Function] = field(default_factory=list)
+    lines: dict[Line, Costs] = field(default_factory=dict)
+    calls: dict[Call, Costs] = field(default_factory=dict)
+    counts: dict[Call, int] = field(default_factory=dict)
+    totals: Costs = field(default_factory=list)
+
+    def sum_of_lines(self) -> Costs:
+        """Add up all lines."""
+        return add_up(self.lines.values(), len(self.events))
+
+
+def add_up(costs: Iterable[Costs], events: int) -> Costs:
+    """Add costs up. ``events``: how many there are of each."""
+    rows = list(costs)
+    return [sum(row[index] for row in rows) for index in range(events)]
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a file of callgrind. Raises SystemFailed where it is none, or where its lines do not add up to its totals."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise SystemFailed(f"{path}: callgrind's file cannot be read: {(error.strerror or str(error)).lower()}") from None
+    return parse_profile(text, str(path))
+
+
+def parse_profile(text: str, place: str) -> Profile:
+    """Read the text of such a file; ``place`` is what messages call it. Raises SystemFailed as :func:`read_profile`."""
+    reader = _Reader(place)
+    for line in text.splitlines():
+        reader.line(line)
+    profile = reader.profile
+    if not profile.totals:
+        raise SystemFailed(f"{place}: there is neither `summary:` nor `totals:`: is it a whole file of callgrind?")
+    found = profile.sum_of_lines()
+    if found != profile.totals:
+        raise SystemFailed(f"{place}: the lines add up to {found}, and the totals are {profile.totals}")
+    return profile
+
+
+class _Reader:
+    """Reads line by line, and knows the place it is at."""
+
+    def __init__(self, place: str) -> None:
+        self.profile = Profile(("Ir",))
+        self._place = place
+        self._names: dict[str, dict[str, str]] = {"object": {}, "file": {}, "function": {}}
+        self._index: dict[Function, int] = {}
+        self._object = self._function_file = self._file = self._name = ""
+        self._called_object: str | None = None
+        self._called_file: str | None = None
+        self._called = ""
+        self._position = 0
+        self._pending: tuple[int, int] | None = None
+        self._columns = 1
+        # The function whose lines are being read; found anew when a name has changed.
+        self._current = -1
+
+    def line(self, line: str) -> None:
+        if not line or line[0] == "#":
+            return
+        first = line[0]
+        if first.isdigit() or first in "+-*":
+            self._cost(line)
+            return
+        key, found, value = line.partition("=")
+        if found and key in _SPECIFICATIONS:
+            getattr(self, f"_{_SPECIFICATIONS[key]}")(value, key)
+        elif ":" in line:
+            self._header(line)
+
+    def _header(self, line: str) -> None:
+        key, _, value = line.partition(":")
+        if key == "events":
+            self.profile.events = tuple(value.split())
+        elif key == "positions":
+            if "line" not in value.split():
+                raise SystemFailed(f"{self._place}: there are no line numbers in it")
+            self._columns = len(value.split())
+        elif key in ("totals", "summary"):
+            self.profile.totals = self._whole([int(each) for each in value.split()])
+
+    def _in_object(self, value: str, _key: str) -> None:
+        self._object, self._current = self._expand(value, "object"), -1
+
+    def _in_file(self, value: str, key: str) -> None:
+        self._file = self._expand(value, "file")
+        if key == "fl":
+            self._function_file, self._current = self._file, -1
+
+    def _in_function(self, value: str, _key: str) -> None:
+        self._name, self._current = self._expand(value, "function"), -1
+        # A function begins in its own file: `fi` and `fe` are for what follows within it.
+        self._function_file = self._file
+
+    def _to_object(self, value: str, _key: str) -> None:
+        self._called_object = self._expand(value, "object")
+
+    def _to_file(self, value: str, _key: str) -> None:
+        self._called_file = self._expand(value, "file")
+
+    def _to_function(self, value: str, _key: str) -> None:
+        self._called = self._expand(value, "function")
+
+    def _made(self, value: str, _key: str) -> None:
+        called = Function(
+            self._object if self._called_object is None else self._called_object,
+            self._file if self._called_file is None else self._called_file,
+            self._called,
+        )
+        self._pending = (int(value.split()[0]), self._number_of(called))
+        self._called_object = self._called_file = None
+
+    def _skip(self, _value: str, _key: str) -> None:
+        """Jumps within a function: their counts are no costs."""
+
+    def _cost(self, line: str) -> None:
+        fields = line.split()
+        self._position = self._moved(fields[self._columns - 1])
+        costs = self._whole([int(each) for each in fields[self._columns :]])
+        if self._current < 0:
+            self._current = self._number_of(Function(self._object, self._function_file, self._name))
+        place = Line(self._current, self._file, self._position)
+        if self._pending is None:
+            _add(self.profile.lines, place, costs)
+            return
+        count, callee = self._pending
+        self._pending = None
+        call = Call(place, callee)
+        _add(self.profile.calls, call, costs)
+        self.profile.counts[call] = self.profile.counts.get(call, 0) + count
+
+    def _moved(self, field: str) -> int:
+        if field == "*":
+            return self._position
+        if field[0] in "+-":
+            return self._position + int(field)
+        return int(field, 0)
+
+    def _whole(self, costs: Costs) -> Costs:
+        """Put back the zeros that are left out at the end."""
+        return costs + [0] * (len(self.profile.events) - len(costs))
+
+    def _number_of(self, function: Function) -> int:
+        number = self._index.get(function)
+        if number is None:
+            number = self._index[function] = len(self.profile.functions)
+            self.profile.functions.append(function)
+        return number
+
+    def _expand(self, value: str, kind: str) -> str:
+        """Give the name that ``(5) name`` introduces or ``(5)`` repeats."""
+        if not value.startswith("("):
+            return value
+        number, _, name = value.partition(")")
+        names = self._names[kind]
+        if name:
+            names[number] = name.strip()
+        elif number not in names:
+            raise SystemFailed(f"{self._place}: the name {value} is used before it is given")
+        return names[number]
+
+
+_SPECIFICATIONS = {
+    "ob": "in_object",
+    "fl": "in_file",
+    "fi": "in_file",
+    "fe": "in_file",
+    "fn": "in_function",
+    "cob": "to_object",
+    "cfi": "to_file",
+    "cfl": "to_file",
+    "cfn": "to_function",
+    "calls": "made",
+    "jump": "skip",
+    "jcnd": "skip",
+}
+
+
+def _add(table: dict[_Key, Costs], key: _Key, costs: Costs) -> None:
+    known = table.get(key)
+    table[key] = costs if known is None else [a + b for a, b in zip(known, costs, strict=True)]
+
+
+def merge(profiles: Iterable[Profile]) -> Profile:
+    """Add profiles of the same events up into one. Raises ValueError where there is none, or they differ in events."""
+    every: Iterator[Profile] = iter(profiles)
+    first = next(every, None)
+    if first is None:
+        raise ValueError("there is no profile")
+    merged = Profile(first.events, totals=[0] * len(first.events))
+    index: dict[Function, int] = {}
+    for profile in (first, *every):
+        if profile.events != merged.events:
+            raise ValueError(f"events {profile.events} and {merged.events}")
+        numbers = []
+        for function in profile.functions:
+            if function not in index:
+                index[function] = len(merged.functions)
+                merged.functions.append(function)
+            numbers.append(index[function])
+        for place, costs in profile.lines.items():
+            _add(merged.lines, place._replace(function=numbers[place.function]), costs)
+        for call, costs in profile.calls.items():
+            moved = Call(call.place._replace(function=numbers[call.place.function]), numbers[call.callee])
+            _add(merged.calls, moved, costs)
+            merged.counts[moved] = merged.counts.get(moved, 0) + profile.counts[call]
+        merged.totals = [a + b for a, b in zip(merged.totals, profile.totals, strict=True)]
+    return merged

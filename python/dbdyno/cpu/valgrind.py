@@ -1,0 +1,67 @@
+"""Running a program under callgrind, in the same surroundings each time."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbdyno.errors import SystemFailed, TrialFailed
+
+# The simulated caches: bytes, ways, bytes of a line. Without them valgrind takes those of the machine it is on, and the
+# misses would say more of that than of the code.
+CACHES = {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "8388608,16,64"}
+
+_OLDEST = (3, 19)
+
+# Valgrind makes a program some fifty times slower; what takes longer than this is asked too much.
+LONGEST_S = 3600.0
+
+
+def valgrind_version() -> str:
+    """Give valgrind's version. Raises SystemFailed where it is not there, or older than 3.19."""
+    path = shutil.which("valgrind")
+    if path is None:
+        raise SystemFailed("valgrind is not installed: install it, as with `apt install valgrind`")
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    found = re.match(r"valgrind-(\d+)\.(\d+)", said)
+    if found is None or (int(found[1]), int(found[2])) < _OLDEST:
+        raise SystemFailed(f"`valgrind --version` says `{said}`: 3.19 or newer is needed")
+    return said.removeprefix("valgrind-")
+
+
+def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry: str, whole: bool) -> str:
+    """Run a command under callgrind in a directory; return its standard output, and leave the count in ``out``.
+
+    ``entry``: what it gets on standard input; ``whole``: the program is counted from its start to its end, and not only
+    where it asks for it itself. Its environment is empty. Raises SystemFailed and TrialFailed.
+    """
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise SystemFailed("valgrind is not installed: install it, as with `apt install valgrind`")
+    caches = [f"--{name}={size}" for name, size in CACHES.items()]
+    at_start = "yes" if whole else "no"
+    options = ["--tool=callgrind", "--quiet", "--cache-sim=yes", *caches, f"--collect-atstart={at_start}"]
+    # What decides the form of the file is named, whatever its default is.
+    options += ["--dump-line=yes", "--dump-instr=no", "--separate-threads=no", f"--callgrind-out-file={out}"]
+    # Where valgrind itself lies, if somebody had to say so; it is no setting of the program.
+    environment = {name: os.environ[name] for name in ("VALGRIND_LIB",) if name in os.environ}
+    try:
+        done = subprocess.run(
+            [valgrind, *options, *map(str, command)],
+            input=entry,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=directory,
+            env=environment,
+            timeout=LONGEST_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise TrialFailed(f"counting took longer than {LONGEST_S:g} s: ask for less work") from None
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        name = Path(command[0]).name
+        raise TrialFailed(f"{name} ended with code {done.returncode} under valgrind: {said[-1] if said else 'no message'}")
+    return done.stdout

@@ -1,0 +1,144 @@
+"""What is counted: the cells of an experiment, or a file of SQL, each as the plan of one client with a fixed end."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.cpu.sql_file import kind_of, read_statements, sql_task
+from dbdyno.design import Cell, make_cells, parse_set
+from dbdyno.errors import InputError
+from dbdyno.experiment import Experiment, load_experiment
+
+# Where an experiment's window ends by time, so many statements end it.
+STATEMENTS = 2000
+
+# The worker's groups (crates/engines/src/sqlite/session/counted.rs): beginning, committing, rolling back; the others are
+# free, the last for what no group is left for.
+_CONTROL = ("begin", "commit", "rollback")
+_GROUPS = 64
+_FURTHER = "further statements"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of the work: a cell, or a file. ``name``: the cell's id.
+
+    ``task``: the trial's, without a target; ``groups``: the names of the groups of statements, by number; ``compiled``:
+    the cell, where there are tables to be made. ``once``: it cannot be made longer, as a file is run once.
+    """
+
+    name: str
+    task: dict[str, Any]
+    groups: dict[int, str]
+    compiled: CompiledCell | None = None
+    once: bool = False
+
+    def target(self, database: str, library: str) -> dict[str, Any]:
+        """Give SQLite as a plan names it."""
+        if self.compiled is None:
+            return {"engine": "sqlite", "path": database, "library": library}
+        return self.compiled.target(database, library)
+
+    def plan(self, database: str, library: str, seed: int, times: int = 1) -> dict[str, Any]:
+        """Give the plan that is counted. ``times``: how many times the usual amount of work it has."""
+        task = self.task | {"target": self.target(database, library)}
+        if self.compiled is not None:
+            task["data_seed"] = self.compiled.definition.data_seed
+        task["window"] = {name: value and value * times for name, value in task["window"].items()}
+        return {"schema": "dbdyno.plan/1", "seed": seed, "task": task}
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that is counted. ``name``: of the experiment or the file; ``notes``: what the reader must know of it."""
+
+    name: str
+    parts: list[Part]
+    notes: list[str] = field(default_factory=list)
+
+
+def find_work(name: str, chosen: Sequence[str]) -> Work:
+    """Read an experiment, or a file whose name ends in ``.sql``. ``chosen``: levels, as ``--set`` has them.
+
+    Raises InputError.
+    """
+    if name.endswith(".sql"):
+        if chosen:
+            raise InputError("--set", "a file of SQL has no factors", "leave it out, or name an experiment")
+        return _of_file(Path(name))
+    return _of_experiment(load_experiment(name), chosen)
+
+
+def _of_file(path: Path) -> Work:
+    statements = read_statements(path)
+    groups, names = _grouped([kind_of(each.text) for each in statements])
+    task = sql_task(statements) | {"record": _record(groups)}
+    return Work(path.name, [Part("file", task, names, once=True)], ["the file is run once, its first statements included"])
+
+
+def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
+    levels = parse_set(chosen, experiment)
+    cells = make_cells(experiment, levels, [], lambda cell: refusal(experiment, cell))
+    parts: list[Part] = []
+    seen: set[str] = set()
+    for cell in cells.cells:
+        part = _of_cell(experiment, cell)
+        # Cells that differ in their clients, or in time, are the same work.
+        content = json.dumps([part.task, part.target("", "")], sort_keys=True)
+        if content not in seen:
+            seen.add(content)
+            parts.append(part)
+    if not parts:
+        raise InputError(experiment.place, "no cell of it is on SQLite", "choose others with `--set`")
+    notes = []
+    if len(parts) < len(cells.cells):
+        notes.append(f"of {len(cells.cells)} cells {len(parts)} differ with one client and a fixed end, and are counted")
+    return Work(experiment.name, parts, notes)
+
+
+def _of_cell(experiment: Experiment, cell: Cell) -> Part:
+    if cell.system.engine != "sqlite":
+        problem = f"the instructions of `{cell.system.name}` are spent in another process"
+        raise InputError(f"{experiment.place}: {cell.id}", problem, "count cells of `sqlite:`")
+    compiled = compile_cell(experiment, cell)
+    settings = compiled.sqlite
+    if settings.library or settings.source or settings.cflags or settings.library_threading is not None:
+        problem = "the cell names a library of its own"
+        remedy = "choose other cells, and give `--sqlite` and `--cflags` (as `-DSQLITE_THREADSAFE=2`) in its place"
+        raise InputError(f"{experiment.place}: {cell.id}", problem, remedy)
+    task = compiled.trial
+    names = [" ".join(each["sql"].split()) for each in task["statements"]]
+    if len(names) > _GROUPS - len(_CONTROL) - 1:
+        names = [kind_of(each) for each in names]
+    groups, named = _grouped(names)
+    window = task["window"].get("transactions")
+    changed = {
+        "clients": 1,
+        "threads": None,
+        "arrival": {"loop": "closed"},
+        "warmup": {"transactions": task["warmup"].get("transactions") or 0},
+        "window": {"transactions": window, "statements": None if window else STATEMENTS},
+        "record": _record(groups),
+    }
+    return Part(cell.id, task | changed, named, compiled)
+
+
+def _record(groups: list[int]) -> dict[str, Any]:
+    """Record nothing that would be in the engine's way."""
+    return {"io": False, "mutexes": False, "waits": False, "interval_ms": 3_600_000, "groups": groups}
+
+
+def _grouped(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
+    """Number names, those of control first; give the number of each, and the names by number."""
+    numbers = {name: number for number, name in enumerate(_CONTROL)}
+    groups = []
+    for name in names:
+        # `begin` as a statement of a file is of the group that beginning is.
+        groups.append(numbers.setdefault(name, min(len(numbers), _GROUPS - 1)))
+    named = {number: name for name, number in numbers.items()}
+    if len(numbers) >= _GROUPS:
+        named[_GROUPS - 1] = _FURTHER
+    return groups, named
