@@ -1,17 +1,18 @@
 """Counting: a part of the work on a build, under callgrind, with all that must be the same each time."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dbdyno.cpu.attribution import Attribution, attribute, of_library
-from dbdyno.cpu.builds import Build
-from dbdyno.cpu.callgrind import Costs, Profile, read_profile
+from dbdyno.cpu.builds import LIBRARY, Build
+from dbdyno.cpu.callgrind import Profile, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.errors import SystemFailed, TrialFailed
@@ -19,6 +20,13 @@ from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
 from dbdyno.run.templates import template
 from dbdyno.worker import Event, WorkerFailed, ask, worker_path
+
+# The worker, as the object of its functions is called in the files that are kept.
+WORKER = "dbdyno-worker"
+
+_PREFIX = "dbdyno-cpu-"
+_PATH_LENGTH = 48
+_ROOM = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -45,42 +53,34 @@ def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
 
     Raises SystemFailed and TrialFailed.
     """
-    first = _count(part, build, seed, 1)
+    first = _count(part, build, seed, None)
     if part.once or not twice:
         return first
-    second = _count(part, build, seed, 2)
+    second = _count(part, build, seed, 2 * first.transactions)
     more = second.statements - first.statements
     if more <= 0:
         return first
-    slope = [
-        (b - a) / more for a, b in zip(first.attribution.engine, second.attribution.engine, strict=True)
-    ]
-    return Counted(
-        part,
-        first.profile,
-        first.attribution,
-        first.raw,
-        first.statements,
-        first.transactions,
-        first.tallies,
-        slope,
-    )
+    both = zip(first.attribution.engine, second.attribution.engine, strict=True)
+    return replace(first, per_statement=[(b - a) / more for a, b in both])
 
 
-def _count(part: Part, build: Build, seed: int, times: int) -> Counted:
-    with _directory() as directory:
+def _count(part: Part, build: Build, seed: int, transactions: int | None) -> Counted:
+    template_path = None if part.compiled is None else _loaded(part, build)
+    with counting_directory(0 if template_path is None else template_path.stat().st_size) as directory:
         database = directory / "trial.db"
-        if part.compiled is not None:
-            copy_file(_loaded(part, build), database)
+        if template_path is not None:
+            copy_file(template_path, database)
         # Where the library lies must not show in the count, and its path is that of the object in callgrind's file.
-        library = directory / "libsqlite3.so"
+        library = directory / LIBRARY
         shutil.copyfile(build.library, library)
-        plan = part.plan(str(database), str(library), seed, times)
+        plan = part.plan(str(database), str(library), seed, transactions)
         out = directory / "callgrind.out"
         result, tallies = _events(run_counted([worker_path()], directory, out, json.dumps(plan), whole=False), part)
-        raw = out.read_text(encoding="utf-8", errors="replace")
-        profile = read_profile(out)
-        attribution = attribute(profile, of_library(str(library), str(worker_path())))
+        # The directory is another each time; what is kept of the file is not to show it.
+        raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{directory}/", "")
+        raw = raw.replace(str(worker_path()), WORKER)
+        profile = parse_profile(raw, str(out))
+        attribution = attribute(profile, of_library(LIBRARY, WORKER))
     return Counted(
         part,
         profile,
@@ -94,9 +94,17 @@ def _count(part: Part, build: Build, seed: int, times: int) -> Counted:
 
 
 @contextmanager
-def _directory() -> Iterator[Path]:
-    """Make a directory whose path is as long each time, since the library works on the path of its database."""
-    path = Path(tempfile.mkdtemp(prefix="dbdyno-cpu-")).resolve()
+def counting_directory(size: int) -> Iterator[Path]:
+    """Make a directory for a count, in memory where there is room for files of ``size`` bytes and as much again.
+
+    Its path is as long each time, since a library works on the path of its database. What a disk does is not in the
+    count, and in memory nobody waits for it.
+    """
+    memory = Path("/dev/shm")  # noqa: S108
+    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 3 * size + _ROOM
+    parent = memory if fits else Path(tempfile.gettempdir()).resolve()
+    padding = "-" * max(0, _PATH_LENGTH - len(str(parent)) - len(f"/{_PREFIX}12345678"))
+    path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{padding}", dir=parent))
     try:
         yield path
     finally:
@@ -131,8 +139,3 @@ def _events(text: str, part: Part) -> tuple[Event, list[dict[str, int]]]:
         said = next(iter((result.get("failures") or {}).values()), "none succeeded")
         raise TrialFailed(f"{part.name}: {failed} transactions failed, and what fails is not counted: {said}")
     return result, events["counted"]["groups"]
-
-
-def plus(first: Costs, second: Costs) -> Costs:
-    """Add two costs up."""
-    return [a + b for a, b in zip(first, second, strict=True)]

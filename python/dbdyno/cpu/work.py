@@ -42,12 +42,13 @@ class Part:
             return {"engine": "sqlite", "path": database, "library": library}
         return self.compiled.target(database, library)
 
-    def plan(self, database: str, library: str, seed: int, times: int = 1) -> dict[str, Any]:
-        """Give the plan that is counted. ``times``: how many times the usual amount of work it has."""
+    def plan(self, database: str, library: str, seed: int, transactions: int | None = None) -> dict[str, Any]:
+        """Give the plan that is counted. ``transactions``: how many, in place of the part's own end."""
         task = self.task | {"target": self.target(database, library)}
         if self.compiled is not None:
             task["data_seed"] = self.compiled.definition.data_seed
-        task["window"] = {name: value and value * times for name, value in task["window"].items()}
+        if transactions is not None:
+            task["window"] = {"transactions": transactions}
         return {"schema": "dbdyno.plan/1", "seed": seed, "task": task}
 
 

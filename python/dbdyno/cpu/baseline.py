@@ -1,0 +1,91 @@
+"""A count against one that was kept: whether they can be compared, and what has changed, where."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dbdyno.cpu.document import CpuDocument, unlike_results
+from dbdyno.errors import InputError
+
+# Of the surroundings, in words.
+_NAMES = {
+    "cpu": "the processor",
+    "libc": "the C library",
+    "machine": "the architecture",
+    "valgrind": "valgrind",
+    "caches": "the simulated caches",
+    "compiler": "the compiler",
+    "worker_sha256": "the worker",
+}
+
+
+class Change(NamedTuple):
+    """Instructions of one thing, before and after."""
+
+    name: str
+    before: int
+    after: int
+
+    @property
+    def difference(self) -> int:
+        """How many more."""
+        return self.after - self.before
+
+    @property
+    def share(self) -> float | None:
+        """The change as a share of what it was; None where that was nothing."""
+        return self.difference / self.before if self.before else None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that changed. ``files`` and ``functions``: only those that did, the greatest change first."""
+
+    total: Change
+    parts: list[Change]
+    files: list[Change]
+    functions: list[Change]
+    unlike: list[str]
+
+
+def check_comparable(before: CpuDocument, after: CpuDocument) -> None:
+    """Raise InputError where two counts differ in more than the engine: in their work or their surroundings."""
+    if before["work_sha256"] != after["work_sha256"]:
+        problem = f"it is a count of other work (`{before['work']}`, seed {before['seed']})"
+        raise InputError("--baseline", problem, "count the same experiment with the same `--set` and `--seed`")
+    one, other = before["surroundings"], after["surroundings"]
+    unlike = [f"{_NAMES[name]} ({one.get(name)} and {other.get(name)})" for name in _NAMES if one.get(name) != other.get(name)]
+    if unlike:
+        problem = f"counts of different surroundings cannot be compared: {'; '.join(unlike)}"
+        raise InputError("--baseline", problem, "save a baseline here, with the same tools")
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:
+    """Compare two builds' objects of count documents."""
+    return Changes(
+        Change("all", before["i_refs"], after["i_refs"]),
+        _changed({each["name"]: each["i_refs"] for each in before["parts"]}, after["parts"], "name"),
+        _sorted(_changed({each["file"]: each["i_refs"] for each in before["files"]}, after["files"], "file")),
+        _sorted(_functions(before, after)),
+        unlike_results(before, after),
+    )
+
+
+def _changed(before: dict[str, int], after: list[dict[str, Any]], key: str) -> list[Change]:
+    now = {each[key]: each["i_refs"] for each in after}
+    return [Change(name, before.get(name, 0), now.get(name, 0)) for name in dict.fromkeys([*before, *now])]
+
+
+def _functions(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
+    def named(build: dict[str, Any]) -> dict[str, int]:
+        sums: dict[str, int] = {}
+        for each in build["functions"]:
+            name = f"{each['name']} ({each['file']})"
+            sums[name] = sums.get(name, 0) + each["i_refs"]
+        return sums
+
+    one, other = named(before), named(after)
+    return [Change(name, one.get(name, 0), other.get(name, 0)) for name in dict.fromkeys([*one, *other])]
+
+
+def _sorted(found: list[Change]) -> list[Change]:
+    return sorted((each for each in found if each.difference), key=lambda each: -abs(each.difference))

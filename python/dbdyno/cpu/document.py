@@ -1,0 +1,183 @@
+"""What is told of a count: one JSON object, with one object for each build."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+from dbdyno.cpu.builds import Build
+from dbdyno.cpu.callgrind import Costs, add_up
+from dbdyno.cpu.costs import EngineCosts
+from dbdyno.cpu.counters import CYCLES_FORMULA, counters
+from dbdyno.cpu.counting import Counted
+from dbdyno.cpu.valgrind import CACHES, valgrind_version
+from dbdyno.cpu.work import Work
+from dbdyno.run.machine import host_facts
+from dbdyno.store import utc_now
+from dbdyno.worker import worker_path
+
+SCHEMA = "dbdyno.cpu/1"
+
+LIMITS = (
+    "one compiler, one set of options and one platform stand for all",
+    "the workload is a proxy for an application's",
+    "cycle counts approximate energy more than time",
+    "input and output are not in the count: a system call is one instruction, whatever it waits for",
+)
+
+
+class Surroundings(TypedDict):
+    """What else decides a count. Counts are compared only where these are the same."""
+
+    cpu: str
+    libc: str
+    machine: str
+    valgrind: str
+    caches: dict[str, str]
+    compiler: str
+    worker_sha256: str
+
+
+class CpuDocument(TypedDict):
+    """A count. ``work_sha256``: of all that was asked of the engine, so that like is compared with like."""
+
+    schema: str
+    work: str
+    work_sha256: str
+    seed: int
+    at: str
+    surroundings: Surroundings
+    cycles: str
+    limits: list[str]
+    notes: list[str]
+    builds: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class BuildCount:
+    """All that was counted of one build."""
+
+    build: Build
+    parts: list[Counted]
+    costs: EngineCosts
+
+
+def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument:
+    """Put a count into words and figures."""
+    host = host_facts(Path("/"))
+    return {
+        "schema": SCHEMA,
+        "work": work.name,
+        "work_sha256": _work_hash(work, seed),
+        "seed": seed,
+        "at": utc_now(),
+        "surroundings": {
+            "cpu": str(host["cpu"]),
+            "libc": str(host["libc"]),
+            "machine": str(host["machine"]),
+            "valgrind": valgrind_version(),
+            "caches": dict(CACHES),
+            "compiler": counts[0].build.compiler,
+            "worker_sha256": hashlib.sha256(worker_path().read_bytes()).hexdigest(),
+        },
+        "cycles": CYCLES_FORMULA,
+        "limits": list(LIMITS),
+        "notes": list(work.notes),
+        "builds": [build_object(each) for each in counts],
+    }
+
+
+def build_object(count: BuildCount) -> dict[str, Any]:
+    """Describe one build and its count. The counters are those of the engine, all parts together."""
+    build, source = count.build, count.build.source
+    events = len(count.parts[0].attribution.events)
+    total = add_up((each.attribution.engine for each in count.parts), events)
+    harness = add_up((each.attribution.harness for each in count.parts), events)
+    return {
+        "name": build.label,
+        "version": source.version,
+        "source_id": source.source_id,
+        "family": source.family,
+        "cflags": build.cflags,
+        "compiler": build.compiler,
+        "binary_sha256": build.binary_sha256,
+        "source_sha256": source.sha256,
+        "source_lines": source.lines,
+        "source_bytes": source.bytes,
+        "object_text_bytes": build.size.text,
+        "object_data_bytes": build.size.data,
+        "object_bss_bytes": build.size.bss,
+        **counters(total),
+        "harness": counters(harness),
+        "statements": sum(each.statements for each in count.parts),
+        "parts": [_part(each) for each in count.parts],
+        "files": [{"file": file, "i_refs": i_refs} for file, i_refs in count.costs.by_file().items()],
+        "functions": [
+            {"name": each.name, "file": each.file, "line": each.line, "i_refs": each.i_refs, "own": each.own[0]}
+            for each in count.costs.functions
+        ],
+    }
+
+
+def _part(counted: Counted) -> dict[str, Any]:
+    engine = counted.attribution.engine
+    groups = [_group(counted, number, costs) for number, costs in counted.attribution.groups.items()]
+    slope = counted.per_statement
+    return {
+        "name": counted.part.name,
+        **counters(engine),
+        "transactions": counted.transactions,
+        "statements": counted.statements,
+        "i_refs_per_statement": None if slope is None else slope[0],
+        "harness_i_refs": counted.attribution.harness[0],
+        "groups": sorted(groups, key=lambda group: -group["i_refs"]),
+    }
+
+
+def _group(counted: Counted, number: int, costs: Costs) -> dict[str, Any]:
+    tally = counted.tallies.get(number, {})
+    executions = tally.get("executions", 0)
+    return {
+        "name": counted.part.groups.get(number, f"group {number}"),
+        "i_refs": costs[0],
+        "executions": executions,
+        "i_refs_per_execution": costs[0] / executions if executions else None,
+        "rows": tally.get("rows", 0),
+        "rows_hash": f"{tally.get('ordered', 0):016x}",
+        "rows_hash_any_order": f"{tally.get('unordered', 0):016x}",
+    }
+
+
+def _work_hash(work: Work, seed: int) -> str:
+    content = [[part.name, part.plan("", "", seed)] for part in work.parts]
+    tables = [
+        [part.compiled.before, part.compiled.tables, part.compiled.after, part.compiled.definition.data_seed]
+        for part in work.parts
+        if part.compiled is not None
+    ]
+    return hashlib.sha256(json.dumps([content, tables], sort_keys=True, default=str).encode()).hexdigest()
+
+
+def unlike_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    """Say where two builds gave other rows for the same work; a clause for each, none where all were the same."""
+    said = []
+    for one in first["parts"]:
+        other = next((each for each in second["parts"] if each["name"] == one["name"]), None)
+        if other is None:
+            said.append(f"{one['name']}: counted of one only")
+            continue
+        groups = {each["name"]: each for each in other["groups"]}
+        for group in one["groups"]:
+            same = groups.get(group["name"])
+            where = f"{one['name']}: {group['name']}"
+            if same is None:
+                said.append(f"{where}: run on one only")
+            elif (group["rows"], group["rows_hash_any_order"]) != (same["rows"], same["rows_hash_any_order"]):
+                said.append(f"{where}: other rows")
+            elif group["rows_hash"] != same["rows_hash"]:
+                said.append(f"{where}: the same rows in another order")
+    return said

@@ -1,0 +1,122 @@
+"""Counts kept under a name: what was counted, callgrind's own files, and the source they are of."""
+
+import gzip
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_source
+from dbdyno.cpu.builds import LIBRARY, SOURCE
+from dbdyno.cpu.callgrind import Function, parse_profile
+from dbdyno.cpu.costs import EngineCosts, engine_costs
+from dbdyno.cpu.counting import WORKER
+from dbdyno.cpu.document import BuildCount, CpuDocument
+from dbdyno.cpu.source import SourceMap, source_map
+from dbdyno.errors import InputError, StoreError
+from dbdyno.store.opening import default_path
+
+_DOCUMENT = "count.json"
+_TEXT = f"{SOURCE}.gz"
+
+
+@dataclass(frozen=True)
+class SavedCount:
+    """A count of one build, as it was kept. ``place``: where it lies."""
+
+    place: Path
+    document: CpuDocument
+
+    @property
+    def build(self) -> dict[str, Any]:
+        """The build, with its counters."""
+        return self.document["builds"][0]
+
+    def source(self) -> SourceMap:
+        """Read the source that was counted. Raises StoreError."""
+        return source_map(self._read(_TEXT))
+
+    def attributions(self) -> list[Attribution]:
+        """Read callgrind's files again, a part each. Raises StoreError and SystemFailed."""
+        side = side_of(self.build)
+        return [
+            attribute(parse_profile(self._read(f"part-{index}.callgrind.gz"), str(self.place)), side)
+            for index in range(len(self.build["parts"]))
+        ]
+
+    def costs(self) -> tuple[SourceMap, EngineCosts]:
+        """Give the source, and what its lines and functions cost. Raises StoreError and SystemFailed."""
+        source = self.source()
+        return source, engine_costs(self.attributions(), source)
+
+    def _read(self, name: str) -> str:
+        try:
+            return gzip.decompress((self.place / name).read_bytes()).decode("utf-8", errors="replace")
+        except (OSError, EOFError) as error:
+            raise StoreError(f"{self.place / name}: the count cannot be read: {error}") from error
+
+
+def side_of(build: dict[str, Any]) -> Callable[[Function], Side]:
+    """Tell whose the functions of a build's count are."""
+    program = build.get("program")
+    return of_source(SOURCE, frozenset([program["name"]])) if program else of_library(LIBRARY, WORKER)
+
+
+def counts_directory(named: Path | None) -> Path:
+    """Give the directory of saved counts: ``named``, or the user's own, beside the store of runs."""
+    return default_path().parent / "counts" if named is None else named
+
+
+def save(name: str, document: CpuDocument, counts: list[BuildCount], directory: Path) -> list[str]:
+    """Keep a count under a name, in the place of an earlier one; several builds get numbers. Gives the names.
+
+    Raises InputError for a name that cannot be one, StoreError where it cannot be written.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError("--save", f"`{name}` is no name", "use letters, digits, `.`, `_` and `-`")
+    names = []
+    for index, count in enumerate(counts):
+        own = name if len(counts) == 1 else f"{name}.{index + 1}"
+        _save(directory / own, {**document, "builds": [document["builds"][index]]}, count)
+        names.append(own)
+    return names
+
+
+def _save(place: Path, document: CpuDocument, count: BuildCount) -> None:
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place.parent))
+        try:
+            for index, part in enumerate(count.parts):
+                (unfinished / f"part-{index}.callgrind.gz").write_bytes(gzip.compress(part.raw.encode(), mtime=0))
+            (unfinished / _TEXT).write_bytes(gzip.compress(count.build.text.read_bytes(), 6, mtime=0))
+            (unfinished / _DOCUMENT).write_text(json.dumps(document, indent=1), encoding="utf-8")
+            shutil.rmtree(place, ignore_errors=True)
+            unfinished.rename(place)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise StoreError(f"{place}: the count cannot be kept: {why}; give another directory with --counts") from error
+
+
+def load(name: str, directory: Path) -> SavedCount:
+    """Give the count kept under a name. Raises InputError where there is none, StoreError where it cannot be read."""
+    place = directory / name
+    try:
+        document = json.loads((place / _DOCUMENT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = ", ".join(f"`{each}`" for each in saved_names(directory)) or "none yet: `--save NAME` keeps one"
+        raise InputError(name, f"no count is kept under this name in {directory}", f"known: {known}") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{place}: the count cannot be read: {error}") from error
+    return SavedCount(place, document)
+
+
+def saved_names(directory: Path) -> list[str]:
+    """Name the counts that are kept in a directory."""
+    return sorted(path.parent.name for path in directory.glob(f"*/{_DOCUMENT}") if not path.parent.name.startswith("."))

@@ -1,0 +1,174 @@
+"""A count on the terminal."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dbdyno.cpu.baseline import Change, Changes
+from dbdyno.cpu.document import CpuDocument, unlike_results
+
+_HOTTEST = 12
+_PARTS_OF_KIND = 12
+_CHANGED = 12
+
+# The counters in the order in which valgrind's tools print them: label, key, and whether it is a rate.
+_ROWS: tuple[tuple[str, str, bool], ...] = (
+    ("I refs", "i_refs", False),
+    ("I1 misses", "i1_misses", False),
+    ("LLi misses", "lli_misses", False),
+    ("I1 miss rate", "i1_miss_rate_percent", True),
+    ("LLi miss rate", "lli_miss_rate_percent", True),
+    ("D refs", "d_refs", False),
+    ("  read", "d_refs_read", False),
+    ("  write", "d_refs_write", False),
+    ("D1 misses", "d1_misses", False),
+    ("  read", "d1_misses_read", False),
+    ("  write", "d1_misses_write", False),
+    ("LLd misses", "lld_misses", False),
+    ("D1 miss rate", "d1_miss_rate_percent", True),
+    ("LLd miss rate", "lld_miss_rate_percent", True),
+    ("LL refs", "ll_refs", False),
+    ("LL misses", "ll_misses", False),
+    ("LL miss rate", "ll_miss_rate_percent", True),
+    ("estimated cycles", "estimated_cycles", False),
+)
+_SIZES = (
+    ("object text", "object_text_bytes"),
+    ("object data", "object_data_bytes"),
+    ("object bss", "object_bss_bytes"),
+    ("source lines", "source_lines"),
+    ("source bytes", "source_bytes"),
+)
+
+
+def show(document: CpuDocument, console: Console) -> None:
+    """Print a count: the summary of each build, parts, kinds of statements, the hottest functions."""
+    builds = document["builds"]
+    console.print(f"[bold]{document['work']}[/bold]: the engine's own cost, under callgrind", highlight=False)
+    table = _table([""] + [build["name"] for build in builds])
+    for label, key, rate in _ROWS:
+        table.add_row(label, *[_rate(build[key]) if rate else f"{build[key]:,}" for build in builds])
+    for label, key in _SIZES:
+        table.add_row(label, *[f"{build[key]:,}" for build in builds])
+    table.add_row("harness's I refs", *[f"{build['harness']['i_refs']:,}" for build in builds], style="dim")
+    console.print(table)
+    console.print(f"estimated cycles = {document['cycles']}", highlight=False, style="dim")
+    for build in builds:
+        if build.get("program"):
+            console.print(_program_line(build), highlight=False)
+    _show_parts(builds, console)
+    for build in builds[:1]:
+        _show_groups(build, console)
+    for build in builds:
+        _show_functions(build, console)
+    for build in builds[1:]:
+        _show_unlike(builds[0], build, console)
+    for note in document["notes"]:
+        console.print(f"note: {note}", highlight=False)
+    console.print("limits: " + "; ".join(document["limits"]), highlight=False, style="dim")
+
+
+def show_changes(found: Changes, name: str, console: Console) -> None:
+    """Print what changed since a baseline, on one screen."""
+    total = found.total
+    line = f"against {name}: {total.before:,} → {total.after:,} instructions, {_change(total)}"
+    console.print(f"[bold]{line}[/bold]", highlight=False)
+    for title, changed in (
+        ("part", [each for each in found.parts if each.difference]),
+        ("file", found.files),
+        ("function", found.functions),
+    ):
+        if not changed:
+            console.print(f"no {title} changed", highlight=False)
+            continue
+        table = _table([title, "before", "after", "change", "of all"])
+        for each in changed[:_CHANGED]:
+            of_all = each.difference / total.before * 100 if total.before else 0.0
+            table.add_row(each.name, f"{each.before:,}", f"{each.after:,}", _change(each), f"{of_all:+.3f} %")
+        console.print(table)
+        if len(changed) > _CHANGED:
+            console.print(f"and {len(changed) - _CHANGED} more", highlight=False, style="dim")
+    for clause in found.unlike:
+        console.print(f"[red]results differ[/red]: {clause}", highlight=False)
+
+
+def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
+    parts = builds[0]["parts"]
+    if len(parts) == 1 and parts[0]["i_refs_per_statement"] is None and len(builds) == 1:
+        return
+    table = _table(["part"] + [build["name"] for build in builds] + ["a statement"])
+    for part in parts:
+        found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
+        each = part["i_refs_per_statement"]
+        table.add_row(
+            part["name"],
+            *[_with_ratio(other, part) for other in found],
+            "–" if each is None else f"{each:,.1f}",
+        )
+    console.print(table)
+    if any(part["i_refs_per_statement"] is not None for part in parts):
+        told = f"a statement: instructions on {builds[0]['name']}, from runs of n and 2n, so that no setup is in it"
+        console.print(told, highlight=False, style="dim")
+
+
+def _with_ratio(part: dict[str, Any] | None, base: dict[str, Any]) -> str:
+    if part is None:
+        return "–"
+    text = f"{part['i_refs']:,}"
+    return text if part is base or not base["i_refs"] else f"{text} ({part['i_refs'] / base['i_refs'] * 100:.2f} %)"
+
+
+def _show_groups(build: dict[str, Any], console: Console) -> None:
+    groups = [(part["name"], group) for part in build["parts"] for group in part["groups"]]
+    groups.sort(key=lambda item: -item[1]["i_refs"])
+    table = _table(["statements", "I refs", "of all", "executions", "each"])
+    for part, group in groups[:_PARTS_OF_KIND]:
+        name = group["name"] if len(build["parts"]) == 1 else f"{part}: {group['name']}"
+        per = group["i_refs_per_execution"]
+        table.add_row(
+            name if len(name) <= 60 else name[:59] + "…",
+            f"{group['i_refs']:,}",
+            f"{group['i_refs'] / build['i_refs'] * 100:.1f} %",
+            f"{group['executions']:,}",
+            "–" if per is None else f"{per:,.0f}",
+        )
+    if groups:
+        console.print(table)
+
+
+def _show_functions(build: dict[str, Any], console: Console) -> None:
+    table = _table([f"hottest functions of {build['name']}", "file", "line", "I refs", "share"])
+    for each in build["functions"][:_HOTTEST]:
+        share = each["i_refs"] / build["i_refs"] * 100 if build["i_refs"] else 0.0
+        table.add_row(each["name"], each["file"], str(each["line"] or ""), f"{each['i_refs']:,}", f"{share:.2f} %")
+    console.print(table)
+
+
+def _show_unlike(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
+    unlike = unlike_results(first, other)
+    if not unlike:
+        console.print(f"{other['name']} gave the same rows as {first['name']}", highlight=False)
+    for clause in unlike:
+        console.print(f"[red]{other['name']} differs in its results[/red]: {clause}", highlight=False)
+
+
+def _program_line(build: dict[str, Any]) -> str:
+    program = build["program"]
+    return f"{build['name']}: {program['name']} {program['arguments']}: {program['i_refs']:,} instructions from start to end"
+
+
+def _change(change: Change) -> str:
+    share = change.share
+    return f"{change.difference:+,}" + ("" if share is None else f" ({share * 100:+.3f} %)")
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f} %"
+
+
+def _table(heads: list[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="left" if index == 0 else "right", overflow="fold")
+    return table
