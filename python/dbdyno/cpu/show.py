@@ -13,7 +13,7 @@ _PARTS_OF_KIND = 12
 _CHANGED = 12
 
 # The counters in the order in which valgrind's tools print them: label, key, and whether it is a rate.
-_ROWS: tuple[tuple[str, str, bool], ...] = (
+COUNTER_ROWS: tuple[tuple[str, str, bool], ...] = (
     ("I refs", "i_refs", False),
     ("I1 misses", "i1_misses", False),
     ("LLi misses", "lli_misses", False),
@@ -33,7 +33,7 @@ _ROWS: tuple[tuple[str, str, bool], ...] = (
     ("LL miss rate", "ll_miss_rate_percent", True),
     ("estimated cycles", "estimated_cycles", False),
 )
-_SIZES = (
+SIZE_ROWS = (
     ("object text", "object_text_bytes"),
     ("object data", "object_data_bytes"),
     ("object bss", "object_bss_bytes"),
@@ -47,9 +47,9 @@ def show(document: CpuDocument, console: Console) -> None:
     builds = document["builds"]
     console.print(f"[bold]{document['work']}[/bold]: the engine's own cost, under callgrind", highlight=False)
     table = _table([""] + [build["name"] for build in builds])
-    for label, key, rate in _ROWS:
-        table.add_row(label, *[_rate(build[key]) if rate else f"{build[key]:,}" for build in builds])
-    for label, key in _SIZES:
+    for label, key, is_rate in COUNTER_ROWS:
+        table.add_row(label, *[rate(build[key]) if is_rate else f"{build[key]:,}" for build in builds])
+    for label, key in SIZE_ROWS:
         table.add_row(label, *[f"{build[key]:,}" for build in builds])
     table.add_row("harness's I refs", *[f"{build['harness']['i_refs']:,}" for build in builds], style="dim")
     console.print(table)
@@ -163,7 +163,8 @@ def _change(change: Change) -> str:
     return f"{change.difference:+,}" + ("" if share is None else f" ({share * 100:+.3f} %)")
 
 
-def _rate(value: float | None) -> str:
+def rate(value: float | None) -> str:
+    """Write a rate in percent."""
     return "–" if value is None else f"{value:.2f} %"
 
 

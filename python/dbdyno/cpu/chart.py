@@ -1,0 +1,92 @@
+"""Instructions over builds, by part of the work, as a share of one of them; and the size of the object."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from dbdyno.cpu.document import CpuDocument
+from dbdyno.errors import InputError
+from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw, fitted
+
+# The version that SQLite's developers took for 100 % in their own chart.
+USUAL_BASE = "3.21.0"
+
+_HEIGHT = 260
+ALL = "all parts"
+SIZE = "object size (text)"
+
+
+def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
+    """Give the build that is 100 %: of the version ``named``, else of 3.21.0, else the first. Raises InputError."""
+    builds = document["builds"]
+    for build in builds:
+        if (named or USUAL_BASE) in (build["version"], build["name"]):
+            return build
+    if named is not None:
+        known = ", ".join(build["name"] for build in builds)
+        raise InputError("--base", f"no build of version `{named}` was counted", f"those counted: {known}")
+    return builds[0]
+
+
+def series(document: CpuDocument, base: dict[str, Any]) -> dict[str, list[tuple[str, float]]]:
+    """Give, by series, the builds' names with their percent of the base: all parts, each part, and the object's size."""
+    found: dict[str, list[tuple[str, float]]] = {ALL: []}
+    labels = _labels(document["builds"])
+    for label, build in zip(labels, document["builds"], strict=True):
+        found[ALL].append((label, 100 * build["i_refs"] / base["i_refs"]))
+        bases = {part["name"]: part["i_refs"] for part in base["parts"]}
+        if len(bases) > 1:
+            for part in build["parts"]:
+                if bases.get(part["name"]):
+                    found.setdefault(part["name"], []).append((label, 100 * part["i_refs"] / bases[part["name"]]))
+        size = 100 * build["object_text_bytes"] / base["object_text_bytes"]
+        found.setdefault(SIZE, []).append((label, size))
+    return found
+
+
+def chart(document: CpuDocument, named: str | None = None) -> Figure:
+    """Draw it. Raises InputError where the base named is not there."""
+    base = base_of(document, named)
+    found = series(document, base)
+    order = [ALL, SIZE, *(name for name in found if name not in (ALL, SIZE))]
+    rows = [
+        {"build": build, "percent": percent, "series": name} for name in order for build, percent in found[name]
+    ]
+    labels = _labels(document["builds"])
+    x = alt.X("build:O", sort=labels, axis=alt.Axis(title="build", labelAngle=-45))
+    y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=f"% of {base['name']}", tickCount=6))
+    hue = colour(order)
+    drawn: Any = alt.Chart(data(rows)).encode(x=x, y=y, color=hue)
+    rule = alt.Chart(data([{"at": 100}])).mark_rule(strokeDash=[3, 3], color=COLOURS[7]).encode(y="at:Q")
+    layers = alt.layer(rule, drawn.mark_line(strokeWidth=1.5), drawn.mark_circle(size=30, opacity=1))
+    title = f"Instructions of {document['work']}, {base['name']} = 100 %"
+    note = "engine only; each part by itself, and the bytes of the object's code and constants"
+    return Figure(title, draw(fitted(layers, _HEIGHT), title), note)
+
+
+def check_suffix(path: Path) -> None:
+    """Raise InputError where a chart cannot be written in the form that a file's name asks for."""
+    if path.suffix not in (".svg", ".png"):
+        raise InputError("--chart", f"`{path}` is neither", "name a file that ends in `.svg` or `.png`")
+
+
+def write_chart(figure: Figure, path: Path) -> None:
+    """Write a chart as SVG or PNG, by the file's suffix. Raises InputError for another."""
+    check_suffix(path)
+    # In a page it takes the page's ground; alone it needs one.
+    svg = figure.svg.replace("<svg ", '<svg style="background:#fff" ', 1)
+    if path.suffix == ".svg":
+        path.write_text(svg, encoding="utf-8")
+    else:
+        path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+
+
+def _labels(builds: list[dict[str, Any]]) -> list[str]:
+    """Name builds by their version, or where that is not enough with their options."""
+    versions = [build["version"] for build in builds]
+    if len(set(versions)) == len(versions):
+        return versions
+    names = [build["name"] for build in builds]
+    return [name if names.count(name) == 1 else f"{name} #{index + 1}" for index, name in enumerate(names)]

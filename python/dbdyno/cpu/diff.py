@@ -1,0 +1,128 @@
+"""Two counts side by side: functions ranked by their change, and lines aligned through the difference of the texts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from dbdyno.cpu.costs import EngineCosts, FunctionCost
+from dbdyno.cpu.source import SourceFunction, SourceMap
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """A line of either text or of both; instructions with those of other libraries that it calls.
+
+    ``before_line``, ``after_line``: its number, from 1, in either source; None where it is not there.
+    """
+
+    before_line: int | None
+    after_line: int | None
+    text: str
+    before: int
+    after: int
+
+    @property
+    def difference(self) -> int:
+        """How many more."""
+        return self.after - self.before
+
+
+@dataclass
+class FunctionChange:
+    """A function's cost in either count; None where it is not in that source, or cost nothing."""
+
+    name: str
+    file: str
+    before: FunctionCost | None
+    after: FunctionCost | None
+    lines: list[LineChange] = field(default_factory=list)
+
+    @property
+    def difference(self) -> int:
+        """How many instructions more."""
+        return (self.after.i_refs if self.after else 0) - (self.before.i_refs if self.before else 0)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A count and the source it is of."""
+
+    source: SourceMap
+    costs: EngineCosts
+
+
+def diff(before: Side, after: Side) -> list[FunctionChange]:
+    """Compare two counts: the functions that differ in their instructions, the greatest change first."""
+    one, other = _by_key(before.costs), _by_key(after.costs)
+    found = [
+        FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])
+    ]
+    texts = _Functions(before.source), _Functions(after.source)
+    changed = [each for each in found if each.difference or _lines_differ(each)]
+    for each in changed:
+        each.lines = list(_lines(each, before, after, texts))
+    kept = [each for each in changed if each.difference or any(line.difference for line in each.lines)]
+    return sorted(kept, key=lambda each: (-abs(each.difference), each.file, each.name))
+
+
+def _by_key(costs: EngineCosts) -> dict[tuple[str, str], FunctionCost]:
+    """Functions by file and name; those of one name in a file, as in the branches of an `#if`, are taken together."""
+    found: dict[tuple[str, str], FunctionCost] = {}
+    for each in costs.functions:
+        known = found.get(each.key)
+        if known is None:
+            found[each.key] = each
+        else:
+            own = [a + b for a, b in zip(known.own, each.own, strict=True)]
+            below = [a + b for a, b in zip(known.below, each.below, strict=True)]
+            found[each.key] = FunctionCost(known.name, known.file, known.line, own, below)
+    return found
+
+
+def _lines_differ(change: FunctionChange) -> bool:
+    """Whether a function that costs the same can differ in its lines: those without any never do."""
+    return change.before is not None and change.after is not None and change.before.line > 0
+
+
+class _Functions:
+    """A source's functions by file and name."""
+
+    def __init__(self, source: SourceMap) -> None:
+        self._found: dict[tuple[str, str], list[SourceFunction]] = {}
+        for each in source.functions:
+            self._found.setdefault((each.file, each.name), []).append(each)
+
+    def ranges(self, key: tuple[str, str]) -> list[int]:
+        """Give the numbers of a function's lines, from 1."""
+        return [line for each in self._found.get(key, []) for line in range(each.first, each.last + 1)]
+
+
+def _lines(
+    change: FunctionChange, before: Side, after: Side, texts: tuple[_Functions, _Functions]
+) -> Iterator[LineChange]:
+    """Align a function's lines, and give those that cost something in either count or were changed."""
+    key = change.file, change.name
+    olds, news = texts[0].ranges(key), texts[1].ranges(key)
+    old_text = [before.source.lines[line - 1] for line in olds]
+    new_text = [after.source.lines[line - 1] for line in news]
+    for old, new in _aligned(old_text, new_text):
+        old_line = None if old is None else olds[old]
+        new_line = None if new is None else news[new]
+        one = before.costs.lines.get(old_line or 0)
+        other = after.costs.lines.get(new_line or 0)
+        text = new_text[new] if new is not None else old_text[old or 0]
+        if one or other:
+            yield LineChange(old_line, new_line, text, one.i_refs if one else 0, other.i_refs if other else 0)
+
+
+def _aligned(old: list[str], new: list[str]) -> Iterator[tuple[int | None, int | None]]:
+    """Pair the lines of two texts; None on one side where a line is only in the other."""
+    if old == new:
+        yield from ((index, index) for index in range(len(old)))
+        return
+    for what, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            yield from zip(range(old_from, old_to), range(new_from, new_to), strict=True)
+        else:
+            yield from ((index, None) for index in range(old_from, old_to))
+            yield from ((None, index) for index in range(new_from, new_to))

@@ -1,0 +1,127 @@
+"""A count, or the difference of two, as one HTML file that needs no network and no script."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from dbdyno.cpu.annotate import annotate
+from dbdyno.cpu.chart import chart
+from dbdyno.cpu.colours import coloured
+from dbdyno.cpu.costs import EngineCosts
+from dbdyno.cpu.diff import FunctionChange
+from dbdyno.cpu.document import CpuDocument, unlike_results
+from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
+from dbdyno.cpu.source import SourceMap
+from dbdyno.export import write_text
+
+# Functions that cost less than this share of all are folded away.
+_COLD = 0.001
+
+
+class Piece(NamedTuple):
+    """A stretch of the source: a function with its cost, or what lies between those that cost something."""
+
+    anchor: str
+    head: str
+    body: Markup
+    open: bool
+
+
+def write_count(
+    document: CpuDocument, sources: Sequence[tuple[SourceMap, EngineCosts]], base: str | None, path: Path
+) -> None:
+    """Write a count, with the annotated source of each build that ``sources`` has. Raises InputError."""
+    builds = document["builds"]
+    annotated = [
+        (build["name"], index, list(_pieces(source, costs, index)), _summary(build, index))
+        for index, (build, (source, costs)) in enumerate(zip(builds, sources, strict=False))
+    ]
+    unlike = [(build["name"], unlike_results(builds[0], build)) for build in builds[1:]]
+    write_text(
+        path,
+        _render(
+            "cpu.html.j2",
+            document=document,
+            counters=[(label, [_cell(build[key], is_rate) for build in builds]) for label, key, is_rate in COUNTER_ROWS],
+            sizes=[(label, [f"{build[key]:,}" for build in builds]) for label, key in SIZE_ROWS],
+            parts=_parts(builds),
+            chart=chart(document, base) if len(builds) > 1 else None,
+            unlike=unlike,
+            annotated=annotated,
+        ),
+    )
+
+
+def write_diff(names: tuple[str, str], totals: tuple[int, int], changes: Sequence[FunctionChange], path: Path) -> None:
+    """Write the functions that differ, with their aligned lines. Raises InputError."""
+    before, after = totals
+    change = after - before
+    rows = []
+    for index, each in enumerate(changes):
+        html = coloured(line.text for line in each.lines)
+        lines = [
+            (line, Markup(text))  # noqa: S704 - `coloured` escapes what it is given
+            for line, text in zip(each.lines, html, strict=True)
+        ]
+        rows.append((f"f{index}", each, lines, 100 * each.difference / before if before else 0.0))
+    write_text(
+        path,
+        _render("diff.html.j2", names=names, before=before, after=after, change=change, rows=rows, cold=_COLD * 100),
+    )
+
+
+def _render(template: str, **context: Any) -> str:
+    loader = ChoiceLoader([PackageLoader("dbdyno.cpu"), PackageLoader("dbdyno.report")])
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
+    environment.filters["svg"] = Markup
+    return environment.get_template(template).render(**context) + "\n"
+
+
+def _pieces(source: SourceMap, costs: EngineCosts, build: int) -> Iterator[Piece]:
+    """Cut the source, in its order, into functions that cost something and the rest."""
+    at = 1
+    for each in annotate(source, costs, "file"):
+        function = each.function
+        if function.first > at:
+            yield _cold(source, at, function.first - 1)
+        head = f"{function.name} · {function.file}:{function.first} · {each.i_refs:,} ({each.share * 100:.2f} %)"
+        html = coloured(line.text for line in each.lines)
+        rows = [
+            f"<b>{'' if line.cost is None else f'{line.cost.own[0]:,}':>14}</b>"
+            f"<b>{'' if line.cost is None or not line.cost.below[0] else f'{line.cost.below[0]:,}':>12}</b>"
+            f"<u>{line.number:>7}</u> {text}"
+            for line, text in zip(each.lines, html, strict=True)
+        ]
+        body = Markup("\n".join(rows))  # noqa: S704 - `coloured` escapes what it is given
+        yield Piece(f"b{build}l{function.first}", head, body, each.share >= _COLD)
+        at = function.last + 1
+    if at <= len(source.lines):
+        yield _cold(source, at, len(source.lines))
+
+
+def _cold(source: SourceMap, first: int, last: int) -> Piece:
+    text = escape("\n".join(source.lines[first - 1 : last]))
+    return Piece("", f"lines {first:,} to {last:,} ({source.file_at(first)} …): nothing counted", text, False)
+
+
+def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str, float]]:
+    return [
+        (f"b{index}l{each['line']}", each["name"], each["file"], f"{each['i_refs']:,}", 100 * each["i_refs"] / build["i_refs"])
+        for each in build["functions"][:100]
+    ]
+
+
+def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    rows = []
+    for part in builds[0]["parts"]:
+        found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
+        rows.append((part["name"], ["–" if each is None else f"{each['i_refs']:,}" for each in found]))
+    return rows
+
+
+def _cell(value: Any, is_rate: bool) -> str:
+    return rate(value) if is_rate else f"{value:,}"
