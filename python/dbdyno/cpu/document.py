@@ -69,6 +69,12 @@ class BuildCount:
 def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument:
     """Put a count into words and figures."""
     host = host_facts(Path("/"))
+    builds = [build_object(each) for each in counts]
+    names = [build["name"] for build in builds]
+    for build in builds:
+        # Sources of one version can differ: then a piece of their hash tells them apart.
+        if names.count(build["name"]) > 1:
+            build["name"] = f"{build['version']} ({build['source_sha256'][:7]}) {build['cflags']}"
     return {
         "schema": SCHEMA,
         "work": work.name,
@@ -87,7 +93,7 @@ def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument
         "cycles": CYCLES_FORMULA,
         "limits": list(LIMITS),
         "notes": list(work.notes),
-        "builds": [build_object(each) for each in counts],
+        "builds": builds,
     }
 
 

@@ -1,0 +1,261 @@
+"""dbdyno cpu, with a real build of SQLite under the real valgrind."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from dbdyno.cpu.attribution import attribute, of_library
+from dbdyno.cpu.callgrind import parse_profile
+from dbdyno.cpu.source import source_map
+from dbdyno.worker import write_amalgamation
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("valgrind") is None or shutil.which("cc") is None, reason="needs valgrind and a C compiler"
+)
+
+# Without optimisation a build takes seconds; what is tested here does not depend on it.
+QUICK = ("--cflags", "-O0")
+
+SQL = """\
+-- a small file
+create table t(a integer primary key, b text);
+begin;
+with recursive c(x) as (select 1 union all select x + 1 from c where x < 400)
+  insert into t select x, 'row ' || x || abs(random() % 1000) from c;
+commit;
+create index i on t(b);
+select count(*), max(b) from t;
+select a from t where b like 'row 1%' order by b;
+update t set b = b || '; x' where a % 7 = 0;
+delete from t where a > 300;
+select datetime('now');
+"""
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A command line whose builds are made once for all tests here."""
+    cli = Cli(tmp_path_factory.mktemp("cpu"))
+    cli.write("a.sql", SQL)
+    return cli
+
+
+def counted(cli: Cli, *arguments: str) -> dict[str, Any]:
+    cli("cpu", *arguments, *([] if "--cflags" in arguments else QUICK), "--counts", "counts", "--json", "out.json")
+    document: dict[str, Any] = json.loads((cli.directory / "out.json").read_text())
+    return document
+
+
+@pytest.fixture(scope="module")
+def first(cpu: Cli) -> dict[str, Any]:
+    return counted(cpu, "./a.sql", "--save", "first", "--callgrind", "raw", "--flame", "stacks.txt", "--html", "a.html")
+
+
+def test_the_same_binary_and_input_count_the_same(cpu: Cli, first: dict[str, Any]) -> None:
+    again = counted(cpu, "./a.sql")["builds"][0]
+    assert again["i_refs"] == first["builds"][0]["i_refs"] > 1_000_000
+    assert again["d_refs"] == first["builds"][0]["d_refs"]
+    assert again["parts"] == first["builds"][0]["parts"] or again["d1_misses"] != first["builds"][0]["d1_misses"]
+
+
+def test_counters_belong_together(first: dict[str, Any]) -> None:
+    build = first["builds"][0]
+    assert build["d_refs"] == build["d_refs_read"] + build["d_refs_write"]
+    assert build["ll_refs"] == build["i1_misses"] + build["d1_misses"]
+    assert build["ll_misses"] == build["lli_misses"] + build["lld_misses"]
+    assert build["estimated_cycles"] == build["i_refs"] + 10 * build["ll_refs"] + 100 * build["ll_misses"]
+    assert sum(each["i_refs"] for each in build["functions"]) == build["i_refs"]
+    assert sum(each["i_refs"] for each in build["files"]) == build["i_refs"]
+
+
+def test_kinds_of_statements_add_up_to_the_engine(first: dict[str, Any]) -> None:
+    build = first["builds"][0]
+    groups = {each["name"]: each for each in build["parts"][0]["groups"]}
+    assert groups["create"]["executions"] == 2 and groups["select"]["executions"] == 3
+    # All but what the library called back: its clock.
+    assert 0 <= sum(each["i_refs"] for each in groups.values()) - build["i_refs"] < 1000
+
+
+def test_callgrinds_own_file_gives_the_same(cpu: Cli, first: dict[str, Any]) -> None:
+    build = first["builds"][0]
+    place = cpu.directory / "raw" / f"1-{build['version']}"
+    profile = parse_profile((place / "callgrind.out.0").read_text(), "a file")
+    found = attribute(profile, of_library("libsqlite3.so", "dbdyno-worker"))
+    assert found.engine[0] == build["i_refs"]
+    assert found.harness[0] == build["harness"]["i_refs"] == profile.totals[0] - build["i_refs"] > 0
+    # Nothing of ours sits within the library: what it calls in the worker is the fixed clock and random seed alone.
+    called = {
+        profile.functions[call.callee].name
+        for call in profile.calls
+        if profile.functions[call.place.function].object == "libsqlite3.so"
+        and profile.functions[call.callee].object == "dbdyno-worker"
+    }
+    assert {re.sub(r".*fixed::(\w+).*", r"\1", name) for name in called} <= {"randomness", "current_time_ms"}
+    assert (place / "sqlite3.c").stat().st_size == build["source_bytes"]
+
+
+def test_flame_graph_has_all_instructions(cpu: Cli, first: dict[str, Any]) -> None:
+    lines = (cpu.directory / "stacks.txt").read_text().splitlines()
+    total = sum(int(line.rpartition(" ")[2]) for line in lines)
+    assert total == pytest.approx(first["builds"][0]["i_refs"], rel=1e-3)
+    assert any(line.startswith("select;sqlite3_step;sqlite3VdbeExec") for line in lines)
+
+
+def test_html_holds_the_source_with_its_counts(cpu: Cli, first: dict[str, Any]) -> None:
+    html = (cpu.directory / "a.html").read_text()
+    hottest = first["builds"][0]["functions"][0]
+    assert f'id="b0l{hottest["line"]}"' in html and f'href="#b0l{hottest["line"]}"' in html
+    assert "<script" not in html and "http://" not in html.partition("<h2>")[0]
+    assert "cycle counts approximate energy more than time" in html
+
+
+def test_random_numbers_and_the_time_are_the_same_each_time(cpu: Cli, first: dict[str, Any]) -> None:
+    again = counted(cpu, "./a.sql")["builds"][0]["parts"][0]["groups"]
+    hashes = [(each["name"], each["rows_hash"]) for each in again]
+    assert hashes == [(each["name"], each["rows_hash"]) for each in first["builds"][0]["parts"][0]["groups"]]
+
+
+def test_builds_side_by_side_give_the_same_rows(cpu: Cli) -> None:
+    said = cpu("cpu", "./a.sql", "--cflags", "-O0", "--cflags", "-O0 -DSQLITE_THREADSAFE=0", "--chart", "c.svg")
+    assert "gave the same rows" in said
+    svg = (cpu.directory / "c.svg").read_text()
+    assert svg.startswith("<svg") and "all parts" in svg
+
+
+def test_other_rows_are_told(cpu: Cli) -> None:
+    cpu.write("pages.sql", "create table t(a); insert into t values (1); pragma page_size;")
+    said = cpu("cpu", "./pages.sql", "--cflags", "-O0", "--cflags", "-O0 -DSQLITE_DEFAULT_PAGE_SIZE=1024")
+    assert "differs in its results" in said and "pragma: other rows" in said
+
+
+def test_an_experiment_is_counted_by_cell_and_statement(cpu: Cli, small: Callable[..., str]) -> None:
+    name = cpu.write("small.toml", small(("transactions = 500", "transactions = 50")))
+    document = counted(cpu, name)
+    parts = document["builds"][0]["parts"]
+    # One client in both cells: the same work, counted once.
+    assert [part["transactions"] for part in parts] == [50]
+    assert any("of 2 cells 1" in note for note in document["notes"])
+    groups = {each["name"]: each for each in parts[0]["groups"]}
+    assert sum(each["executions"] for each in groups.values()) == parts[0]["statements"] == 50
+    slope = parts[0]["i_refs_per_statement"]
+    assert slope == pytest.approx(parts[0]["i_refs"] / parts[0]["statements"], rel=0.5)
+
+
+def test_a_baseline_tells_what_changed(cpu: Cli, first: dict[str, Any]) -> None:
+    said = cpu("cpu", "./a.sql", *QUICK, "--counts", "counts", "--baseline", "first", "--margin", "0.01%")
+    assert "+0 (+0.000 %)" in said and "no function changed" in said
+    assert "first: a.sql" in cpu("cpu", "list", "--counts", "counts")
+    cpu.write("b.sql", SQL + "select 1;")
+    assert "other work" in cpu("cpu", "./b.sql", *QUICK, "--counts", "counts", "--baseline", "first", code=2)
+
+
+def test_counts_of_other_surroundings_are_refused(cpu: Cli, first: dict[str, Any]) -> None:
+    shutil.copytree(cpu.directory / "counts" / "first", cpu.directory / "counts" / "elsewhere", dirs_exist_ok=True)
+    path = cpu.directory / "counts" / "elsewhere" / "count.json"
+    document = json.loads(path.read_text())
+    document["surroundings"]["cpu"] = "another processor"
+    path.write_text(json.dumps(document))
+    said = cpu("cpu", "./a.sql", *QUICK, "--counts", "counts", "--baseline", "elsewhere", code=2)
+    assert "another processor" in said and "cannot be compared" in said
+
+
+@pytest.fixture(scope="module")
+def planted(cpu: Cli, first: dict[str, Any]) -> tuple[int, int, int]:
+    """A copy of the source in which one line costs 0.05 % of all. Gives the line, its cost, and the base's count."""
+    raw = (cpu.directory / "raw" / f"1-{first['builds'][0]['version']}" / "callgrind.out.0").read_text()
+    profile = parse_profile(raw, "a file")
+    calls = sum(
+        count for call, count in profile.counts.items() if profile.functions[call.callee].name == "sqlite3BtreeInsert"
+    )
+    total = first["builds"][0]["i_refs"]
+    instructions = round(0.0005 * total / calls)
+    assert instructions > 0
+    directory = cpu.directory / "planted"
+    directory.mkdir()
+    write_amalgamation(directory)
+    text = (directory / "sqlite3.c").read_text()
+    source = source_map(text)
+    function = next(each for each in source.functions if each.name == "sqlite3BtreeInsert")
+    lines = text.split("\n")
+    body = next(number for number in range(function.first, function.last) if lines[number].startswith("  assert("))
+    lines.insert(body, f'  __asm__ volatile("{";".join(["nop"] * instructions)}");')
+    (directory / "sqlite3.c").write_text("\n".join(lines))
+    return body + 1, calls * instructions, total
+
+
+def test_a_planted_change_is_found_sized_and_placed(cpu: Cli, planted: tuple[int, int, int]) -> None:
+    line, cost, total = planted
+    assert 0.0004 < cost / total < 0.0006
+    counted(cpu, "./a.sql", "--sqlite", "./planted", "--save", "second")
+    said = cpu("cpu", "diff", "first", "second", "--counts", "counts").splitlines()
+    top = next(index for index, each in enumerate(said) if "function" in each) + 1
+    assert "sqlite3BtreeInsert (btree.c)" in said[top]
+    found = int(said[top].split()[2].replace(",", ""))
+    assert found == pytest.approx(cost, rel=0.1)
+    hottest = next(each for each in said if "asm" in each)
+    fields = hottest.split()
+    assert fields[2] == f"{cost:+,}" and fields[3:5] == ["–", str(line)]
+    gate = cpu(
+        "cpu", "./a.sql", *QUICK, "--sqlite", "./planted", "--counts", "counts", "--baseline", "first", "--margin", "0.03%",
+        code=3,
+    )  # fmt: skip
+    assert gate == ""
+
+
+def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:
+    text = cpu("cpu", "annotate", "first", "--function", "sqlite3BtreeInsert", "--counts", "counts")
+    counts = [int(found.replace(",", "")) for found in re.findall(r"^ *([\d,]+) +[\d.]+ %", text, re.MULTILINE)]
+    function = next(each for each in first["builds"][0]["functions"] if each["name"] == "sqlite3BtreeInsert")
+    # Lines below the noise are left out.
+    assert 0.9 * function["i_refs"] <= sum(counts) <= function["i_refs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("./a.sql", "--sqlite", "./nowhere"), "there is no SQLite source"),
+        (("./a.sql", "--set", "threads=1"), "no factors"),
+        (("./a.sql", "--margin", "1%"), "--baseline"),
+        (("./a.sql", "--baseline", "unknown", "--counts", "none"), "no count is kept"),
+        (("./a.sql", "--chart", "a.txt"), "neither"),
+        (("diff", "unknown", "other", "--counts", "none"), "no count is kept"),
+        (("pk-lookup", "--set", "threads=1", "--set", "nothing=1"), "nothing"),
+    ],
+)
+def test_mistakes(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
+    assert said in cpu("cpu", *arguments, code=2)
+
+
+def test_a_statement_that_fails_is_named(cpu: Cli) -> None:
+    cpu.write("wrong.sql", "select 1;\n\nselect * from nothing;")
+    process = cpu.start("cpu", "./wrong.sql", *QUICK)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 1 and "line 3: no such table: nothing" in errors
+
+
+def test_a_source_that_does_not_compile_is_told(cpu: Cli, tmp_path: Path) -> None:
+    source = '#define SQLITE_VERSION "3.0.0"\n#define SQLITE_SOURCE_ID "none"\nint f( {\n'
+    (cpu.directory / "broken.c").write_text(source)
+    process = cpu.start("cpu", "./a.sql", "--sqlite", "./broken.c")
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 1 and "building failed" in errors and "error:" in errors
+
+
+def test_valgrind_by_hand(cpu: Cli, first: dict[str, Any]) -> None:
+    """What callgrind_annotate, valgrind's own reader, makes of the file agrees with ours."""
+    if shutil.which("callgrind_annotate") is None:
+        pytest.skip("callgrind_annotate is not there")
+    build = first["builds"][0]
+    place = cpu.directory / "raw" / f"1-{build['version']}" / "callgrind.out.0"
+    said = subprocess.run(
+        ["callgrind_annotate", "--auto=no", "--threshold=100", place], check=True, capture_output=True, text=True
+    ).stdout
+    total = re.search(r"^\s*([\d,]+) .*PROGRAM TOTALS", said, re.MULTILINE)
+    assert total is not None
+    assert int(total[1].replace(",", "")) == build["i_refs"] + build["harness"]["i_refs"]
