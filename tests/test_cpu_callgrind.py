@@ -87,7 +87,12 @@ def test_calls_that_do_not_add_up_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [("summary: 100 7", "summary: 101 7", "add up"), ("summary: 100 7\n", "", "totals"), ("fn=(2)\n100", "fn=(9)\n100", "before")],
+    [
+        ("summary: 100 7", "summary: 100 8", "add up"),
+        ("summary: 100 7", "summary: 9000 7\ntotals: 100 7", "summary is"),
+        ("summary: 100 7\n", "", "totals"),
+        ("fn=(2)\n100", "fn=(9)\n100", "before"),
+    ],
 )
 def test_a_file_that_contradicts_itself_is_refused(old: str, new: str, said: str) -> None:
     assert old in TEXT
@@ -111,7 +116,9 @@ _LINES = st.dictionaries(
 
 
 @given(_LINES, st.booleans())
-def test_whatever_is_written_is_read_back(lines: dict[tuple[str, str, str, str, int], list[int]], relative: bool) -> None:
+def test_whatever_is_written_is_read_back(
+    lines: dict[tuple[str, str, str, str, int], list[int]], relative: bool
+) -> None:
     """Objects, files, functions, files inlined from, and lines, as callgrind writes them with or without compression."""
     names: dict[str, dict[str, int]] = {"ob": {}, "file": {}, "fn": {}}
 

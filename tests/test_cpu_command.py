@@ -104,7 +104,7 @@ def test_flame_graph_has_all_instructions(cpu: Cli, first: dict[str, Any]) -> No
     lines = (cpu.directory / "stacks.txt").read_text().splitlines()
     total = sum(int(line.rpartition(" ")[2]) for line in lines)
     assert total == pytest.approx(first["builds"][0]["i_refs"], rel=1e-3)
-    assert any(line.startswith("select;sqlite3_step;sqlite3VdbeExec") for line in lines)
+    assert any(re.match(r"select;sqlite3_step;(sqlite3Step;)?sqlite3VdbeExec\b", line) for line in lines)
 
 
 def test_html_holds_the_source_with_its_counts(cpu: Cli, first: dict[str, Any]) -> None:
@@ -135,16 +135,16 @@ def test_other_rows_are_told(cpu: Cli) -> None:
 
 
 def test_an_experiment_is_counted_by_cell_and_statement(cpu: Cli, small: Callable[..., str]) -> None:
-    name = cpu.write("small.toml", small(("transactions = 500", "transactions = 50")))
+    name = cpu.write("small.toml", small(("transactions = 500", "transactions = 400")))
     document = counted(cpu, name)
     parts = document["builds"][0]["parts"]
     # One client in both cells: the same work, counted once.
-    assert [part["transactions"] for part in parts] == [50]
+    assert [part["transactions"] for part in parts] == [400]
     assert any("of 2 cells 1" in note for note in document["notes"])
     groups = {each["name"]: each for each in parts[0]["groups"]}
-    assert sum(each["executions"] for each in groups.values()) == parts[0]["statements"] == 50
+    assert sum(each["executions"] for each in groups.values()) == parts[0]["statements"] == 400
     slope = parts[0]["i_refs_per_statement"]
-    assert slope == pytest.approx(parts[0]["i_refs"] / parts[0]["statements"], rel=0.5)
+    assert slope == pytest.approx(parts[0]["i_refs"] / parts[0]["statements"], rel=0.3)
 
 
 def test_a_baseline_tells_what_changed(cpu: Cli, first: dict[str, Any]) -> None:
@@ -233,10 +233,10 @@ def test_mistakes(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
 
 
 def test_a_statement_that_fails_is_named(cpu: Cli) -> None:
-    cpu.write("wrong.sql", "select 1;\n\nselect * from nothing;")
+    cpu.write("wrong.sql", "select 1;\n\nselect * from nowhere;")
     process = cpu.start("cpu", "./wrong.sql", *QUICK)
     _, errors = process.communicate(timeout=300)
-    assert process.returncode == 1 and "line 3: no such table: nothing" in errors
+    assert process.returncode == 1 and "line 3: no such table: nowhere" in errors
 
 
 def test_a_source_that_does_not_compile_is_told(cpu: Cli, tmp_path: Path) -> None:
@@ -258,4 +258,5 @@ def test_valgrind_by_hand(cpu: Cli, first: dict[str, Any]) -> None:
     ).stdout
     total = re.search(r"^\s*([\d,]+) .*PROGRAM TOTALS", said, re.MULTILINE)
     assert total is not None
-    assert int(total[1].replace(",", "")) == build["i_refs"] + build["harness"]["i_refs"]
+    # Where counting is switched on and off, a handful of instructions belong to no function and to no line.
+    assert 0 <= int(total[1].replace(",", "")) - (build["i_refs"] + build["harness"]["i_refs"]) < 50

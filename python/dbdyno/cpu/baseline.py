@@ -53,7 +53,9 @@ def check_comparable(before: CpuDocument, after: CpuDocument) -> None:
         problem = f"it is a count of other work (`{before['work']}`, seed {before['seed']})"
         raise InputError("--baseline", problem, "count the same experiment with the same `--set` and `--seed`")
     one, other = before["surroundings"], after["surroundings"]
-    unlike = [f"{_NAMES[name]} ({one.get(name)} and {other.get(name)})" for name in _NAMES if one.get(name) != other.get(name)]
+    unlike = [
+        f"{_NAMES[name]} ({one.get(name)} and {other.get(name)})" for name in _NAMES if one.get(name) != other.get(name)
+    ]
     if unlike:
         problem = f"counts of different surroundings cannot be compared: {'; '.join(unlike)}"
         raise InputError("--baseline", problem, "save a baseline here, with the same tools")

@@ -21,12 +21,13 @@ from dbdyno.worker import write_amalgamation
 _USUAL = ("-O2",)
 _ALWAYS = ("-g", "-fPIC", "-ffile-prefix-map={directory}=.")
 
-# Functions of other libraries are bound when the library is loaded, so that the binding is in nobody's count.
-_LINK = ("-shared", "-Wl,-z,now", "-Wl,--build-id=none")
+# Functions of other libraries are bound when the library is loaded, so that the binding is in nobody's count. The library's
+# own call each other directly, as in a program that SQLite is compiled into.
+_LINK = ("-shared", "-Wl,-z,now", "-Wl,-Bsymbolic-functions", "-Wl,--build-id=none")
 _LIBRARIES = ("-lpthread", "-ldl", "-lm")
 
 # Raised when what is built or kept changes, so that no build of an older dbdyno is taken for one of this.
-_FORMAT = 1
+_FORMAT = 2
 
 SOURCE = "sqlite3.c"
 LIBRARY = "libsqlite3.so"

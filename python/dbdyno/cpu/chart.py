@@ -51,9 +51,7 @@ def chart(document: CpuDocument, named: str | None = None) -> Figure:
     base = base_of(document, named)
     found = series(document, base)
     order = [ALL, SIZE, *(name for name in found if name not in (ALL, SIZE))]
-    rows = [
-        {"build": build, "percent": percent, "series": name} for name in order for build, percent in found[name]
-    ]
+    rows = [{"build": build, "percent": percent, "series": name} for name in order for build, percent in found[name]]
     labels = _labels(document["builds"])
     x = alt.X("build:O", sort=labels, axis=alt.Axis(title="build", labelAngle=-45))
     y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=f"% of {base['name']}", tickCount=6))

@@ -54,9 +54,7 @@ class Side:
 def diff(before: Side, after: Side) -> list[FunctionChange]:
     """Compare two counts: the functions that differ in their instructions, the greatest change first."""
     one, other = _by_key(before.costs), _by_key(after.costs)
-    found = [
-        FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])
-    ]
+    found = [FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
     texts = _Functions(before.source), _Functions(after.source)
     changed = [each for each in found if each.difference or _lines_differ(each)]
     for each in changed:

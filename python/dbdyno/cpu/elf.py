@@ -26,7 +26,9 @@ def object_size(path: Path) -> ObjectSize:
     """Add up an object's sections, as Berkeley's ``size`` does. Raises SystemFailed where it is no 64-bit ELF file."""
     content = path.read_bytes()
     if content[:6] != b"\x7fELF\x02\x01":
-        raise SystemFailed(f"{path}: it is not a little-endian ELF file of 64 bits, so that its sections cannot be read")
+        raise SystemFailed(
+            f"{path}: it is not a little-endian ELF file of 64 bits, so that its sections cannot be read"
+        )
     fields = _HEADER.unpack_from(content)
     start, each, count = fields[6], fields[11], fields[12]
     text = data = bss = 0

@@ -50,7 +50,9 @@ def folded(profile: Profile, side_of: Callable[[Function], Side], groups: dict[i
 
     def descend(function: int, cost: float, stack: tuple[str, ...], path: frozenset[int]) -> None:
         stack = (*stack, profile.functions[function].name)
-        callees = {callee: spent for callee, spent in below[function].items() if callee not in path and callee != function}
+        callees = {
+            callee: spent for callee, spent in below[function].items() if callee not in path and callee != function
+        }
         whole = own[function] + sum(callees.values())
         left = cost
         if whole and len(stack) < _DEEPEST:

@@ -45,7 +45,9 @@ def write_count(
         _render(
             "cpu.html.j2",
             document=document,
-            counters=[(label, [_cell(build[key], is_rate) for build in builds]) for label, key, is_rate in COUNTER_ROWS],
+            counters=[
+                (label, [_cell(build[key], is_rate) for build in builds]) for label, key, is_rate in COUNTER_ROWS
+            ],
             sizes=[(label, [f"{build[key]:,}" for build in builds]) for label, key in SIZE_ROWS],
             parts=_parts(builds),
             chart=chart(document, base) if len(builds) > 1 else None,
@@ -110,7 +112,13 @@ def _cold(source: SourceMap, first: int, last: int) -> Piece:
 
 def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str, float]]:
     return [
-        (f"b{index}l{each['line']}", each["name"], each["file"], f"{each['i_refs']:,}", 100 * each["i_refs"] / build["i_refs"])
+        (
+            f"b{index}l{each['line']}",
+            each["name"],
+            each["file"],
+            f"{each['i_refs']:,}",
+            100 * each["i_refs"] / build["i_refs"],
+        )
         for each in build["functions"][:100]
     ]
 

@@ -63,5 +63,7 @@ def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip().splitlines()
         name = Path(command[0]).name
-        raise TrialFailed(f"{name} ended with code {done.returncode} under valgrind: {said[-1] if said else 'no message'}")
+        raise TrialFailed(
+            f"{name} ended with code {done.returncode} under valgrind: {said[-1] if said else 'no message'}"
+        )
     return done.stdout

@@ -77,7 +77,9 @@ def _of_file(path: Path) -> Work:
     statements = read_statements(path)
     groups, names = _grouped([kind_of(each.text) for each in statements])
     task = sql_task(statements) | {"record": _record(groups)}
-    return Work(path.name, [Part("file", task, names, once=True)], ["the file is run once, its first statements included"])
+    return Work(
+        path.name, [Part("file", task, names, once=True)], ["the file is run once, its first statements included"]
+    )
 
 
 def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
@@ -96,7 +98,9 @@ def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
         raise InputError(experiment.place, "no cell of it is on SQLite", "choose others with `--set`")
     notes = []
     if len(parts) < len(cells.cells):
-        notes.append(f"of {len(cells.cells)} cells {len(parts)} differ with one client and a fixed end, and are counted")
+        notes.append(
+            f"of {len(cells.cells)} cells {len(parts)} differ with one client and a fixed end, and are counted"
+        )
     return Work(experiment.name, parts, notes)
 
 
