@@ -40,7 +40,9 @@ _Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Writ
 
 @cpu.command(_COUNT)
 def count_command(
-    work: Annotated[str, typer.Argument(metavar="EXPERIMENT|FILE.sql", help="What is run, by one client")],
+    work: Annotated[
+        str | None, typer.Argument(metavar="EXPERIMENT|FILE.sql", help="What is run, by one client")
+    ] = None,
     chosen: Annotated[
         list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")
     ] = None,
@@ -50,6 +52,10 @@ def count_command(
     cflags: Annotated[
         list[str] | None, typer.Option("--cflags", metavar="OPTIONS", help="A build with these; may be repeated")
     ] = None,
+    program: Annotated[
+        Path | None, typer.Option("--program", metavar="FILE.c", help="A program to compile with SQLite and count")
+    ] = None,
+    arguments: Annotated[str, typer.Option("--program-args", metavar="ARGUMENTS", help="Its arguments")] = "",
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = 1,
     once: Annotated[bool, typer.Option("--once", help="No second count of twice the work")] = False,
     save: Annotated[str | None, typer.Option("--save", metavar="NAME", help="Keep the count under a name")] = None,
@@ -99,7 +105,7 @@ def count_command(
             check_writable(path, option)
     if chart is not None:
         check_suffix(chart)
-    request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once)
+    request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once, program, arguments)
     if before is not None and len(request.sources) * len(request.cflags) != 1:
         raise InputError("--baseline", "several builds are asked for", "name one source and one set of options")
     with console.status("counting") as status:

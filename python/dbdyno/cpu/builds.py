@@ -17,7 +17,7 @@ from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.worker import write_amalgamation
 
-# The usual flags; a user's `--cflags` come behind and win. Line numbers change no instruction.
+# The usual optimisation, where a user's `--cflags` name none. Line numbers change no instruction.
 _USUAL = ("-O2",)
 _ALWAYS = ("-g", "-fPIC", "-ffile-prefix-map={directory}=.")
 
@@ -124,7 +124,7 @@ def build(spec: str, cflags: str) -> Build:
     """
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as scratch:
         source = find_source(spec, Path(scratch))
-        flags = [*_USUAL, *shlex.split(cflags)]
+        flags = _flags(cflags)
         compiler, version = compiler_here()
         key = hashlib.sha256()
         for part in (source.sha256, source.family, "\0".join(flags), compiler, version, str(_FORMAT)):
@@ -142,6 +142,14 @@ def build(spec: str, cflags: str) -> Build:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
     return _read(directory)
+
+
+def _flags(cflags: str) -> list[str]:
+    try:
+        given = shlex.split(cflags)
+    except ValueError as error:
+        raise InputError("--cflags", f"`{cflags}`: {str(error).lower()}", "close the quotes") from None
+    return given if any(each.startswith("-O") for each in given) else [*_USUAL, *given]
 
 
 def _read(directory: Path) -> Build:
@@ -172,5 +180,6 @@ def compile_command(command: list[str], directory: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
     if done.returncode == 0:
         return
-    said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.strip().splitlines()
+    telling = re.compile(r"\berror:|undefined reference|multiple definition")
+    said = [line for line in done.stderr.splitlines() if telling.search(line)] or done.stderr.strip().splitlines()
     raise SystemFailed(f"building failed: {shlex.join(command)}: {said[0] if said else 'no message'}")

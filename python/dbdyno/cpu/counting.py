@@ -12,7 +12,7 @@ from typing import Any
 
 from dbdyno.cpu.attribution import Attribution, attribute, of_library
 from dbdyno.cpu.builds import LIBRARY, Build
-from dbdyno.cpu.callgrind import Profile, parse_profile
+from dbdyno.cpu.callgrind import Costs, Profile, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.errors import SystemFailed, TrialFailed
@@ -35,7 +35,8 @@ class Counted:
 
     ``statements``, ``transactions``: what was done in the window; ``tallies``: what each group of statements gave, by its
     number, as the worker's event has it; ``raw``: callgrind's own file. ``per_statement``: the engine's cost of one
-    statement, from runs of n and 2n; None where there was one run only.
+    statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program, counted from start to
+    end; ``verified``: what that said of its results.
     """
 
     part: Part
@@ -46,6 +47,13 @@ class Counted:
     transactions: int
     tallies: dict[int, dict[str, int]]
     per_statement: list[float] | None
+    whole: bool = False
+    verified: str = ""
+
+    @property
+    def costs(self) -> Costs:
+        """What is told as the cost: the engine's, or of a program that was counted as a whole that of all of it."""
+        return self.profile.totals if self.whole else self.attribution.engine
 
 
 def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:

@@ -98,10 +98,15 @@ def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument
 
 
 def build_object(count: BuildCount) -> dict[str, Any]:
-    """Describe one build and its count. The counters are those of the engine, all parts together."""
+    """Describe one build and its count.
+
+    The counters are those of the engine, all parts together; of a program that is counted as a whole, those of all of it,
+    of which ``engine`` and ``harness`` are the parts.
+    """
     build, source = count.build, count.build.source
     events = len(count.parts[0].attribution.events)
-    total = add_up((each.attribution.engine for each in count.parts), events)
+    total = add_up((each.costs for each in count.parts), events)
+    engine = add_up((each.attribution.engine for each in count.parts), events)
     harness = add_up((each.attribution.harness for each in count.parts), events)
     return {
         "name": build.label,
@@ -118,7 +123,9 @@ def build_object(count: BuildCount) -> dict[str, Any]:
         "object_data_bytes": build.size.data,
         "object_bss_bytes": build.size.bss,
         **counters(total),
+        "engine": counters(engine),
         "harness": counters(harness),
+        "program": _program(count),
         "statements": sum(each.statements for each in count.parts),
         "parts": [_part(each) for each in count.parts],
         "files": [{"file": file, "i_refs": i_refs} for file, i_refs in count.costs.by_file().items()],
@@ -129,13 +136,24 @@ def build_object(count: BuildCount) -> dict[str, Any]:
     }
 
 
+def _program(count: BuildCount) -> dict[str, Any] | None:
+    program = next((each for each in count.parts if each.whole), None)
+    if program is None:
+        return None
+    return {
+        "name": program.part.name,
+        "arguments": program.part.task["arguments"],
+        "sha256": program.part.task["program"],
+        "verified": program.verified,
+    }
+
+
 def _part(counted: Counted) -> dict[str, Any]:
-    engine = counted.attribution.engine
     groups = [_group(counted, number, costs) for number, costs in counted.attribution.groups.items()]
     slope = counted.per_statement
     return {
         "name": counted.part.name,
-        **counters(engine),
+        **counters(counted.costs),
         "transactions": counted.transactions,
         "statements": counted.statements,
         "i_refs_per_statement": None if slope is None else slope[0],
@@ -171,6 +189,9 @@ def _work_hash(work: Work, seed: int) -> str:
 def unlike_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     """Say where two builds gave other rows for the same work; a clause for each, none where all were the same."""
     said = []
+    programs = [each["program"]["verified"] for each in (first, second) if each["program"]]
+    if len(set(programs)) > 1:
+        said.append(f"the program verified its results as `{programs[0]}` and `{programs[1]}`")
     for one in first["parts"]:
         other = next((each for each in second["parts"] if each["name"] == one["name"]), None)
         if other is None:

@@ -1,15 +1,18 @@
 """A count from the request to its document."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from dbdyno.cpu.builds import BUNDLED, Build, build
 from dbdyno.cpu.costs import engine_costs
-from dbdyno.cpu.counting import count_part
+from dbdyno.cpu.counting import Counted, count_part
 from dbdyno.cpu.document import BuildCount, CpuDocument, document
+from dbdyno.cpu.program import count_program, program_work
 from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.valgrind import valgrind_version
-from dbdyno.cpu.work import find_work
+from dbdyno.cpu.work import Part, Work, find_work
+from dbdyno.errors import DbdynoError, InputError, SystemFailed
 
 
 @dataclass(frozen=True)
@@ -17,20 +20,23 @@ class CpuRequest:
     """What the user asked for.
 
     ``work``: an experiment or a file of SQL; ``sources``: versions and paths; ``cflags``: each set of options is a build of
-    each source; ``once``: no second count of twice the work.
+    each source; ``once``: no second count of twice the work; ``program``: the source of a program that is counted in place
+    of an experiment, with its ``arguments``.
     """
 
-    work: str
+    work: str | None
     chosen: Sequence[str] = ()
     sources: Sequence[str] = field(default=(BUNDLED,))
     cflags: Sequence[str] = field(default=("",))
     seed: int = 1
     once: bool = False
+    program: Path | None = None
+    arguments: str = ""
 
 
 def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument, list[BuildCount]]:
     """Count. ``tell`` is told what is done next. Raises DbdynoError."""
-    work = find_work(request.work, request.chosen)
+    work = _work(request)
     valgrind_version()
     builds: list[Build] = []
     for source in request.sources:
@@ -38,11 +44,38 @@ def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument
             tell(f"building {source} {cflags}".strip())
             builds.append(build(source, cflags))
     counts = []
+    left_out = []
     for each_build in builds:
-        counted = []
-        for part in work.parts:
-            tell(f"counting {part.name} on {each_build.label}")
-            counted.append(count_part(part, each_build, request.seed, twice=not request.once))
+        try:
+            counted = [_count(part, each_build, request, tell) for part in work.parts]
+        except DbdynoError as error:
+            # A program may ask for what an older library has not; the others are counted all the same.
+            if request.program is None or len(builds) == 1:
+                raise
+            left_out.append(f"{each_build.label} is left out: {error}")
+            continue
         text = read_source_map(each_build.text)
         counts.append(BuildCount(each_build, counted, engine_costs((each.attribution for each in counted), text)))
-    return document(work, counts, request.seed), counts
+    if not counts:
+        raise SystemFailed("; ".join(left_out))
+    return document(replace(work, notes=[*work.notes, *left_out]), counts, request.seed), counts
+
+
+def _work(request: CpuRequest) -> Work:
+    if request.program is not None:
+        if request.work is not None:
+            problem = f"both `{request.work}` and a program are to be counted"
+            raise InputError("--program", problem, "name one of them")
+        return program_work(request.program, request.arguments)
+    if request.work is None:
+        raise InputError(
+            "cpu", "nothing is named that could be counted", "name an experiment, a file `.sql`, or `--program`"
+        )
+    return find_work(request.work, request.chosen)
+
+
+def _count(part: Part, build: Build, request: CpuRequest, tell: Callable[[str], None]) -> Counted:
+    tell(f"counting {part.name} on {build.label}")
+    if request.program is not None:
+        return count_program(part, request.program, build)
+    return count_part(part, build, request.seed, twice=not request.once)

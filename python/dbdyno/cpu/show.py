@@ -45,18 +45,19 @@ SIZE_ROWS = (
 def show(document: CpuDocument, console: Console) -> None:
     """Print a count: the summary of each build, parts, kinds of statements, the hottest functions."""
     builds = document["builds"]
-    console.print(f"[bold]{document['work']}[/bold]: the engine's own cost, under callgrind", highlight=False)
+    program = builds[0]["program"]
+    whose = f"the whole program, {program['arguments']}" if program else "the engine's own cost"
+    console.print(f"[bold]{document['work']}[/bold]: {whose}, under callgrind", highlight=False)
     table = _table([""] + [build["name"] for build in builds])
     for label, key, is_rate in COUNTER_ROWS:
         table.add_row(label, *[rate(build[key]) if is_rate else f"{build[key]:,}" for build in builds])
     for label, key in SIZE_ROWS:
         table.add_row(label, *[f"{build[key]:,}" for build in builds])
+    if any(build["program"] for build in builds):
+        table.add_row("engine's I refs", *[f"{build['engine']['i_refs']:,}" for build in builds], style="dim")
     table.add_row("harness's I refs", *[f"{build['harness']['i_refs']:,}" for build in builds], style="dim")
     console.print(table)
     console.print(f"estimated cycles = {document['cycles']}", highlight=False, style="dim")
-    for build in builds:
-        if build.get("program"):
-            console.print(_program_line(build), highlight=False)
     _show_parts(builds, console)
     for build in builds[:1]:
         _show_groups(build, console)
@@ -147,15 +148,14 @@ def _show_functions(build: dict[str, Any], console: Console) -> None:
 
 def _show_unlike(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
     unlike = unlike_results(first, other)
+    if first["program"] and not unlike:
+        if not first["program"]["verified"]:
+            console.print("the program said nothing of its results: with `--verify` speedtest1 does", highlight=False)
+            return
     if not unlike:
         console.print(f"{other['name']} gave the same rows as {first['name']}", highlight=False)
     for clause in unlike:
         console.print(f"[red]{other['name']} differs in its results[/red]: {clause}", highlight=False)
-
-
-def _program_line(build: dict[str, Any]) -> str:
-    program = build["program"]
-    return f"{build['name']}: {program['name']} {program['arguments']}: {program['i_refs']:,} instructions from start to end"
 
 
 def _change(change: Change) -> str:

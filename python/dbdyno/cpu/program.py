@@ -1,0 +1,99 @@
+"""A program of the user's own that is compiled with a build of SQLite, and counted from its start to its end."""
+
+import hashlib
+import re
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+
+from dbdyno.cpu.attribution import attribute, of_source
+from dbdyno.cpu.builds import SOURCE, Build, compile_command, compiler_here
+from dbdyno.cpu.callgrind import parse_profile
+from dbdyno.cpu.counting import Counted, counting_directory
+from dbdyno.cpu.source import read_source_map
+from dbdyno.cpu.valgrind import run_counted
+from dbdyno.cpu.work import Part, Work
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+
+_HEADER = "sqlite3.h"
+
+# Raised when programs are compiled in another way.
+_FORMAT = 1
+
+# The interface's variables: within the amalgamation they are defined, and a program is to be told of them only.
+_VARIABLE = re.compile(r"^SQLITE_API\s+((?:const\s+)?char\s+\*?\s*sqlite3_\w+(?:\[\])?)\s*(?:=[^;]*)?;", re.MULTILINE)
+
+# What the developers' program says of its results with `--verify`.
+_VERIFIED = re.compile(r"^Verification Hash.*$", re.MULTILINE)
+
+
+def program_work(path: Path, arguments: str) -> Work:
+    """Give a program with its arguments as work. Raises InputError where there is no such file."""
+    if not path.is_file():
+        raise InputError("--program", f"there is no file `{path}`", "give the source of a program, as `speedtest1.c`")
+    try:
+        shlex.split(arguments)
+    except ValueError as error:
+        raise InputError("--program-args", str(error).lower(), "close the quotes") from None
+    content = hashlib.sha256(path.read_bytes()).hexdigest()
+    task = {"program": content, "arguments": arguments, "window": {}}
+    notes = ["the figures are of the whole program, from its start to its end; the engine's part is shown apart"]
+    return Work(path.name, [Part(path.name, task, {}, once=True)], notes)
+
+
+def build_program(path: Path, build: Build) -> Path:
+    """Compile a program with a build's own object; one that has been is used again. Raises SystemFailed."""
+    compiler, version = compiler_here()
+    key = hashlib.sha256()
+    for part in (path.read_bytes(), build.directory.name.encode(), version.encode(), str(_FORMAT).encode()):
+        key.update(hashlib.sha256(part).digest())
+    directory = cache_directory("cpu-programs") / key.hexdigest()[:24]
+    binary = directory / path.stem
+    if binary.is_file():
+        return binary
+    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=directory.parent))
+    try:
+        shutil.copyfile(path, unfinished / path.name)
+        shutil.copyfile(build.directory / "sqlite3.o", unfinished / "sqlite3.o")
+        (unfinished / _HEADER).write_text(_header(build), encoding="utf-8")
+        flags = ["-g", f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
+        libraries = ["-lpthread", "-ldl", "-lm"]
+        output = ["-o", path.stem, "-Wl,-z,now", "-Wl,--build-id=none"]
+        try:
+            compile_command([compiler, *flags, *output, path.name, "sqlite3.o", *libraries], unfinished)
+        except SystemFailed as error:
+            raise SystemFailed(f"{path.name} does not compile with SQLite {build.source.version}: {error}") from error
+        shutil.rmtree(directory, ignore_errors=True)
+        unfinished.rename(directory)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return binary
+
+
+def count_program(part: Part, path: Path, build: Build) -> Counted:
+    """Compile and count a program. Raises SystemFailed and TrialFailed."""
+    binary = build_program(path, build)
+    arguments = shlex.split(part.task["arguments"])
+    with counting_directory(0) as directory:
+        copy = directory / binary.name
+        shutil.copy(binary, copy)
+        out = directory / "callgrind.out"
+        said = run_counted([copy, *arguments], directory, out, "", whole=True)
+        raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{directory}/", "")
+    profile = parse_profile(raw, str(out))
+    attribution = attribute(profile, of_source(SOURCE, frozenset([path.name])))
+    if not attribution.engine[0]:
+        raise SystemFailed(f"{path.name} called nothing of SQLite")
+    verified = "\n".join(_VERIFIED.findall(said))
+    return Counted(part, profile, attribution, raw, 0, 1, {}, None, whole=True, verified=verified)
+
+
+def _header(build: Build) -> str:
+    """Give the interface of a build, which the amalgamation has in it."""
+    source = read_source_map(build.text)
+    lines = [line for line, file in zip(source.lines, source.files, strict=True) if file == _HEADER]
+    if not lines:
+        raise SystemFailed(f"the source of SQLite {build.source.version} has no {_HEADER} in it")
+    return _VARIABLE.sub(r"extern \1;", "\n".join(lines) + "\n")
