@@ -203,7 +203,7 @@ def test_the_version_is_that_of_the_source_and_a_difference_is_told(cli: Cli) ->
     }
     process = cli.start("sqlite", "get", "3.21.0")
     out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out) == (0, f"{source.directory}\n")
+    assert (process.returncode, out) == (0, f"{source.directory}\n"), errors
     assert errors.splitlines() == ["SQLite 3.21.7, go-sqlite3 v1.6.0", f"note: {told}"]
     # From now on it is known for what it is.
     (row,) = [line.split() for line in cli("sqlite", "versions").splitlines() if "v1.6.0" in line]

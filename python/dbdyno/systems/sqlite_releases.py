@@ -36,13 +36,14 @@ _SPEC = re.compile(r"(?:(?P<family>[a-z]+)(?P<sign>[:@]))?(?P<version>v?\d+(?:\.
 class Release:
     """A release of SQLite that a package has. ``version``: SQLite's; ``package``: the package's.
 
-    Of one that is ``cached`` the version is the one found in the source.
+    Of one that is ``cached`` the version is the one found in the source; ``listed`` is the one it was thought to have.
     """
 
     version: str
     family: Family
     package: str
     cached: bool
+    listed: str = ""
 
     @property
     def spec(self) -> str:
@@ -81,13 +82,14 @@ class SqliteSource:
 def known_releases() -> list[Release]:
     """List the releases that packages are known to have, oldest first; those of cached packages too."""
     found = {
-        (family.key, package): Release(version, family, package, cached=False)
+        (family.key, package): Release(version, family, package, cached=False, listed=version)
         for family in FAMILIES
         for package, version in (each.split() for each in _KNOWN[family.key].split(", "))
     }
     for family, package, directory in cached_packages():
         version = source_version(directory / "sqlite3.c")
-        found[family.key, package] = Release(version, family, package, cached=True)
+        listed = found[family.key, package].listed if (family.key, package) in found else ""
+        found[family.key, package] = Release(version, family, package, cached=True, listed=listed)
     order = [family.key for family in FAMILIES]
     return sorted(found.values(), key=lambda each: (_numbers(each.version), order.index(each.family.key)))
 
@@ -118,6 +120,8 @@ def release_source(spec: str) -> SqliteSource:
 def _choose(spec: str, version: str, families: list[Family]) -> Release:
     known = [each for each in known_releases() if each.family in families]
     exact = [each for each in known if _numbers(each.version) == _numbers(version)]
+    # What was asked for once is found again, although its source turned out to be of another version.
+    exact = exact or [each for each in known if _numbers(each.listed) == _numbers(version)]
     if not exact:
         below = [each for each in known if _numbers(each.version) < _numbers(version)][-1:]
         above = [each for each in known if _numbers(each.version) > _numbers(version)][:1]
