@@ -31,6 +31,7 @@ def test_reads(path: str) -> None:
 def test_builtin_experiments() -> None:
     assert [each.name for each in builtin_experiments()] == [
         "bulk-insert",
+        "cpu-cost",
         "dictionary-search",
         "pk-lookup",
         "pk-update",
