@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dbdyno.cli.cpu import cpu
+from dbdyno.cli.sqlite import sqlite_app
 from dbdyno.errors import DbdynoError
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cpu, name="cpu")
+app.add_typer(sqlite_app, name="sqlite")
 
 _Experiment = Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")]
 _Set = Annotated[list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")]

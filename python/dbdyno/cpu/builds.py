@@ -15,7 +15,7 @@ from typing import Any
 from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.worker import write_amalgamation
+from dbdyno.systems.sqlite_releases import release_source
 
 # The usual optimisation, where a user's `--cflags` name none. Line numbers change no instruction.
 _USUAL = ("-O2",)
@@ -81,21 +81,13 @@ class Build:
         return f"{self.source.version} {self.cflags}".strip()
 
 
-def find_source(spec: str, scratch: Path) -> Source:
-    """Find an amalgamation: ``bundled``, or a path to a ``sqlite3.c`` or to the directory it is in.
+def find_source(spec: str) -> Source:
+    """Find an amalgamation: ``bundled``, a release, or a path (:func:`dbdyno.systems.sqlite_releases.release_source`).
 
-    ``scratch``: a directory for the bundled one. Raises InputError where there is none.
+    Raises InputError where there is none, SystemFailed where it cannot be fetched.
     """
-    if spec == BUNDLED:
-        write_amalgamation(scratch)
-        return read_source(scratch / SOURCE, BUNDLED)
-    path = Path(spec).expanduser()
-    if path.is_dir():
-        path /= SOURCE
-    if not path.is_file():
-        remedy = "give `bundled`, a path to a `sqlite3.c`, or the directory it is in"
-        raise InputError("--sqlite", f"there is no SQLite source at `{spec}`", remedy)
-    return read_source(path, "file")
+    found = release_source(spec)
+    return read_source(found.directory / SOURCE, found.title)
 
 
 def read_source(path: Path, family: str) -> Source:
@@ -122,25 +114,24 @@ def build(spec: str, cflags: str) -> Build:
     ``cflags``: the user's options. Raises InputError where the source is none, SystemFailed where there is no compiler or
     it fails.
     """
-    with tempfile.TemporaryDirectory(prefix="dbdyno-") as scratch:
-        source = find_source(spec, Path(scratch))
-        flags = _flags(cflags)
-        compiler, version = compiler_here()
-        key = hashlib.sha256()
-        for part in (source.sha256, source.family, "\0".join(flags), compiler, version, str(_FORMAT)):
-            key.update(hashlib.sha256(part.encode()).digest())
-        directory = cache_directory("cpu") / key.hexdigest()[:24]
-        if not (directory / "build.json").is_file():
-            unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=directory.parent))
-            try:
-                shutil.copyfile(source.path, unfinished / SOURCE)
-                _compile(unfinished, compiler, flags)
-                facts = {"cflags": shlex.join(flags), "compiler": version, "source": source.facts()}
-                (unfinished / "build.json").write_text(json.dumps(facts), encoding="utf-8")
-                shutil.rmtree(directory, ignore_errors=True)
-                unfinished.rename(directory)
-            finally:
-                shutil.rmtree(unfinished, ignore_errors=True)
+    source = find_source(spec)
+    flags = _flags(cflags)
+    compiler, version = compiler_here()
+    key = hashlib.sha256()
+    for part in (source.sha256, source.family, "\0".join(flags), compiler, version, str(_FORMAT)):
+        key.update(hashlib.sha256(part.encode()).digest())
+    directory = cache_directory("cpu") / key.hexdigest()[:24]
+    if not (directory / "build.json").is_file():
+        unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=directory.parent))
+        try:
+            shutil.copyfile(source.path, unfinished / SOURCE)
+            _compile(unfinished, compiler, flags)
+            facts = {"cflags": shlex.join(flags), "compiler": version, "source": source.facts()}
+            (unfinished / "build.json").write_text(json.dumps(facts), encoding="utf-8")
+            shutil.rmtree(directory, ignore_errors=True)
+            unfinished.rename(directory)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
     return _read(directory)
 
 

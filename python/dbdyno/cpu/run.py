@@ -13,6 +13,7 @@ from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.valgrind import valgrind_version
 from dbdyno.cpu.work import Part, Work, find_work
 from dbdyno.errors import DbdynoError, InputError, SystemFailed
+from dbdyno.systems.sqlite_releases import release_source
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,17 @@ def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument
         counts.append(BuildCount(each_build, counted, engine_costs((each.attribution for each in counted), text)))
     if not counts:
         raise SystemFailed("; ".join(left_out))
-    return document(replace(work, notes=[*work.notes, *left_out]), counts, request.seed), counts
+    notes = [*work.notes, *_notes(request, [each.build for each in counts]), *left_out]
+    return document(replace(work, notes=notes), counts, request.seed), counts
+
+
+def _notes(request: CpuRequest, builds: list[Build]) -> list[str]:
+    """Say where a source is not of the version asked for, and where builds differ in more than they seem to."""
+    notes = [note for note in (release_source(each).difference for each in request.sources) if note]
+    families = dict.fromkeys(each.source.family.rpartition(" ")[0] or each.source.family for each in builds)
+    if len(families) > 1:
+        notes.append(f"the sources come from several places ({', '.join(families)}), which may have changed them")
+    return notes
 
 
 def _work(request: CpuRequest) -> Work:

@@ -119,13 +119,13 @@ def _of_cell(experiment: Experiment, cell: Cell) -> Part:
     if len(names) > _GROUPS - len(_CONTROL) - 1:
         names = [kind_of(each) for each in names]
     groups, named = _grouped(names)
-    window = task["window"].get("transactions")
+    ends = {name: task["window"].get(name) for name in ("transactions", "statements")}
     changed = {
         "clients": 1,
         "threads": None,
         "arrival": {"loop": "closed"},
         "warmup": {"transactions": task["warmup"].get("transactions") or 0},
-        "window": {"transactions": window, "statements": None if window else STATEMENTS},
+        "window": ends if any(ends.values()) else {"statements": STATEMENTS},
         "record": _record(groups),
     }
     return Part(cell.id, task | changed, named, compiled)
