@@ -1,11 +1,12 @@
 """Callgrind's files: the form of the manual, and any that could be written in it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from dbdyno.cpu.attribution import attribute, of_library
 from dbdyno.cpu.callgrind import Call, Function, Line, merge, parse_profile
 from dbdyno.errors import SystemFailed
-from hypothesis import given
-from hypothesis import strategies as st
 
 # Names given once and then by number, lines relative to the last, an inlined stretch, calls, costs cut short.
 TEXT = """\
@@ -119,7 +120,7 @@ _LINES = st.dictionaries(
 def test_whatever_is_written_is_read_back(
     lines: dict[tuple[str, str, str, str, int], list[int]], relative: bool
 ) -> None:
-    """Objects, files, functions, files inlined from, and lines, as callgrind writes them with or without compression."""
+    """Objects, files, functions, files inlined from, and lines, as callgrind writes them, compressed or not."""
     names: dict[str, dict[str, int]] = {"ob": {}, "file": {}, "fn": {}}
 
     def named(kind: str, name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import Cli
 from dbdyno.cpu.attribution import attribute, of_library
 from dbdyno.cpu.callgrind import parse_profile
@@ -200,12 +201,9 @@ def test_a_planted_change_is_found_sized_and_placed(cpu: Cli, planted: tuple[int
     assert found == pytest.approx(cost, rel=0.1)
     hottest = next(each for each in said if "asm" in each)
     fields = hottest.split()
-    assert fields[2] == f"{cost:+,}" and fields[3:5] == ["–", str(line)]
-    gate = cpu(
-        "cpu", "./a.sql", *QUICK, "--sqlite", "./planted", "--counts", "counts", "--baseline", "first", "--margin", "0.03%",
-        code=3,
-    )  # fmt: skip
-    assert gate == ""
+    assert fields[2] == f"{cost:+,}" and fields[3:5] == ["-", str(line)]
+    against = ("--sqlite", "./planted", "--counts", "counts", "--baseline", "first", "--margin", "0.03%")
+    assert cpu("cpu", "./a.sql", *QUICK, *against, code=3) == ""
 
 
 def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:

@@ -5,14 +5,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from dbdyno.cpu.colours import coloured
 from dbdyno.cpu.elf import object_size
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.cpu.sql_file import kind_of, split_statements
 from dbdyno.errors import InputError
 from dbdyno.worker import write_amalgamation
-from hypothesis import given
-from hypothesis import strategies as st
 
 TEXT = """\
 /************** Begin file a.c ***********************************************/

@@ -1,7 +1,5 @@
 """`dbdyno cpu`: counting instructions, comparing counts."""
 
-import json
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,13 +7,9 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from dbdyno.cli.values import read_share
 from dbdyno.errors import InputError
 
 _COUNT = "count"
-
-# The gate's answer, as `dbdyno gate` has it.
-_REGRESSION = 3
 
 
 class _CountByDefault(TyperGroup):
@@ -82,56 +76,14 @@ def count_command(
     counts: _Counts = None,
 ) -> None:
     """Count the instructions of SQLite in an experiment, or in a file of SQL."""
-    from dbdyno.cpu.baseline import changes, check_comparable
-    from dbdyno.cpu.chart import chart as draw
-    from dbdyno.cpu.chart import check_suffix, write_chart
-    from dbdyno.cpu.flame import stacks
-    from dbdyno.cpu.html import write_count
-    from dbdyno.cpu.run import CpuRequest, count
-    from dbdyno.cpu.saved import counts_directory, load
-    from dbdyno.cpu.saved import save as keep
-    from dbdyno.cpu.show import show, show_changes
-    from dbdyno.cpu.source import read_source_map
-    from dbdyno.export import check_writable, write_text
+    from dbdyno.cli.cpu_counting import CpuOutputs, run_count
+    from dbdyno.cpu.run import CpuRequest
 
-    console = Console()
-    directory = counts_directory(counts)
-    share = None if margin is None else read_share(margin, "--margin")
-    if share is not None and baseline is None:
-        raise InputError("--margin", "there is nothing to compare with", "add `--baseline NAME`")
-    before = None if baseline is None else load(baseline, directory)
-    for option, path in (("--json", json_file), ("--html", html), ("--chart", chart), ("--flame", flame)):
-        if path is not None:
-            check_writable(path, option)
-    if chart is not None:
-        check_suffix(chart)
     request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once, program, arguments)
-    if before is not None and len(request.sources) * len(request.cflags) != 1:
-        raise InputError("--baseline", "several builds are asked for", "name one source and one set of options")
-    with console.status("counting") as status:
-        document, counted = count(request, status.update)
-    if json_file is not None:
-        write_text(json_file, json.dumps(document, indent=1) + "\n")
-    if raw is not None:
-        _write_raw(raw, counted)
-    if flame is not None:
-        write_text(flame, "\n".join(line for each in counted for line in stacks(each, len(counted) > 1)) + "\n")
-    if chart is not None:
-        write_chart(draw(document, base), chart)
-    if html is not None:
-        write_count(document, [(read_source_map(each.build.text), each.costs) for each in counted], base, html)
-    if before is None:
-        show(document, console)
-    if save is not None:
-        for name in keep(save, document, counted, directory):
-            console.print(f"kept as {name}", highlight=False)
-    if before is not None:
-        check_comparable(before.document, document)
-        found = changes(before.build, document["builds"][0])
-        show_changes(found, str(baseline), console)
-        if share is not None and (found.unlike or (found.total.share or 0.0) > share):
-            console.print(f"regression: more than {share * 100:.3g} % above {baseline}, or other rows", highlight=False)
-            raise typer.Exit(_REGRESSION)
+    outputs = CpuOutputs(json_file, html, chart, flame, raw, base, save, baseline, margin, counts)
+    code = run_count(request, outputs)
+    if code:
+        raise typer.Exit(code)
 
 
 @cpu.command("annotate")
@@ -204,17 +156,3 @@ def list_command(counts: _Counts = None) -> None:
         build = saved.build
         line = f"{name}: {saved.document['work']} on {build['name']}, {build['i_refs']:,} instructions"
         console.print(f"{line}, {saved.document['at']}", highlight=False)
-
-
-def _write_raw(directory: Path, counted: list[Any]) -> None:
-    """Write callgrind's files, and beside them the source that they are of."""
-    try:
-        for number, count in enumerate(counted, 1):
-            place = directory / f"{number}-{count.build.source.version}"
-            place.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(count.build.text, place / "sqlite3.c")
-            for index, part in enumerate(count.parts):
-                (place / f"callgrind.out.{index}").write_text(part.raw, encoding="utf-8")
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError("--callgrind", f"{directory} cannot be written: {why}", "give another directory") from None

@@ -91,7 +91,7 @@ def attribute(profile: Profile, side_of: Callable[[Function], Side]) -> Attribut
     if crossing["harness", "engine"] and entered[0] != engine[0]:
         raise SystemFailed(
             f"the calls into the engine cost {entered[0]:,} instructions, and what was spent in it and below is "
-            f"{engine[0]:,}: callgrind's calls do not add up, as where a function of the engine runs without being called"
+            f"{engine[0]:,}: callgrind's calls do not add up, as where a function runs without being called"
         )
     return Attribution(
         profile.events,

@@ -21,8 +21,8 @@ from dbdyno.systems.sqlite_releases import release_source
 _USUAL = ("-O2",)
 _ALWAYS = ("-g", "-fPIC", "-ffile-prefix-map={directory}=.")
 
-# Functions of other libraries are bound when the library is loaded, so that the binding is in nobody's count. The library's
-# own call each other directly, as in a program that SQLite is compiled into.
+# Functions of other libraries are bound when the library is loaded, so that the binding is in nobody's count. The
+# library's own call each other directly, as in a program that SQLite is compiled into.
 _LINK = ("-shared", "-Wl,-z,now", "-Wl,-Bsymbolic-functions", "-Wl,--build-id=none")
 _LIBRARIES = ("-lpthread", "-ldl", "-lm")
 
@@ -53,9 +53,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Build:
-    """A library built from a source. ``directory`` holds it and a copy of the source; ``binary_sha256`` is the library's.
+    """A library built from a source. ``directory`` holds it and a copy of the source.
 
-    ``compiler``: what it says of itself; ``cflags``: all that decides the code, the usual ones included.
+    ``compiler``: what it says of itself; ``cflags``: all that decides the code, the usual ones included;
+    ``binary_sha256``: of the library.
     """
 
     directory: Path
@@ -111,8 +112,8 @@ def read_source(path: Path, family: str) -> Source:
 def build(spec: str, cflags: str) -> Build:
     """Build a library; one that has been built of the same source, options and compiler is used again.
 
-    ``cflags``: the user's options. Raises InputError where the source is none, SystemFailed where there is no compiler or
-    it fails.
+    ``cflags``: the user's options. Raises InputError where the source is none, SystemFailed where there is no compiler
+    or it fails.
     """
     source = find_source(spec)
     flags = _flags(cflags)

@@ -1,7 +1,7 @@
 """The files that callgrind writes, read: what each line of each function cost, and what the calls from it cost.
 
-The format is described in valgrind's manual, "Callgrind Format Specification" (version 1): names are given once and then
-by number, line numbers may be relative to the last, and the costs behind a ``calls=`` line are inclusive.
+The format is described in valgrind's manual, "Callgrind Format Specification" (version 1): names are given once and
+then by number, line numbers may be relative to the last, and the costs behind a ``calls=`` line are inclusive.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -73,7 +73,7 @@ def add_up(costs: Iterable[Costs], events: int) -> Costs:
 
 
 def read_profile(path: Path) -> Profile:
-    """Read a file of callgrind. Raises SystemFailed where it is none, or where its lines do not add up to its totals."""
+    """Read a file of callgrind. Raises SystemFailed where it is none, or its lines do not add up to its totals."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -171,7 +171,7 @@ class _Reader:
             self._file if self._called_file is None else self._called_file,
             self._called,
         )
-        self._pending = (int(value.split()[0]), self._number_of(called))
+        self._pending = (int(value.split(maxsplit=1)[0]), self._number_of(called))
         self._called_object = self._called_file = None
 
     def _skip(self, _value: str, _key: str) -> None:

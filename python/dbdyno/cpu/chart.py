@@ -31,7 +31,7 @@ def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
 
 
 def series(document: CpuDocument, base: dict[str, Any]) -> dict[str, list[tuple[str, float]]]:
-    """Give, by series, the builds' names with their percent of the base: all parts, each part, and the object's size."""
+    """Give, by series, the builds' names with their percent of the base: all parts, each part, the object's size."""
     found: dict[str, list[tuple[str, float]]] = {ALL: []}
     labels = _labels(document["builds"])
     for label, build in zip(labels, document["builds"], strict=True):

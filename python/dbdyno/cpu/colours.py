@@ -6,7 +6,8 @@ from html import escape
 
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "return short signed sizeof static struct switch typedef union unsigned void volatile while u8 u16 u32 u64 i8 i16 i64"
+    "return short signed sizeof static struct switch typedef union unsigned void volatile while "
+    "u8 u16 u32 u64 i8 i16 i64"
 )
 _TOKEN = re.compile(
     r"(?P<c>/\*.*?(?:\*/|$)|//.*)"

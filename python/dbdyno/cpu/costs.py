@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from dbdyno.cpu.attribution import Attribution
 from dbdyno.cpu.builds import SOURCE
-from dbdyno.cpu.callgrind import Costs
+from dbdyno.cpu.callgrind import Costs, Line
 from dbdyno.cpu.source import SourceMap
 
 # For code of the engine's object that no line of its source is known of, as that of inlined headers.
@@ -71,7 +71,8 @@ def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> Engi
     for attribution in attributions:
         costs.total += attribution.engine[0]
         nothing = [0] * len(attribution.events)
-        found = [(place, own, None) for place, own in attribution.lines.items()]
+        found: list[tuple[Line, Costs | None, Costs | None]] = []
+        found += [(place, own, None) for place, own in attribution.lines.items()]
         found += [(call.place, None, below) for call, below in attribution.outgoing.items()]
         for place, own, below in found:
             symbol = attribution.functions[place.function].name

@@ -7,7 +7,7 @@ from typing import TypedDict
 # the first-level cache (1) and the last (L).
 EVENTS = ("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw")
 
-CYCLES_FORMULA = "instructions + 10 × first-level misses + 100 × last-level misses (KCachegrind's cycle estimation)"
+CYCLES_FORMULA = "instructions + 10 * first-level misses + 100 * last-level misses (KCachegrind's cycle estimation)"
 
 
 class Counters(TypedDict):

@@ -33,10 +33,10 @@ _ROOM = 256 << 20
 class Counted:
     """What a part of the work cost on a build.
 
-    ``statements``, ``transactions``: what was done in the window; ``tallies``: what each group of statements gave, by its
-    number, as the worker's event has it; ``raw``: callgrind's own file. ``per_statement``: the engine's cost of one
-    statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program, counted from start to
-    end; ``verified``: what that said of its results.
+    ``statements``, ``transactions``: what was done in the window; ``tallies``: what each group of statements gave, by
+    its number, as the worker's event has it; ``raw``: callgrind's own file. ``per_statement``: the engine's cost of one
+    statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program, counted from start
+    to end; ``verified``: what that said of its results.
     """
 
     part: Part

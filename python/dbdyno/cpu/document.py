@@ -100,8 +100,8 @@ def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument
 def build_object(count: BuildCount) -> dict[str, Any]:
     """Describe one build and its count.
 
-    The counters are those of the engine, all parts together; of a program that is counted as a whole, those of all of it,
-    of which ``engine`` and ``harness`` are the parts.
+    The counters are those of the engine, all parts together; of a program that is counted as a whole, those of all of
+    it, of which ``engine`` and ``harness`` are the parts.
     """
     build, source = count.build, count.build.source
     events = len(count.parts[0].attribution.events)

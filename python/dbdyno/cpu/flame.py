@@ -46,7 +46,7 @@ def folded(profile: Profile, side_of: Callable[[Function], Side], groups: dict[i
         if sides[callee] != "harness":
             below[caller][callee] += costs[0]
     smallest = sum(roots.values()) * _SMALLEST
-    stacks: dict[tuple[str, ...], float] = defaultdict(float)
+    spent_in: dict[tuple[str, ...], float] = defaultdict(float)
 
     def descend(function: int, cost: float, stack: tuple[str, ...], path: frozenset[int]) -> None:
         stack = (*stack, profile.functions[function].name)
@@ -61,13 +61,13 @@ def folded(profile: Profile, side_of: Callable[[Function], Side], groups: dict[i
                 if part >= smallest:
                     descend(callee, part, stack, path | {function})
                     left -= part
-        stacks[stack] += left
+        spent_in[stack] += left
 
     for (root, callee), cost in roots.items():
         descend(callee, cost, (root,), frozenset())
-    for stack, cost in sorted(stacks.items(), key=lambda item: -item[1]):
-        if round(cost):
-            yield f"{';'.join(stack)} {round(cost)}"
+    for stack, total in sorted(spent_in.items(), key=lambda item: -item[1]):
+        if round(total):
+            yield f"{';'.join(stack)} {round(total)}"
 
 
 def _root(caller: Function, groups: dict[int, str]) -> str:

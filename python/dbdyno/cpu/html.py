@@ -127,7 +127,7 @@ def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     rows = []
     for part in builds[0]["parts"]:
         found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
-        rows.append((part["name"], ["–" if each is None else f"{each['i_refs']:,}" for each in found]))
+        rows.append((part["name"], ["-" if each is None else f"{each['i_refs']:,}" for each in found]))
     return rows
 
 

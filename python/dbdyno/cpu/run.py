@@ -20,9 +20,9 @@ from dbdyno.systems.sqlite_releases import release_source
 class CpuRequest:
     """What the user asked for.
 
-    ``work``: an experiment or a file of SQL; ``sources``: versions and paths; ``cflags``: each set of options is a build of
-    each source; ``once``: no second count of twice the work; ``program``: the source of a program that is counted in place
-    of an experiment, with its ``arguments``.
+    ``work``: an experiment or a file of SQL; ``sources``: versions and paths; ``cflags``: each set of them is a build
+    of each source; ``once``: no second count of twice the work; ``program``: the source of a program that is counted in
+    place of an experiment, with its ``arguments``.
     """
 
     work: str | None

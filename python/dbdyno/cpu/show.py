@@ -105,7 +105,7 @@ def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
         table.add_row(
             part["name"],
             *[_with_ratio(other, part) for other in found],
-            "–" if each is None else f"{each:,.1f}",
+            "-" if each is None else f"{each:,.1f}",
         )
     console.print(table)
     if any(part["i_refs_per_statement"] is not None for part in parts):
@@ -115,7 +115,7 @@ def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
 
 def _with_ratio(part: dict[str, Any] | None, base: dict[str, Any]) -> str:
     if part is None:
-        return "–"
+        return "-"
     text = f"{part['i_refs']:,}"
     return text if part is base or not base["i_refs"] else f"{text} ({part['i_refs'] / base['i_refs'] * 100:.2f} %)"
 
@@ -132,7 +132,7 @@ def _show_groups(build: dict[str, Any], console: Console) -> None:
             f"{group['i_refs']:,}",
             f"{group['i_refs'] / build['i_refs'] * 100:.1f} %",
             f"{group['executions']:,}",
-            "–" if per is None else f"{per:,.0f}",
+            "-" if per is None else f"{per:,.0f}",
         )
     if groups:
         console.print(table)
@@ -148,10 +148,9 @@ def _show_functions(build: dict[str, Any], console: Console) -> None:
 
 def _show_unlike(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
     unlike = unlike_results(first, other)
-    if first["program"] and not unlike:
-        if not first["program"]["verified"]:
-            console.print("the program said nothing of its results: with `--verify` speedtest1 does", highlight=False)
-            return
+    if first["program"] and not unlike and not first["program"]["verified"]:
+        console.print("the program said nothing of its results: with `--verify` speedtest1 does", highlight=False)
+        return
     if not unlike:
         console.print(f"{other['name']} gave the same rows as {first['name']}", highlight=False)
     for clause in unlike:
@@ -165,7 +164,7 @@ def _change(change: Change) -> str:
 
 def rate(value: float | None) -> str:
     """Write a rate in percent."""
-    return "–" if value is None else f"{value:.2f} %"
+    return "-" if value is None else f"{value:.2f} %"
 
 
 def _table(heads: list[str]) -> Table:

@@ -78,7 +78,8 @@ def source_map(text: str) -> SourceMap:
 
 
 def _original_files(lines: list[str]) -> list[str]:
-    current, open_files = _TOP, []
+    current = _TOP
+    open_files: list[str] = []
     files = []
     for line in lines:
         mark = _MARK.match(line) if line.startswith("/****") else None

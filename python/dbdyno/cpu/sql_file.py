@@ -58,7 +58,7 @@ def _without_comments(text: str) -> str:
 
 
 def kind_of(sql: str) -> str:
-    """Give the kind of a statement: its first word in lower case, after any `explain`, or `with` with what it leads to."""
+    """Give the kind of a statement: its first word in lower case, or `with` with the word that it leads to."""
     words = re.findall(r"[a-z]+", _without_comments(sql).lower())
     if not words:
         return "other"

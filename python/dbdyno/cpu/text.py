@@ -36,8 +36,8 @@ def diff_lines(
         return
     yield f"{'before':>14} {'after':>14} {'change':>12} {'of all':>9}  function"
     for each in changes[:most]:
-        one = f"{each.before.i_refs:,}" if each.before else "–"
-        other = f"{each.after.i_refs:,}" if each.after else "–"
+        one = f"{each.before.i_refs:,}" if each.before else "-"
+        other = f"{each.after.i_refs:,}" if each.after else "-"
         share = 100 * each.difference / before if before else 0.0
         yield f"{one:>14} {other:>14} {each.difference:>+12,} {share:>+7.3f} %  {each.name} ({each.file})"
     if len(changes) > most:
@@ -54,7 +54,7 @@ def diff_lines(
 
 
 def _place(line: LineChange) -> str:
-    return f"{line.before_line or '–':>7} {line.after_line or '–':>7}"
+    return f"{line.before_line or '-':>7} {line.after_line or '-':>7}"
 
 
 def _signed(difference: int, before: int) -> str:

@@ -15,8 +15,8 @@ from dbdyno.experiment import Experiment, load_experiment
 # Where an experiment's window ends by time, so many statements end it.
 STATEMENTS = 2000
 
-# The worker's groups (crates/engines/src/sqlite/session/counted.rs): beginning, committing, rolling back; the others are
-# free, the last for what no group is left for.
+# The worker's groups (crates/engines/src/sqlite/session/counted.rs): beginning, committing, rolling back; the others
+# are free, the last for what no group is left for.
 _CONTROL = ("begin", "commit", "rollback")
 _GROUPS = 64
 _FURTHER = "further statements"
@@ -139,10 +139,8 @@ def _record(groups: list[int]) -> dict[str, Any]:
 def _grouped(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
     """Number names, those of control first; give the number of each, and the names by number."""
     numbers = {name: number for number, name in enumerate(_CONTROL)}
-    groups = []
-    for name in names:
-        # `begin` as a statement of a file is of the group that beginning is.
-        groups.append(numbers.setdefault(name, min(len(numbers), _GROUPS - 1)))
+    # `begin` as a statement of a file is of the group that beginning is.
+    groups = [numbers.setdefault(name, min(len(numbers), _GROUPS - 1)) for name in names]
     named = {number: name for name, number in numbers.items()}
     if len(numbers) >= _GROUPS:
         named[_GROUPS - 1] = _FURTHER

@@ -1,0 +1,117 @@
+"""`dbdyno cpu`: counting, and what is made of a count."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from dbdyno.cli.values import read_share
+from dbdyno.cpu.baseline import changes, check_comparable
+from dbdyno.cpu.chart import base_of, check_suffix, write_chart
+from dbdyno.cpu.chart import chart as draw
+from dbdyno.cpu.document import BuildCount, CpuDocument
+from dbdyno.cpu.flame import stacks
+from dbdyno.cpu.html import write_count
+from dbdyno.cpu.run import CpuRequest, count
+from dbdyno.cpu.saved import SavedCount, counts_directory, load, save
+from dbdyno.cpu.show import show, show_changes
+from dbdyno.cpu.source import read_source_map
+from dbdyno.errors import InputError
+from dbdyno.export import check_writable, write_text
+
+# The gate's answer, as `dbdyno gate` has it.
+_REGRESSION = 3
+
+
+@dataclass(frozen=True)
+class CpuOutputs:
+    """What is made of a count, where it is asked for: files, the name it is kept under, what it is compared with."""
+
+    json: Path | None = None
+    html: Path | None = None
+    chart: Path | None = None
+    flame: Path | None = None
+    callgrind: Path | None = None
+    base: str | None = None
+    save: str | None = None
+    baseline: str | None = None
+    margin: str | None = None
+    counts: Path | None = None
+
+    def check(self, request: CpuRequest) -> None:
+        """Raise InputError where something of it cannot be done, before anything is counted."""
+        for option, path in (
+            ("--json", self.json),
+            ("--html", self.html),
+            ("--chart", self.chart),
+            ("--flame", self.flame),
+        ):
+            if path is not None:
+                check_writable(path, option)
+        if self.chart is not None:
+            check_suffix(self.chart)
+        if self.margin is not None and self.baseline is None:
+            raise InputError("--margin", "there is nothing to compare with", "add `--baseline NAME`")
+        if self.baseline is not None and len(request.sources) * len(request.cflags) != 1:
+            raise InputError("--baseline", "several builds are asked for", "name one source and one set of options")
+
+    def write(self, document: CpuDocument, counted: list[BuildCount]) -> None:
+        """Write the files."""
+        if self.json is not None:
+            write_text(self.json, json.dumps(document, indent=1) + "\n")
+        if self.callgrind is not None:
+            _write_callgrind(self.callgrind, counted)
+        if self.flame is not None:
+            lines = [line for each in counted for line in stacks(each, len(counted) > 1)]
+            write_text(self.flame, "\n".join(lines) + "\n")
+        if self.chart is not None:
+            write_chart(draw(document, self.base), self.chart)
+        if self.html is not None:
+            sources = [(read_source_map(each.build.text), each.costs) for each in counted]
+            write_count(document, sources, self.base, self.html)
+
+
+def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
+    """Count, show, write and keep; give the exit code: 3 where a margin was passed. Raises DbdynoError."""
+    console = Console()
+    outputs.check(request)
+    directory = counts_directory(outputs.counts)
+    margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
+    before = None if outputs.baseline is None else load(outputs.baseline, directory)
+    with console.status("counting") as status:
+        document, counted = count(request, status.update)
+    base_of(document, outputs.base)
+    outputs.write(document, counted)
+    if before is None:
+        show(document, console)
+    if outputs.save is not None:
+        for name in save(outputs.save, document, counted, directory):
+            console.print(f"kept as {name}", highlight=False)
+    return 0 if before is None else _compare(before, document, margin, console)
+
+
+def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
+    check_comparable(before.document, document)
+    found = changes(before.build, document["builds"][0])
+    show_changes(found, before.place.name, console)
+    if margin is None or not (found.unlike or (found.total.share or 0.0) > margin):
+        return 0
+    why = "other rows" if found.unlike else f"more than {margin * 100:.3g} % above {before.place.name}"
+    console.print(f"regression: {why}", highlight=False)
+    return _REGRESSION
+
+
+def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:
+    """Write callgrind's files, and beside them the source that they are of."""
+    try:
+        for number, each in enumerate(counted, 1):
+            place = directory / f"{number}-{each.build.source.version}"
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(each.build.text, place / "sqlite3.c")
+            for index, part in enumerate(each.parts):
+                (place / f"callgrind.out.{index}").write_text(part.raw, encoding="utf-8")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError("--callgrind", f"{directory} cannot be written: {why}", "give another directory") from None
