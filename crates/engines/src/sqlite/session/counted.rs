@@ -370,3 +370,83 @@ impl Drop for CountedSession {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+    use crate::net::block_on;
+
+    fn engine(sql: &str, groups: &[u8]) -> Result<CountedEngine, Failure> {
+        let target = serde_json::from_value(serde_json::json!({"path": ":memory:"})).expect("a target");
+        let statement = Statement {
+            name: "line 1".into(),
+            sql: sql.into(),
+            example: Vec::new(),
+        };
+        CountedEngine::new(&target, &[statement], PrepareMode::Once, groups)
+    }
+
+    fn run(sql: &str) -> Result<Tally, Failure> {
+        let engine = engine(sql, &[7])?;
+        let mut session = block_on(engine.connect(0))??;
+        for _ in 0..2 {
+            let Poll::Ready(rows) = session.execute(0, &Values::default(), Capture::nothing(), &mut Marks::new(None))
+            else {
+                panic!("SQLite answers at once");
+            };
+            rows?;
+        }
+        drop(session);
+        let tallies = engine.tallies();
+        assert_eq!(tallies.iter().filter(|tally| tally.executions > 0).count(), 1);
+        Ok(tallies[7])
+    }
+
+    #[test]
+    fn rows_are_hashed_with_and_without_their_order() {
+        let up = run("values (1, 'a'), (2, null), (3, 2.5)").unwrap();
+        let down = run("values (3, 2.5), (2, null), (1, 'a')").unwrap();
+        assert_eq!((up.executions, up.rows, up.changed), (2, 6, 0));
+        assert_eq!(up.unordered, down.unordered);
+        assert_ne!(up.ordered, down.ordered);
+    }
+
+    #[test]
+    fn other_values_and_other_types_have_other_hashes() {
+        let texts = [
+            "values (1)",
+            "values (2)",
+            "values ('1')",
+            "values (1.0)",
+            "values (null)",
+            "values (x'31')",
+            "values (1), (1)",
+        ];
+        let hashes: std::collections::HashSet<u64> = texts.iter().map(|sql| run(sql).unwrap().unordered).collect();
+        assert_eq!(hashes.len(), texts.len());
+    }
+
+    #[test]
+    fn the_clock_stands_still() {
+        let now = run("select datetime('now'), julianday('now')").unwrap();
+        let fixed = run("values ('2026-01-01 00:00:00', 2461041.5)").unwrap();
+        assert_eq!(now.unordered, fixed.unordered);
+    }
+
+    #[test]
+    fn failures_name_their_statement() {
+        let failure = run("select * from nowhere").unwrap_err();
+        assert!(
+            failure.message.starts_with("line 1: no such table"),
+            "{}",
+            failure.message
+        );
+    }
+
+    #[test]
+    fn groups_that_are_not_there_are_refused() {
+        assert!(engine("values (1)", &[64]).is_err());
+        assert!(engine("values (1)", &[]).is_err());
+    }
+}

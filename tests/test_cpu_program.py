@@ -1,0 +1,103 @@
+"""dbdyno cpu --program: a program compiled with builds of SQLite and counted from its start to its end."""
+
+import json
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from conftest import Cli
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("valgrind") is None or shutil.which("cc") is None, reason="needs valgrind and a C compiler"
+)
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "sqlite3.h"
+static long sum = 0;
+static int row(void *unused, int n, char **values, char **names){
+  (void)unused; (void)names;
+  for(int i = 0; i < n; i++) sum = sum * 31 + values[i][0];
+  return 0;
+}
+static void run(sqlite3 *db, const char *sql){
+  if( sqlite3_exec(db, sql, row, 0, 0)!=SQLITE_OK ){ fprintf(stderr, "%s\n", sqlite3_errmsg(db)); exit(1); }
+}
+int main(int argc, char **argv){
+  sqlite3 *db;
+#ifdef NEWER
+  sqlite3_of_tomorrow();
+#endif
+  if( argc!=2 || sqlite3_open(":memory:", &db)!=SQLITE_OK ) return 2;
+  run(db, "create table t(a integer primary key, b text)");
+  for(int i = atoi(argv[1]); i > 0; i--) run(db, "insert into t(b) values (hex(zeroblob(20)))");
+  run(db, "select b from t order by b");
+  printf("Verification Hash: %ld %s\n", sum, sqlite3_libversion());
+  return sqlite3_close(db);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    cli = Cli(tmp_path_factory.mktemp("program"))
+    cli.write("p.c", PROGRAM)
+    return cli
+
+
+def counted(cli: Cli, *arguments: str) -> dict[str, Any]:
+    cli("cpu", "--program", "./p.c", *arguments, "--json", "out.json")
+    document: dict[str, Any] = json.loads((cli.directory / "out.json").read_text())
+    return document
+
+
+def test_the_count_is_that_of_valgrind_by_hand(cpu: Cli) -> None:
+    build = counted(cpu, "--program-args", "300", "--cflags", "-O0", "--flame", "stacks.txt")["builds"][0]
+    (binary,) = (cpu.directory / "cache" / "cpu-programs").glob("*/p")
+    by_hand = subprocess.run(
+        [str(shutil.which("valgrind")), "--tool=callgrind", "--callgrind-out-file=/dev/null", binary, "300"],
+        check=True,
+        capture_output=True,
+        text=True,
+        # The loader reads the environment, which the count has none of.
+        env={},
+    )
+    collected = re.search(r"Collected : (\d+)", by_hand.stderr)
+    assert collected is not None
+    assert build["i_refs"] == pytest.approx(int(collected[1]), rel=1e-4)
+    assert build["engine"]["i_refs"] + build["harness"]["i_refs"] == build["i_refs"]
+    assert 0.5 < build["engine"]["i_refs"] / build["i_refs"] < 1
+    assert build["program"]["verified"].endswith(build["version"])
+    functions = {each["name"] for each in build["functions"]}
+    assert "sqlite3VdbeExec" in functions and not {"main", "row"} & functions
+    assert "sqlite3_exec" in (cpu.directory / "stacks.txt").read_text()
+
+
+def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli) -> None:
+    document = counted(cpu, "--program-args", "10", "--cflags", "-O0", "--cflags", "-O0 -DNEWER")
+    assert [build["cflags"] for build in document["builds"]] == ["-O0"]
+    (note,) = [note for note in document["notes"] if "left out" in note]
+    assert "-DNEWER is left out" in note and "sqlite3_of_tomorrow" in note
+
+
+def test_a_program_that_fails_is_told(cpu: Cli) -> None:
+    process = cpu.start("cpu", "--program", "./p.c", "--cflags", "-O0")
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 1 and "p ended with code 2" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--program", "./nowhere.c"), "there is no file"),
+        (("pk-lookup", "--program", "./p.c"), "name one of them"),
+        (("--seed", "1"), "nothing is named"),
+        (("--program", "./p.c", "--program-args", "'"), "close the quotes"),
+    ],
+)
+def test_mistakes(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
+    assert said in cpu("cpu", *arguments, code=2)
