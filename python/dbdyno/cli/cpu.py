@@ -144,6 +144,21 @@ def diff_command(
         typer.echo(line)
 
 
+@cpu.command("chart")
+def chart_command(
+    document: Annotated[Path, typer.Argument(metavar="FILE.json", help="What `--json` wrote")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.svg|png", help="The file to write")],
+    base: Annotated[str | None, typer.Option("--base", metavar="VERSION", help="The build that is 100 %")] = None,
+) -> None:
+    """Draw a count's builds as shares of one, from its document."""
+    from dbdyno.cpu.chart import chart, write_chart
+    from dbdyno.cpu.document import read_document
+    from dbdyno.export import check_writable
+
+    check_writable(output, "--output")
+    write_chart(chart(read_document(document), base), output)
+
+
 @cpu.command("list")
 def list_command(counts: _Counts = None) -> None:
     """List the counts that are kept."""

@@ -8,12 +8,13 @@ import vl_convert
 
 from dbdyno.cpu.document import CpuDocument
 from dbdyno.errors import InputError
-from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw, fitted
+from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw
 
 # The version that SQLite's developers took for 100 % in their own chart.
 USUAL_BASE = "3.21.0"
 
-_HEIGHT = 260
+_WIDTH, _HEIGHT = 720, 260
+_COLUMNS = 3
 ALL = "all parts"
 SIZE = "object size (text)"
 
@@ -47,21 +48,41 @@ def series(document: CpuDocument, base: dict[str, Any]) -> dict[str, list[tuple[
 
 
 def chart(document: CpuDocument, named: str | None = None) -> Figure:
-    """Draw it. Raises InputError where the base named is not there."""
+    """Draw it: all parts and the object's size in one panel, and each part in one of its own below.
+
+    Raises InputError where the base named is not there.
+    """
     base = base_of(document, named)
     found = series(document, base)
-    order = [ALL, SIZE, *(name for name in found if name not in (ALL, SIZE))]
-    rows = [{"build": build, "percent": percent, "series": name} for name in order for build, percent in found[name]]
+    rows = [{"build": build, "percent": percent, "series": name} for name in found for build, percent in found[name]]
     labels = _labels(document["builds"])
-    x = alt.X("build:O", sort=labels, axis=alt.Axis(title="build", labelAngle=-45))
-    y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=f"% of {base['name']}", tickCount=6))
-    hue = colour(order)
-    drawn: Any = alt.Chart(data(rows)).encode(x=x, y=y, color=hue)
-    rule = alt.Chart(data([{"at": 100}])).mark_rule(strokeDash=[3, 3], color=COLOURS[7]).encode(y="at:Q")
-    layers = alt.layer(rule, drawn.mark_line(strokeWidth=1.5), drawn.mark_circle(size=30, opacity=1))
+    x = alt.X("build:O", sort=labels, axis=alt.Axis(title=None, labelAngle=-45, labelLimit=120))
+    y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=f"% of {base['name']}", tickCount=5))
+    whole = [row for row in rows if row["series"] in (ALL, SIZE)]
+    drawn: Any = _lines(alt.Chart(data(whole)).encode(x=x, y=y, color=colour([ALL, SIZE])))
+    drawn = drawn.properties(width=_WIDTH, height=_HEIGHT)
+    parts = [name for name in found if name not in (ALL, SIZE)]
+    if parts:
+        columns = [parts[first : first + _COLUMNS] for first in range(0, len(parts), _COLUMNS)]
+        drawn = alt.vconcat(drawn, *(alt.hconcat(*(_panel(rows, name, labels) for name in row)) for row in columns))
     title = f"Instructions of {document['work']}, {base['name']} = 100 %"
-    note = "engine only; each part by itself, and the bytes of the object's code and constants"
-    return Figure(title, draw(fitted(layers, _HEIGHT), title), note)
+    note = "each part by itself; the object's size is that of its code and constants"
+    return Figure(title, draw(drawn.resolve_scale(y="independent", x="independent") if parts else drawn, title), note)
+
+
+def _panel(rows: list[dict[str, Any]], name: str, labels: list[str]) -> Any:
+    """Draw one part."""
+    x = alt.X("build:O", sort=labels, axis=alt.Axis(title=None, labelAngle=-45, labelLimit=120, labelFontSize=8))
+    y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=None, tickCount=4))
+    own = [row for row in rows if row["series"] == name]
+    panel = _lines(alt.Chart(data(own)).encode(x=x, y=y), color=COLOURS[0])
+    return panel.properties(width=_WIDTH // _COLUMNS - 60, height=_HEIGHT // 3, title=name)
+
+
+def _lines(drawn: Any, **marks: Any) -> Any:
+    """Draw points with lines between them, and 100 % as a dashed line."""
+    rule = alt.Chart(data([{"at": 100}])).mark_rule(strokeDash=[3, 3], color=COLOURS[7]).encode(y="at:Q")
+    return alt.layer(rule, drawn.mark_line(strokeWidth=1.5, **marks), drawn.mark_circle(size=24, opacity=1, **marks))
 
 
 def check_suffix(path: Path) -> None:

@@ -16,6 +16,7 @@ from dbdyno.cpu.counters import CYCLES_FORMULA, counters
 from dbdyno.cpu.counting import Counted
 from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
+from dbdyno.errors import InputError
 from dbdyno.run.machine import host_facts
 from dbdyno.store import utc_now
 from dbdyno.worker import worker_path
@@ -95,6 +96,20 @@ def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument
         "notes": list(work.notes),
         "builds": builds,
     }
+
+
+def read_document(path: Path) -> CpuDocument:
+    """Read a count's document from a file. Raises InputError where it is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise InputError(str(path), f"it is no document `{SCHEMA}`", "name what `dbdyno cpu --json` has written")
+    document: CpuDocument = found  # type: ignore[assignment]
+    return document
 
 
 def build_object(count: BuildCount) -> dict[str, Any]:
