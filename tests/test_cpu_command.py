@@ -214,9 +214,22 @@ def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:
     assert 0.9 * function["i_refs"] <= sum(counts) <= function["i_refs"]
 
 
+def test_the_worker_beside_the_engine(cpu: Cli, small: Callable[..., str]) -> None:
+    name = cpu.write("self.toml", small(("transactions = 500", "transactions = 100")))
+    said = cpu("cpu", "--self", name, *QUICK, "--margin", "50%")
+    found = re.search(r"([\d,.]+) instructions in\s+the engine, ([\d,.]+) in the worker: ([\d.]+) of", said)
+    assert found is not None
+    engine, worker, ratio = (float(each.replace(",", "")) for each in found.groups())
+    assert ratio == pytest.approx((engine + worker) / engine, abs=0.001)
+    # Nobody draws parameters, counts and measures for nothing.
+    assert worker > 50
+    cpu("cpu", "--self", name, *QUICK, "--margin", "0.01%", code=3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--self", "./a.sql", "--save", "x"), "no more than"),
         (("./a.sql", "--sqlite", "./nowhere"), "there is no SQLite source"),
         (("./a.sql", "--set", "threads=1"), "no factors"),
         (("./a.sql", "--margin", "1%"), "--baseline"),

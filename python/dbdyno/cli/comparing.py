@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, Side, compare
+from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
 from dbdyno.export import check_writable, write_json, write_text
 from dbdyno.gate import EXIT_CODES, Judgement, judge, overall
@@ -36,11 +37,17 @@ def print_comparison(
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
     store = open_store(store_place)
-    compared = compare(_side(store, a), _side(store, b), margin=share, metric=metric, across_machines=across_machines)
+    sides = _side(store, a), _side(store, b)
     store.close()
+    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines)
     if json is not None:
         _write_json(compared, json)
-    Console().print(_view(compared))
+    console = Console()
+    console.print(_view(compared))
+    if metric == "throughput":
+        counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
+        for line in joint_verdicts(compared, counted):
+            console.print(line, highlight=False, markup=False)
 
 
 def run_gate(

@@ -50,6 +50,9 @@ def count_command(
         Path | None, typer.Option("--program", metavar="FILE.c", help="A program to compile with SQLite and count")
     ] = None,
     arguments: Annotated[str, typer.Option("--program-args", metavar="ARGUMENTS", help="Its arguments")] = "",
+    own: Annotated[
+        bool, typer.Option("--self", help="Count the worker beside the engine; --margin: exit code 3 above")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = 1,
     once: Annotated[bool, typer.Option("--once", help="No second count of twice the work")] = False,
     save: Annotated[str | None, typer.Option("--save", metavar="NAME", help="Keep the count under a name")] = None,
@@ -76,12 +79,12 @@ def count_command(
     counts: _Counts = None,
 ) -> None:
     """Count the instructions of SQLite in an experiment, or in a file of SQL."""
-    from dbdyno.cli.cpu_counting import CpuOutputs, run_count
+    from dbdyno.cli.cpu_counting import CpuOutputs, run_count, run_self
     from dbdyno.cpu.run import CpuRequest
 
     request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once, program, arguments)
     outputs = CpuOutputs(json_file, html, chart, flame, raw, base, save, baseline, margin, counts)
-    code = run_count(request, outputs)
+    code = run_self(request, outputs) if own else run_count(request, outputs)
     if code:
         raise typer.Exit(code)
 

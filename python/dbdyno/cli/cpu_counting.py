@@ -14,6 +14,7 @@ from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.document import BuildCount, CpuDocument
 from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.html import write_count
+from dbdyno.cpu.own_cost import USUAL_LEVELS, USUAL_WORK, own_costs
 from dbdyno.cpu.run import CpuRequest, count
 from dbdyno.cpu.saved import SavedCount, counts_directory, load, save
 from dbdyno.cpu.show import show, show_changes
@@ -90,6 +91,30 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
         for name in save(outputs.save, document, counted, directory):
             console.print(f"kept as {name}", highlight=False)
     return 0 if before is None else _compare(before, document, margin, console)
+
+
+def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
+    """Count the worker beside the engine; give the exit code: 3 where it adds more than the margin.
+
+    Raises DbdynoError.
+    """
+    console = Console()
+    if outputs != CpuOutputs(margin=outputs.margin) or request.program is not None:
+        raise InputError("--self", "nothing is kept, written or compared of it", "give no more than `--margin`")
+    if len(request.sources) * len(request.cflags) != 1:
+        raise InputError("--self", "several builds are asked for", "name one source and one set of options")
+    work, chosen = request.work or USUAL_WORK, tuple(request.chosen)
+    if request.work is None and not chosen:
+        chosen = USUAL_LEVELS
+    margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
+    with console.status("counting") as status:
+        costs = own_costs(work, chosen, request.sources[0], request.cflags[0], request.seed, status.update)
+    for each in costs:
+        line = (
+            f"{each.part}: {each.engine:,.1f} instructions a statement in the engine, {each.worker:,.1f} in the worker"
+        )
+        console.print(f"{line}: {each.ratio:.3f} of the engine alone", highlight=False)
+    return _REGRESSION if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
 
 
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:

@@ -61,10 +61,10 @@ def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
 
     Raises SystemFailed and TrialFailed.
     """
-    first = _count(part, build, seed, None)
+    first = count_once(part, build, seed)
     if part.once or not twice:
         return first
-    second = _count(part, build, seed, 2 * first.transactions)
+    second = count_once(part, build, seed, 2 * first.transactions)
     more = second.statements - first.statements
     if more <= 0:
         return first
@@ -72,7 +72,8 @@ def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
     return replace(first, per_statement=[(b - a) / more for a, b in both])
 
 
-def _count(part: Part, build: Build, seed: int, transactions: int | None) -> Counted:
+def count_once(part: Part, build: Build, seed: int, transactions: int | None = None) -> Counted:
+    """Count a part, with as many ``transactions`` or its own end. Raises SystemFailed and TrialFailed."""
     template_path = None if part.compiled is None else _loaded(part, build)
     with counting_directory(0 if template_path is None else template_path.stat().st_size) as directory:
         database = directory / "trial.db"
@@ -139,11 +140,12 @@ def _events(text: str, part: Part) -> tuple[Event, list[dict[str, int]]]:
         events[event["event"]] = event
     if "error" in events:
         raise WorkerFailed(str(events["error"].get("message")), str(events["error"].get("kind")))
-    if "result" not in events or "counted" not in events:
+    grouped = part.task["record"]["groups"] is not None
+    if "result" not in events or ("counted" in events) != grouped:
         raise SystemFailed("the worker gave no result under valgrind: is it the one that came with this dbdyno?")
     result = events["result"]
     failed = sum(result["books"]["failed"].values())
     if failed or not result["books"]["ok"]:
         said = next(iter((result.get("failures") or {}).values()), "none succeeded")
         raise TrialFailed(f"{part.name}: {failed} transactions failed, and what fails is not counted: {said}")
-    return result, events["counted"]["groups"]
+    return result, events["counted"]["groups"] if grouped else []

@@ -1,0 +1,32 @@
+"""Time and instructions in one verdict: what the clock sees of a change that the count knows."""
+
+from collections.abc import Iterator
+
+from dbdyno.compare import Compared
+from dbdyno.results.document import Comparison
+
+
+def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:
+    """Give a line for each cell of which both were measured: the change in instructions, and what the clock says.
+
+    ``time``: a comparison of throughput; ``instructions``: the same runs or cells by their instructions. The change in
+    time is that of the time a unit of work takes, with the half width of its 95 % interval.
+    """
+    for clock, count in zip(time.comparisons, instructions.comparisons, strict=True):
+        if clock["ratio"] is None or clock["ci95"] is None or clock["verdict"] is None or count["ratio"] is None:
+            continue
+        change = (count["ratio"] - 1) * 100
+        yield f"{clock['b']}: {change:+.2g} % instructions, {_in_time(clock)}"
+
+
+def _in_time(clock: Comparison) -> str:
+    ratio, interval = clock["ratio"], clock["ci95"]
+    assert ratio is not None and interval is not None  # noqa: S101
+    low, high = 1 / interval[1], 1 / interval[0]
+    change, half = (1 / ratio - 1) * 100, (high - low) / 2 * 100
+    match clock["verdict"]:
+        case "faster" | "slower":
+            return f"{clock['verdict']}: {change:+.2g} % time (±{half:.2g} %)"
+        case "equivalent":
+            return f"no change in time beyond {clock['margin'] * 100:.3g} % ({change:+.2g} %, ±{half:.2g} %)"
+    return f"no visible change in time (±{half:.2g} %)"
