@@ -12,7 +12,7 @@ from typing import Any
 
 from dbdyno.cpu.attribution import Attribution, attribute, of_library
 from dbdyno.cpu.builds import LIBRARY, Build
-from dbdyno.cpu.callgrind import Costs, Profile, parse_profile
+from dbdyno.cpu.callgrind import Costs, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.errors import SystemFailed, TrialFailed
@@ -33,14 +33,14 @@ _ROOM = 256 << 20
 class Counted:
     """What a part of the work cost on a build.
 
-    ``statements``, ``transactions``: what was done in the window; ``tallies``: what each group of statements gave, by
-    its number, as the worker's event has it; ``raw``: callgrind's own file. ``per_statement``: the engine's cost of one
-    statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program, counted from start
-    to end; ``verified``: what that said of its results.
+    ``totals``, ``raw``: callgrind's own sums and file; ``statements``, ``transactions``: what was done in the window;
+    ``tallies``: what each group of statements gave, by its number, as the worker's event has it. ``per_statement``: the
+    engine's cost of one statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program
+    counted from start to end; ``verified``: what it said of its results.
     """
 
     part: Part
-    profile: Profile
+    totals: Costs
     attribution: Attribution
     raw: str
     statements: int
@@ -53,7 +53,11 @@ class Counted:
     @property
     def costs(self) -> Costs:
         """What is told as the cost: the engine's, or of a program that was counted as a whole that of all of it."""
-        return self.profile.totals if self.whole else self.attribution.engine
+        return self.totals if self.whole else self.attribution.engine
+
+    def without_lines(self) -> "Counted":
+        """Let go of the costs of single lines and calls, which are large, and can be read from ``raw`` again."""
+        return replace(self, attribution=replace(self.attribution, functions=[], lines={}, outgoing={}))
 
 
 def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
@@ -92,7 +96,7 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
         attribution = attribute(profile, of_library(LIBRARY, WORKER))
     return Counted(
         part,
-        profile,
+        profile.totals,
         attribution,
         raw,
         result["work"]["statements"],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from dbdyno.cpu.attribution import Side, of_library, of_source
 from dbdyno.cpu.builds import LIBRARY, SOURCE
-from dbdyno.cpu.callgrind import Function, Profile
+from dbdyno.cpu.callgrind import Function, Profile, parse_profile
 from dbdyno.cpu.counting import WORKER
 from dbdyno.cpu.document import BuildCount
 
@@ -22,7 +22,7 @@ def stacks(count: BuildCount, named: bool) -> Iterator[str]:
         side = of_source(SOURCE, frozenset([counted.part.name])) if counted.whole else of_library(LIBRARY, WORKER)
         outer = [count.build.label] if named else []
         outer += [counted.part.name] if len(count.parts) > 1 else []
-        for line in folded(counted.profile, side, counted.part.groups):
+        for line in folded(parse_profile(counted.raw, counted.part.name), side, counted.part.groups):
             yield ";".join([*(each.replace(";", ",") for each in outer), line])
 
 

@@ -87,7 +87,7 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
     if not attribution.engine[0]:
         raise SystemFailed(f"{path.name} called nothing of SQLite")
     verified = "\n".join(_VERIFIED.findall(said))
-    return Counted(part, profile, attribution, raw, 0, 1, {}, None, whole=True, verified=verified)
+    return Counted(part, profile.totals, attribution, raw, 0, 1, {}, None, whole=True, verified=verified)
 
 
 def _header(build: Build) -> str:

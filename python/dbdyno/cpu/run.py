@@ -56,7 +56,8 @@ def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument
             left_out.append(f"{each_build.label} is left out: {error}")
             continue
         text = read_source_map(each_build.text)
-        counts.append(BuildCount(each_build, counted, engine_costs((each.attribution for each in counted), text)))
+        costs = engine_costs((each.attribution for each in counted), text)
+        counts.append(BuildCount(each_build, [each.without_lines() for each in counted], costs))
     if not counts:
         raise SystemFailed("; ".join(left_out))
     notes = [*work.notes, *_notes(request, [each.build for each in counts]), *left_out]
