@@ -84,7 +84,7 @@ def in_window(cli: Cli) -> bool:
     lines = [
         " ".join(child.cmdline())
         for server in servers(cli)
-        if "/work/" in " ".join(server.cmdline())
+        if str(cli.work) in " ".join(server.cmdline())
         for child in server.children()
     ]
     return any(line.startswith("postgres: ") and " dbdyno " in line for line in lines)
@@ -270,7 +270,7 @@ def test_a_ferretdb_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cl
     process = server_cli.start("run", file, "--system", "mongodb:", "--store", "runs.db", "--json", "out.json")
 
     def trial() -> list[psutil.Process]:
-        found = [each for each in servers(server_cli) if "/work/" in " ".join(each.cmdline())]
+        found = [each for each in servers(server_cli) if str(server_cli.work) in " ".join(each.cmdline())]
         return [each for each in found if len(each.net_connections("unix")) >= 3]
 
     # Two clients have connected.
