@@ -11,7 +11,7 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 6. Anything else is unclear, and says so with the shares.
 """
 
-from dbdyno.limit import DISTURBED, FULL, WAITING, Json, Limit, limit, offered_load, percent, shares_of, unclear
+from dbdyno.limit import FULL, WAITING, Json, Limit, disturbed_machine, limit, offered_load, percent, shares_of, unclear
 
 # What each kind of work is called, and what would make it less.
 _WORK = {
@@ -60,13 +60,9 @@ def diagnose(result: Json, clients: int) -> Limit | None:
         return _wait(wait, waits[wait], result)
     if used >= FULL * possible:
         return _cpu(shares, used, possible, cores)
-    other = float(cpu.get("machine_percent") or 0) / 100 - float(cpu.get("process_percent") or 0) / 100
-    stolen = float(cpu.get("steal_percent") or 0) / 100
-    if other + stolen >= DISTURBED * cores:
-        text = f"other programs used {percent(other)} of a processor" + (
-            f", the host took {percent(stolen)}" if stolen > 0.05 else ""
-        )
-        return limit("disturbed machine", text, "measure again when the machine is quiet")
+    disturbed = disturbed_machine(cpu, float(cpu.get("process_percent") or 0) / 100)
+    if disturbed is not None:
+        return disturbed
     if waits[wait] >= WAITING:
         return _wait(wait, waits[wait], result)
     for name in ("read", "write"):

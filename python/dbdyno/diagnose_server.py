@@ -15,7 +15,7 @@ docs/architecture.md gives the reasons for the bounds:
 8. Anything else is unclear, and says so with the shares.
 """
 
-from dbdyno.limit import DISTURBED, FULL, WAITING, Json, Limit, limit, offered_load, percent, shares_of, unclear
+from dbdyno.limit import FULL, WAITING, Json, Limit, disturbed_machine, limit, offered_load, percent, shares_of, unclear
 
 _CLIENT = 90.0
 _CONNECTING = 1 / 3
@@ -70,10 +70,9 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return limit("client", text, "a machine of its own for the load, or fewer clients")
     if server is not None:
-        other = float(cpu.get("machine_percent") or 0) / 100 - client - server
-        if other + float(cpu.get("steal_percent") or 0) / 100 >= DISTURBED * cores:
-            text = f"other programs used {percent(other)} of a processor"
-            return limit("disturbed machine", text, "measure again when the machine is quiet")
+        disturbed = disturbed_machine(cpu, client + server)
+        if disturbed is not None:
+            return disturbed
     connecting = _connecting(result, total)
     if connecting >= _CONNECTING:
         text = f"{percent(connecting)} of the clients' time went into connecting"

@@ -8,12 +8,14 @@ Json = Mapping[str, Any]
 # ``resource``, ``evidence`` and ``advice``.
 Limit = dict[str, str]
 
-# Bounds; docs/architecture.md gives the reasons for them. Shares of the clients' time, idle and in a wait; of the
-# processors, kept busy by other programs or by what is measured.
-IDLE = 0.5
+# Bounds; docs/architecture.md gives the reasons for them. Of the clients' time: idle, and in a wait.
+_IDLE = 0.5
 WAITING = 0.25
-DISTURBED = 0.3
+
+# Of the processors: kept busy by others, and by what is measured. Of one: what the host took, to be worth a clause.
+_DISTURBED = 0.3
 FULL = 0.85
+_STOLEN = 0.05
 
 
 def limit(resource: str, evidence: str, advice: str) -> Limit:
@@ -34,10 +36,24 @@ def shares_of(segments: Mapping[str, float] | None, total: float) -> dict[str, f
 def offered_load(shares: Mapping[str, float]) -> Limit | None:
     """Say that the clients had too little to do, where they had. ``shares``: of their time, by segment."""
     idle = shares.get("idle", 0.0)
-    if idle < IDLE:
+    if idle < _IDLE:
         return None
     text = f"the clients had nothing to do for {percent(idle)} of the time"
     return limit("offered load", text, "raise the rate, or use more clients")
+
+
+def disturbed_machine(cpu: Json, own: float) -> Limit | None:
+    """Say that others had the processors, where they had: other programs, or the host of a virtual machine.
+
+    ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy.
+    """
+    other = float(cpu.get("machine_percent") or 0) / 100 - own
+    stolen = float(cpu.get("steal_percent") or 0) / 100
+    if other + stolen < _DISTURBED * int(cpu.get("cores") or 1):
+        return None
+    text = f"other programs used {percent(other)} of a processor"
+    text += f", the host took {percent(stolen)}" if stolen > _STOLEN else ""
+    return limit("disturbed machine", text, "measure again when the machine is quiet")
 
 
 def unclear(shares: str) -> Limit:
