@@ -60,6 +60,11 @@ class CompiledCell:
         """The settings of SQLite; those of no setting on another engine."""
         return self.settings if isinstance(self.settings, SqliteSettings) else SqliteSettings()
 
+    @property
+    def server(self) -> ServerSettings:
+        """The settings of a server; those of no setting on an embedded engine."""
+        return self.settings if isinstance(self.settings, ServerSettings) else ServerSettings()
+
     def template_key(self, identity: str) -> str:
         """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
 

@@ -29,7 +29,6 @@ from dbdyno.systems.managed import (
     shut_out,
     start_server,
 )
-from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.worker import ask
 
 # What a server is started with to be filled, by engine or product: nothing has to survive a crash, and little log is to
@@ -95,7 +94,7 @@ class ManagedHost:
 
     def check(self, compiled: CompiledCell) -> None:
         """See that there is a server to start, and that its settings are such."""
-        check_settings(self._installation(compiled), _settings(compiled).parameters)
+        check_settings(self._installation(compiled), compiled.server.parameters)
         self._room()
 
     @contextmanager
@@ -193,13 +192,9 @@ def target(server: Server) -> dict[str, Any]:
     }
 
 
-def _settings(compiled: CompiledCell) -> ServerSettings:
-    return compiled.settings if isinstance(compiled.settings, ServerSettings) else ServerSettings()
-
-
 def _parameters(compiled: CompiledCell) -> dict[str, str]:
     """Give the parameters a server is started with: those asked for, and room for the clients."""
-    parameters = dict(_settings(compiled).parameters)
+    parameters = dict(compiled.server.parameters)
     clients = compiled.definition.load.clients
     # Those of MongoDB's kind take as many as the machine has descriptors for.
     if clients > _USUAL_CONNECTIONS and compiled.cell.system.engine != "mongodb":

@@ -56,8 +56,7 @@ class NamedHost:
         """See that the server answers, and that no other run works on it."""
         if self.notes is None:
             self.notes = resolution(self._system.name, self._host, self._port)
-        if isinstance(compiled.settings, ServerSettings):
-            self._tls = compiled.settings.tls
+        self._tls = compiled.server.tls
         self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
@@ -135,8 +134,7 @@ class NamedHost:
 
     def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
         system = self._system
-        settings = compiled.settings if compiled is not None else None
-        own = settings if isinstance(settings, ServerSettings) else ServerSettings(tls=self._tls)
+        own = compiled.server if compiled is not None else ServerSettings(tls=self._tls)
         return {
             "engine": system.engine,
             "host": self._host,
