@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dbdyno.errors import InputError
+from dbdyno.text import shortened
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -136,6 +137,6 @@ def _foreign(tree: "exp.Expr", dialect: str) -> Iterator[str]:
 
 def _untranslatable(place: str, text: str, dialect: str, why: str) -> InputError:
     engine = {"postgres": "postgresql", "tsql": "sqlserver"}.get(dialect, dialect)
-    short = text if len(text) <= 60 else text[:59] + "…"
+    short = shortened(text, 60)
     remedy = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
     return InputError(place, f"`{short}` cannot be written for {engine}: {why}", remedy)

@@ -11,6 +11,7 @@ from dbdyno.results.document import Cell, CellStatement, Finding, Remedy
 from dbdyno.searches import PrefixSearch, prefix_search
 from dbdyno.stats import paired_ratio
 from dbdyno.systems.searching import equality_regards_case, like_regards_case, looks_up, why_no_prefix
+from dbdyno.text import shortened
 
 _LONGEST = 90
 
@@ -148,7 +149,7 @@ def _shown(statement: CellStatement) -> str:
     text = " ".join(statement["sql"].split())
     for value in statement["values"]:
         text = text.replace("?", "'" + str(value) + "'" if isinstance(value, str) else str(value), 1)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return shortened(text, _LONGEST)
 
 
 def _all(names: Sequence[str], word: str = "and") -> str:
