@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
 from dbdyno.run.hosts.host import Ready
@@ -85,8 +85,7 @@ class FileHost:
             copy_file(template_path, self.database)
         except OSError as error:
             self.database.unlink(missing_ok=True)
-            why = (error.strerror or str(error)).lower()
-            raise SystemFailed(f"copying the loaded tables to {self.database}: {why}") from error
+            raise SystemFailed(f"copying the loaded tables to {self.database}: {reason(error)}") from error
         self._of = (template_path, block, self._signature())
         return time.monotonic() - start
 

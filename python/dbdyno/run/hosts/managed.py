@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_directory, set_os_cache
 from dbdyno.run.hosts.host import Ready
@@ -110,8 +110,7 @@ class ManagedHost:
                 copy_directory(made.path, data)
                 set_os_cache(data, compiled.definition.load.os_cache)
             except OSError as error:
-                why = (error.strerror or str(error)).lower()
-                raise SystemFailed(f"copying the loaded tables to {data}: {why}") from error
+                raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
             server = start_server(installation, data, work, _parameters(compiled), remove=[data])
             try:
@@ -209,7 +208,7 @@ def _common() -> Path:
         path.mkdir(mode=0o711, exist_ok=True)
         status = path.lstat()
     except OSError as error:
-        raise SystemFailed(f"{path}: the directory cannot be made: {(error.strerror or '').lower()}") from error
+        raise SystemFailed(f"{path}: the directory cannot be made: {reason(error)}") from error
     if path.is_symlink() or status.st_uid != os.geteuid():
         raise SystemFailed(f"{path}: it belongs to somebody else: set DBDYNO_CACHE to a directory all users may enter")
     return path
