@@ -91,9 +91,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
-    workspace = Workspace(request.directory)
-    hosts = Hosts(workspace)
-    try:
+    with Hosts(request.directory) as hosts:
         for each in prepared.compiled:
             if each.cell.system.engine != EXEC:
                 hosts.of(each).check(each)
@@ -114,15 +112,12 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "try_remedies": request.try_remedies,
                 "process": this_process(),
             },
-            host=host_facts(workspace.path),
+            host=host_facts(hosts.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
         return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
-    finally:
-        hosts.close()
-        workspace.close()
 
 
 def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
@@ -146,9 +141,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    workspace = Workspace(request.directory)
-    hosts = Hosts(workspace)
-    try:
+    with Hosts(request.directory) as hosts:
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         cells = {each.cell.id: each for each in prepared.compiled}
@@ -158,9 +151,6 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
             if trial.cell in cells
         }
         return _carry_out(plan, prepared, experiment, store, hosts, console, measure_machine=run.device is None)
-    finally:
-        hosts.close()
-        workspace.close()
 
 
 def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
