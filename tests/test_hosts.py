@@ -1,5 +1,6 @@
 """Hosts: what a run keeps ready, and that nothing of it is left behind."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.hosts import Hosts
 from dbdyno.systems.managed import create_data, find_installations, start_server
 from dbdyno.systems.url import parse_url
-from test_server_runs import needs_postgresql
+from dbdyno.worker import worker_path
+from test_server_runs import DOCUMENTS, needs_ferretdb, needs_postgresql
 
 Small = Callable[..., str]
 
@@ -43,3 +45,38 @@ def test_the_directory_goes_although_a_database_cannot_be_removed(
     with pytest.raises(SystemFailed):
         hosts.close()
     assert not hosts.workspace.path.exists()
+
+
+@needs_ferretdb
+def test_a_server_is_asked_for_its_version_once(server_cli: Cli, small: Small) -> None:
+    installation = next(each for each in find_installations("mongodb") if each.product == "FerretDB")
+    asked = server_cli.directory / "asked"
+    program = server_cli.directory / "wrapped"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" = --version ] && echo asked >> {shlex.quote(str(asked))}\n'
+        f'exec {shlex.quote(str(installation.programs["ferretdb"]))} "$@"\n'
+    )
+    program.chmod(0o755)
+    asked.touch()
+    server_cli.environment["DBDYNO_FERRETDB"] = str(program)
+    file = server_cli.write("small.toml", small(*DOCUMENTS, ("transactions = 500", "transactions = 5")))
+    document = server_cli.run(file, "--system", "mongodb:")
+    assert [len(cell["rounds"]) for cell in document["cells"]] == [2, 2]
+    # As what it may be, MongoDB and FerretDB.
+    assert asked.read_text().splitlines() == ["asked", "asked"]
+
+
+def test_a_library_is_looked_at_once(tmp_path: Path, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
+    log, worker = tmp_path / "log", tmp_path / "worker"
+    worker.write_text(
+        f'#!/bin/sh\necho started >> {shlex.quote(str(log))}\nexec {shlex.quote(str(worker_path()))} "$@"\n'
+    )
+    worker.chmod(0o755)
+    monkeypatch.setenv("DBDYNO_WORKER", str(worker))
+    with Hosts() as hosts:
+        for url in ("sqlite:", "sqlite:?journal_mode=wal", "sqlite:?synchronous=off"):
+            cell = compiled(small(), url)
+            hosts.of(cell).check(cell)
+    assert log.read_text().splitlines() == ["started"]

@@ -91,6 +91,8 @@ class ManagedHost:
         self._engine = engine
         self._workspace = workspace
         self._own: Workspace | None = None
+        # Looking for one asks programs for their versions; a run keeps to the one it began with.
+        self._found: Installation | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that there is a server to start, and that its settings are such."""
@@ -132,11 +134,13 @@ class ManagedHost:
             self._own.close()
 
     def _installation(self, compiled: CompiledCell) -> Installation:
-        found = find_installations(self._engine)
-        if not found:
-            problem = f"there is no {self._engine} server on this machine to start"
-            raise InputError(compiled.cell.system.name, problem, how_to_install(self._engine))
-        return found[0]
+        if self._found is None:
+            found = find_installations(self._engine)
+            if not found:
+                problem = f"there is no {self._engine} server on this machine to start"
+                raise InputError(compiled.cell.system.name, problem, how_to_install(self._engine))
+            self._found = found[0]
+        return self._found
 
     def _template(self, compiled: CompiledCell, installation: Installation) -> Template:
         directory = self._cache("templates")
