@@ -29,7 +29,7 @@ from dbdyno.run.workspace import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
-from dbdyno.systems.url import parse_url
+from dbdyno.systems.url import SystemSpec, parse_url
 from dbdyno.worker import WorkerFailed
 
 
@@ -43,7 +43,7 @@ class Request:
 
     experiment: Experiment
     chosen: list[str]
-    systems: list[str]
+    systems: list[SystemSpec]
     rounds: int | Literal["auto"] | None
     seed: int | None
     directory: str | None
@@ -69,9 +69,8 @@ class Prepared:
 def prepare(request: Request) -> Prepared:
     """Check a request and compile its cells. Raises InputError."""
     experiment = request.experiment
-    systems = [parse_url(url) for url in request.systems]
     chosen = parse_set(request.chosen, experiment)
-    cells = make_cells(experiment, chosen, systems, lambda cell: refusal(experiment, cell))
+    cells = make_cells(experiment, chosen, request.systems, lambda cell: refusal(experiment, cell))
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     tried = [Tried(remedy) for remedy in experiment.head.remedies]
     if request.try_remedies:
@@ -128,7 +127,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     request = Request(
         experiment,
         options["set"],
-        list(dict.fromkeys(options["systems"])),
+        [parse_url(url) for url in dict.fromkeys(options["systems"])],
         "auto" if "stopping" in run.design else run.design["rounds"],
         run.seed,
         options["directory"],
