@@ -1,6 +1,6 @@
 """The same durability for all systems: the settings that each engine needs for a class."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dbdyno.engines import EXEC
 from dbdyno.errors import InputError
@@ -49,3 +49,14 @@ def with_durability(spec: SystemSpec, wanted: str) -> SystemSpec:
             problem = f"`{name}` is set to `{spec.settings[name]}`, and {wanted} needs `{value}`"
             raise InputError(spec.name, problem, "leave it out of the URL")
     return with_settings(spec, {name: value for name, value in settings.items() if name not in spec.settings})
+
+
+def in_each_class(spec: SystemSpec) -> Iterator[SystemSpec]:
+    """Give a system as it is, and with the settings of each class of durability that it can have."""
+    yield spec
+    for wanted in CLASSES:
+        try:
+            changed = with_durability(spec, wanted)
+        except InputError:
+            continue
+        yield changed
