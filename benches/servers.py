@@ -74,7 +74,7 @@ class Servers:
     @property
     def mysql(self) -> Server | None:
         fresh = "mysql" not in self._of
-        settings = {"innodb_buffer_pool_size": "512M", "max_connections": "1100", "local_infile": "ON"}
+        settings = {"innodb_buffer_pool_size": "512M", "max_connections": "1100"}
         server = self.server("mysql", settings)
         if server is not None and fresh and shutil.which("sysbench"):
             subprocess.run([*self.sysbench(server), "prepare"], check=True, capture_output=True)

@@ -49,7 +49,6 @@ _LOADING: Mapping[str, Mapping[str, str]] = {
         "innodb_doublewrite": "OFF",
         "innodb_buffer_pool_size": "512M",
         "innodb_fast_shutdown": "0",
-        "local_infile": "ON",
     },
     "FerretDB": {"synchronous": "off"},
     "MongoDB": {},
