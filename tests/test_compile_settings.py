@@ -100,7 +100,10 @@ def test_description_of_pk_update() -> None:
     assert described.rows[0].startswith(
         "user: 100,000 rows: id = serial(start 1, step 1), c1 = uniform(low 0, high 999999)"
     )
-    assert described.load == ("1 client, connect once, prepare once", "until 10,000 statements of each client")
+    assert described.load == (
+        "1 client, connect once, prepare once",
+        "until 120 seconds or 10,000 statements of each client",
+    )
     assert described.settings == (("cache_size", "2000"),)
     assert described.transactions[0].lines == (
         "begin",
