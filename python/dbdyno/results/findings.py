@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
+from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import ROWS, differences, other_factors
-from dbdyno.results.document import Cell, Finding
+from dbdyno.results.document import Finding
 
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
 _LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."

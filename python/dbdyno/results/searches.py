@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 
 from dbdyno.experiment.remedies import PREFIX_SCAN
+from dbdyno.results.cell_document import Cell, CellStatement
 from dbdyno.results.comparing import by_block, other_factors
-from dbdyno.results.document import Cell, CellStatement, Finding, Remedy
+from dbdyno.results.document import Finding, Remedy
 from dbdyno.searches import PrefixSearch, prefix_search
 from dbdyno.stats import paired_ratio
 from dbdyno.systems.searching import equality_regards_case, like_regards_case, looks_up, why_no_prefix

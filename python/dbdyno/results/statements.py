@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dbdyno.results.document import CellStatement, Load, Round, System
+from dbdyno.results.cell_document import CellStatement, Load, Round, System
 from dbdyno.results.reading import JsonObject, count, number, objects, part, ratio, text
 from dbdyno.store.records import TrialRecord
 
