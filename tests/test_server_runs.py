@@ -251,6 +251,20 @@ def test_documents_are_measured_beside_rows(server_cli: Cli, small: Small) -> No
 
 
 @needs_ferretdb
+def test_indexes_of_documents_are_timed_as_those_of_rows(server_cli: Cli, small: Small) -> None:
+    text = small(ONE, *DOCUMENTS, ("transactions = 500", "transactions = 5"))
+    text += '[[tables.t.indexes]]\ncolumns = ["v"]\n'
+    systems = ("--system", "mongodb:", "--system", "sqlite:", "--rounds", "1")
+    loads = [cell["load"] for cell in server_cli.run(server_cli.write("small.toml", text), *systems)["cells"]]
+    assert [load["rows"] for load in loads] == [100, 100]
+    for load, begin in zip(loads, ('{"createIndexes": "t"', "create index"), strict=True):
+        made = [each["seconds"] for each in load["steps"] if each["step"].startswith(begin)]
+        assert len(made) == 1
+        assert load["indexes_s"] == made[0] > 0
+    assert loads[0]["other_s"] == 0
+
+
+@needs_ferretdb
 def test_steps_for_other_engines_are_told(server_cli: Cli) -> None:
     rows = ("--set", "rows_per_transaction=2", "--rounds", "1")
     text = (Path(__file__).parent.parent / "python/dbdyno/experiments/pk-update.toml").read_text()

@@ -34,7 +34,7 @@ async fn fill(engine: &MongodbEngine, load: &Load, seed: u64) -> Result<Vec<Load
     for text in &load.before {
         run(&mut session, database, text).await?;
     }
-    let mut report = Vec::with_capacity(load.tables.len() + 1);
+    let mut report = Vec::with_capacity(load.tables.len() + load.after.len());
     for table in &load.tables {
         let start = clock.now();
         let rows = insert(&mut session, database, table, seed)
@@ -42,11 +42,11 @@ async fn fill(engine: &MongodbEngine, load: &Load, seed: u64) -> Result<Vec<Load
             .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
         report.push(Loaded::since(table.name.clone(), rows, clock, start));
     }
-    let start = clock.now();
     for text in &load.after {
+        let start = clock.now();
         run(&mut session, database, text).await?;
+        report.push(Loaded::since(text.clone(), 0, clock, start));
     }
-    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
     Ok(report)
 }
 
