@@ -7,7 +7,6 @@
 use crate::live::Work;
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
-use crate::threads::threads;
 use crate::trial::Shared;
 use dbdyno_engines::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode};
@@ -99,7 +98,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             only,
             phases: trial.record.phases,
             timed,
-            alone: E::REMOTE && trial.connect == ConnectMode::Once && threads::<E>(trial) >= trial.clients,
+            alone: E::REMOTE && trial.connect == ConnectMode::Once && shared.threads >= trial.clients,
             at: 0,
             asked: 0,
             thought: 0,

@@ -78,6 +78,8 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
+    /// How many threads the clients are divided among.
+    pub(crate) threads: u32,
     /// Clients that have connected, or failed to.
     pub(crate) connected: AtomicU32,
     /// Clients that have warmed up.
@@ -171,6 +173,7 @@ pub fn run<E: Engine>(
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
     check(trial)?;
+    let threads = threads::<E>(trial);
     let shared = Shared {
         engine,
         trial,
@@ -178,6 +181,7 @@ pub fn run<E: Engine>(
         seed,
         clock: Clock::get(),
         stop,
+        threads,
         connected: AtomicU32::new(0),
         warm: AtomicU32::new(0),
         warmup_start: AtomicU64::new(0),
@@ -185,7 +189,6 @@ pub fn run<E: Engine>(
         refused: AtomicBool::new(false),
         released: AtomicBool::new(false),
     };
-    let threads = threads::<E>(trial);
     let live: Vec<Live> = (0..threads)
         .map(|_| Live::new(trial.transactions.len(), trial.statements.len()))
         .collect();
