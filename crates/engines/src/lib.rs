@@ -13,6 +13,7 @@ pub mod postgresql;
 pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
+pub mod sqlserver;
 mod tls;
 pub mod waits;
 

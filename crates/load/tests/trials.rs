@@ -38,7 +38,7 @@ fn try_run(trial: &Trial, stop: &AtomicBool, say: impl FnMut(Event)) -> Result<O
                 .map_err(|failure| TrialError::Connect { client: 0, failure })?;
             dbdyno_load::run(&engine, trial, 1, Site::default(), stop, say)
         }
-        Target::Postgresql(_) | Target::Mysql(_) | Target::Mongodb(_) => {
+        Target::Postgresql(_) | Target::Mysql(_) | Target::Mongodb(_) | Target::Sqlserver(_) => {
             unreachable!("the trials of servers are tested from Python")
         }
     }

@@ -17,6 +17,8 @@ pub enum Target {
     Mysql(ServerTarget),
     /// A MongoDB server, or one that speaks its protocol.
     Mongodb(MongodbTarget),
+    /// A Microsoft SQL Server.
+    Sqlserver(SqlserverTarget),
 }
 
 /// A server of PostgreSQL's kind, or of MariaDB's and MySQL's, and how each client connects to it.
@@ -69,6 +71,29 @@ pub struct MongodbTarget {
     pub process: Option<ServerProcess>,
 }
 
+/// A Microsoft SQL Server, and how each client connects to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SqlserverTarget {
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The user, as the server knows it.
+    pub user: String,
+    /// The user's password.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// The database.
+    pub database: String,
+    /// Settings that each session is begun with, as `set` has them: name and value.
+    #[serde(default)]
+    pub session: Vec<(String, String)>,
+    /// How connections are encrypted; left out: they are not. `prefer` is as `require`; there is no `verify-ca`.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
 /// How connections to a server are encrypted, and which certificates are believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -110,6 +135,13 @@ impl ServerTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
+    }
+}
+
+impl SqlserverTarget {
+    /// Where it is, for messages.
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.host, self.port)
     }
 }
 

@@ -7,6 +7,7 @@ use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::sqlite::{self, SqliteEngine, Watch, WatchMutexes};
+use dbdyno_engines::sqlserver::{self, SqlserverEngine};
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_load::{Event, Site, TrialError};
 use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
@@ -96,6 +97,10 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 let site = site_of(target.process.as_ref());
                 measure(&engine, trial, plan.seed, site, events, stop)
             }
+            Target::Sqlserver(target) => {
+                let engine = SqlserverEngine::new(target, &trial.statements, trial.prepare);
+                measure(&engine, trial, plan.seed, Site::default(), events, stop)
+            }
             Target::Mongodb(target) => {
                 let engine = MongodbEngine::new(target, &trial.statements)?;
                 let site = site_of(target.process.as_ref());
@@ -148,6 +153,7 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => sqlite::load(target, load, seed)?,
         Target::Postgresql(target) => postgresql::load(target, load, seed)?,
         Target::Mysql(target) => mysql::load(target, load, seed)?,
+        Target::Sqlserver(target) => sqlserver::load(target, load, seed)?,
         Target::Mongodb(target) => mongodb::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
@@ -160,6 +166,7 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
         Target::Postgresql(target) => PostgresqlEngine::new(target, &[], PrepareMode::Once).facts()?,
         Target::Mysql(target) => MysqlEngine::new(target, &[], PrepareMode::Once).facts()?,
+        Target::Sqlserver(target) => SqlserverEngine::new(target, &[], PrepareMode::Once).facts()?,
         Target::Mongodb(target) => MongodbEngine::new(target, &[])?.facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from dbdyno.compile import CompiledCell
+from dbdyno.errors import InputError
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.hosts.host import Host, Ready
 from dbdyno.run.hosts.managed import ManagedHost
@@ -65,4 +66,7 @@ class Hosts:
                 return NoHost()
             case "sqlite":
                 return FileHost(self.workspace)
+            case "sqlserver" if not system.host:
+                remedy = "name one that runs: `sqlserver://user:password@host/database`"
+                raise InputError(system.name, "dbdyno starts no SQL Server itself", remedy)
         return NamedHost(system) if system.host else ManagedHost(system.engine, self.workspace)
