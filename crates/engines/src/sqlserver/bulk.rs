@@ -7,7 +7,7 @@ use super::SqlserverEngine;
 use super::session::SqlserverSession;
 use crate::Failure;
 use crate::net::block_on;
-use crate::rows::{self, Loaded};
+use crate::rows::{self, Loaded, Loader};
 use crate::sql_text::{Dialect, bracketed, write_literal};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_plan::target::SqlserverTarget;
@@ -26,26 +26,13 @@ const TOGETHER: u64 = 100_000;
 /// Creates the tables and fills them, and ends with a checkpoint.
 pub fn load(target: &SqlserverTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = SqlserverEngine::new(target, &[], PrepareMode::Never);
-    block_on(fill(&engine, load, seed))?
+    block_on(fill(&engine, load, seed))
 }
 
 async fn fill(engine: &SqlserverEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let clock = Clock::get();
     let mut session = SqlserverSession::open(&engine.target, engine.statements.clone(), engine.prepare).await?;
-    for sql in &load.before {
-        run(&mut session, sql).await?;
-    }
-    let mut report = Vec::with_capacity(load.tables.len() + load.after.len() + 1);
-    for table in &load.tables {
-        let start = clock.now();
-        let rows = insert(&mut session, table, seed).await?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
-    }
-    for sql in &load.after {
-        let start = clock.now();
-        run(&mut session, sql).await?;
-        report.push(Loaded::since(sql.clone(), 0, clock, start));
-    }
+    let mut report = rows::fill(&mut session, load, seed, clock).await?;
     if !load.tables.is_empty() {
         let start = clock.now();
         // Only some users may; without it the server does the same in its own time.
@@ -55,12 +42,14 @@ async fn fill(engine: &SqlserverEngine, load: &Load, seed: u64) -> Result<Vec<Lo
     Ok(report)
 }
 
-async fn run(session: &mut SqlserverSession, sql: &str) -> Result<(), Failure> {
-    session
-        .query(sql)
-        .await
-        .map(drop)
-        .map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
+impl Loader for SqlserverSession {
+    async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        self.query(sql).await.map(drop)
+    }
+
+    async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+        insert(self, table, seed).await
+    }
 }
 
 async fn insert(session: &mut SqlserverSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
@@ -70,31 +59,31 @@ async fn insert(session: &mut SqlserverSession, table: &LoadTable, seed: u64) ->
         "if exists (select 1 from sys.identity_columns where object_id = object_id(N'{}')) set identity_insert {name} ",
         name.replace('\'', "''")
     );
-    run(session, &format!("{counted} on")).await?;
+    session.run(&format!("{counted} on")).await?;
     let columns: Vec<String> = table.columns.iter().map(|column| bracketed(&column.name)).collect();
     let begin = format!("insert into {name} with (tablock) ({}) values ", columns.join(", "));
     let mut source = rows::Source::of(table, seed)?;
     let mut values = Values::default();
     let (mut text, mut in_text, mut rows) = (String::with_capacity(LONG + 4096), 0, 0);
-    run(session, "begin transaction").await?;
+    session.run("begin transaction").await?;
     while source.next(&mut values)? {
         text.push_str(if in_text == 0 { &begin } else { ", " });
         row(&values, &mut text);
         in_text += 1;
         rows += 1;
         if in_text == ROWS || text.len() >= LONG {
-            send(session, &mut text, &table.name).await?;
+            send(session, &mut text).await?;
             in_text = 0;
         }
         if rows % TOGETHER == 0 {
-            send(session, &mut text, &table.name).await?;
+            send(session, &mut text).await?;
             in_text = 0;
-            run(session, "commit transaction; begin transaction").await?;
+            session.run("commit transaction; begin transaction").await?;
         }
     }
-    send(session, &mut text, &table.name).await?;
-    run(session, "commit transaction").await?;
-    run(session, &format!("{counted} off")).await?;
+    send(session, &mut text).await?;
+    session.run("commit transaction").await?;
+    session.run(&format!("{counted} off")).await?;
     Ok(rows)
 }
 
@@ -106,12 +95,9 @@ fn row(values: &Values, text: &mut String) {
     text.push(')');
 }
 
-async fn send(session: &mut SqlserverSession, text: &mut String, table: &str) -> Result<(), Failure> {
+async fn send(session: &mut SqlserverSession, text: &mut String) -> Result<(), Failure> {
     if !text.is_empty() {
-        session
-            .query(text)
-            .await
-            .map_err(|failure| failure.explained(|message| format!("{message}: loading `{table}`")))?;
+        session.query(text).await?;
         text.clear();
     }
     Ok(())

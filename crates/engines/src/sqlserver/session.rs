@@ -4,7 +4,7 @@ use super::login::{Connection, begin};
 use super::values::{read, write};
 use super::{Text, failure};
 use crate::sql_text::Dialect;
-use crate::{Capture, Control, Failure, Marks, Rows, Session};
+use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::target::SqlserverTarget;
 use dbdyno_plan::value::{Owned, Values};
@@ -78,11 +78,7 @@ impl SqlserverSession {
 
     fn statement(&mut self, index: usize, params: &Values, columns: usize) -> Result<(), Failure> {
         let statement = &self.statements[index];
-        let wanted = statement.template.parameters();
-        if params.len() != wanted {
-            let problem = format!("the statement has {wanted} parameters, the plan gives {}", params.len());
-            return Err(Failure::new(FailureKind::Other, problem));
-        }
+        check_count(statement.template.parameters(), params.len())?;
         let (mut text, mut values) = (String::new(), Vec::new());
         if self.prepare == PrepareMode::Never {
             statement.template.render(params, Dialect::Sqlserver, &mut text);
@@ -150,10 +146,7 @@ impl Session for SqlserverSession {
         capture: Capture<'_>,
         _marks: &mut Marks,
     ) -> Poll<Result<Rows, Failure>> {
-        match self.statement(statement, params, capture.len()) {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
+        awaited(self.statement(statement, params, capture.len()))
     }
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
@@ -171,10 +164,7 @@ impl Session for SqlserverSession {
                 (connection, answer)
             })
         });
-        match asked {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
+        awaited(asked)
     }
 
     async fn answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
