@@ -72,6 +72,7 @@ impl<'a, E: Engine> Runner<'a, E> {
     pub fn new(shared: &'a Shared<'a, E>, number: u32) -> Self {
         let trial = shared.trial;
         let timed = trial.record.phases || trial.prepare != PrepareMode::Once;
+        let (place, of) = shared.place_of(number);
         let plain = trial.connect == ConnectMode::Once && trial.retry.attempts <= 1;
         let only = match shared.programs.all() {
             [program] if plain => match &*program.ops {
@@ -83,15 +84,12 @@ impl<'a, E: Engine> Runner<'a, E> {
         Self {
             shared,
             programs: shared.programs.all(),
-            number,
+            number: place,
             session: None,
             closed: SessionCounters::default(),
-            state: shared.programs.state(
-                shared.seed,
-                trial.data_seed.unwrap_or(shared.seed),
-                number,
-                trial.clients,
-            ),
+            state: shared
+                .programs
+                .state(shared.seed, trial.data_seed.unwrap_or(shared.seed), place, of),
             params: Values::default(),
             marks: Marks::new(timed.then_some(shared.clock)),
             plain,

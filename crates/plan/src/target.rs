@@ -141,7 +141,7 @@ impl ServerTarget {
 impl SqlserverTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
-        format!("{}:{}", self.host, self.port)
+        place(&self.host, self.port)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Carries out a plan's task with the engine it names.
 
 use crate::events::Events;
+use crate::led::Led;
 use dbdyno_contract::Problem;
 use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
@@ -9,7 +10,7 @@ use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::sqlite::{self, SqliteEngine, Watch, WatchMutexes};
 use dbdyno_engines::sqlserver::{self, SqlserverEngine};
 use dbdyno_engines::{Engine, Failure};
-use dbdyno_load::{Event, Site, TrialError};
+use dbdyno_load::{Alone, Event, Site, TrialError};
 use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
 use dbdyno_plan::target::{OsCache, ServerProcess, SqliteTarget, Target};
 use dbdyno_plan::{Plan, PlanError, Task};
@@ -134,7 +135,7 @@ fn measure<E: Engine>(
     // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
     let facts = engine.facts()?;
     let mut written = Ok(());
-    let outcome = dbdyno_load::run(engine, trial, seed, site, stop, |event| {
+    let say = |event: Event| {
         let result = match &event {
             Event::Phase(phase) => events.phase(phase),
             Event::Interval(interval) => events.interval(interval),
@@ -142,7 +143,11 @@ fn measure<E: Engine>(
         if written.is_ok() {
             written = result;
         }
-    })?;
+    };
+    let outcome = match trial.part {
+        None => dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say),
+        Some(_) => dbdyno_load::run(engine, trial, seed, site, stop, &mut Led(events), say),
+    }?;
     written?;
     events.result(&outcome, &facts, Clock::get().source())
 }
