@@ -65,7 +65,7 @@ def test_an_unsafe_cell_is_refused() -> None:
     assert str(caught.value) == (
         "pk-lookup.toml: threads=2,cache=private,config_threading=single: `config_threading=single` leaves SQLite "
         "without any mutex: 2 clients in one process would corrupt its memory; "
-        "use one client, or a library with mutexes"
+        "use one client, clients that are processes, or a library with mutexes"
     )
     safe = make_cells(made, parse_set(["threads=2", "cache=private", "open_mutex=nomutex"], made)).cells
     assert compile_cell(made, safe[0]).target("/x")["open_mutex"] == "nomutex"

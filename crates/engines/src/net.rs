@@ -275,10 +275,10 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// Runs a future that talks to a server to its end, in this thread.
-pub fn block_on<F: Future>(future: F) -> Result<F::Output, Failure> {
+pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
-        Ok(runtime) => Ok(runtime.block_on(future)),
+        Ok(runtime) => runtime.block_on(future),
         Err(error) => Err(Failure::new(
             FailureKind::Other,
             format!("starting to wait for events: {error}"),

@@ -128,9 +128,13 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
     storage_engine = None
     if cell.system.engine == "sqlite":
         settings = sqlite_settings(experiment, definition, cell)
-        unsafe = unsafe_reason(settings, definition.load.clients)
+        unsafe = unsafe_reason(settings, definition.load.sharing)
         if unsafe:
-            raise InputError(f"{experiment.place}: {cell.id}", unsafe, "use one client, or a library with mutexes")
+            raise InputError(
+                f"{experiment.place}: {cell.id}",
+                unsafe,
+                "use one client, clients that are processes, or a library with mutexes",
+            )
     elif cell.system.engine != "null":
         settings = server_settings(experiment, definition, cell)
         storage_engine = settings.storage_engine
@@ -174,7 +178,7 @@ def refusal(experiment: Experiment, cell: Cell) -> str | None:
     if cell.system.engine != "sqlite":
         return None
     definition = experiment.definition(cell.levels)
-    return unsafe_reason(sqlite_settings(experiment, definition, cell), definition.load.clients)
+    return unsafe_reason(sqlite_settings(experiment, definition, cell), definition.load.sharing)
 
 
 def _load(definition: Definition) -> dict[str, Any]:

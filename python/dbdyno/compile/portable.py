@@ -95,6 +95,9 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
         elif isinstance(node, exp.Ordered) and not _says_nulls(node):
             descending = bool(node.args.get("desc"))
             node.set("nulls_first", descending != small_nulls)
+        elif isinstance(node, exp.Limit) and dialect == "tsql" and isinstance(node.expression, exp.Placeholder):
+            # It would come first, and the values with it in another order.
+            raise _untranslatable(place, text, dialect, "`limit ?` stands elsewhere there, and so would its value")
         elif isinstance(node, exp.Div):
             node.set("safe", False)
         elif isinstance(node, exp.Identifier):

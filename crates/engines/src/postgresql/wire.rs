@@ -4,7 +4,7 @@ use super::kind;
 use crate::net::Connection;
 use crate::{Failure, tls};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
@@ -24,7 +24,7 @@ pub struct Wire {
 
 impl Wire {
     /// Connects and identifies itself. The connection is ready for statements when this returns.
-    pub async fn connect(target: &PostgresqlTarget) -> Result<Self, Failure> {
+    pub async fn connect(target: &ServerTarget) -> Result<Self, Failure> {
         let begun = async {
             let mut wire = if target.host.starts_with('/') {
                 let path = format!("{}/.s.PGSQL.{}", target.host.trim_end_matches('/'), target.port);
@@ -45,7 +45,7 @@ impl Wire {
     }
 
     /// Asks the server for TLS, where it is wanted.
-    async fn encrypt(&mut self, target: &PostgresqlTarget) -> Result<(), Failure> {
+    async fn encrypt(&mut self, target: &ServerTarget) -> Result<(), Failure> {
         let Some(tls) = target.tls.as_ref().filter(|tls| tls::is_wanted(Some(tls))) else {
             return Ok(());
         };
@@ -65,7 +65,7 @@ impl Wire {
         }
     }
 
-    async fn begin(&mut self, target: &PostgresqlTarget) -> Result<(), Failure> {
+    async fn begin(&mut self, target: &ServerTarget) -> Result<(), Failure> {
         let own = [
             ("user", target.user.as_str()),
             ("database", target.database.as_str()),

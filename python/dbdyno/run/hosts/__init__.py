@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno.compile import CompiledCell
+from dbdyno.errors import InputError
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.hosts.host import Host, Ready
 from dbdyno.run.hosts.managed import ManagedHost
@@ -77,4 +78,7 @@ class Hosts:
                 return NoHost()
             case "sqlite":
                 return FileHost(self.workspace)
+            case "sqlserver" if not system.host:
+                remedy = "name one that runs: `sqlserver://user:password@host/database`"
+                raise InputError(system.name, "dbdyno starts no SQL Server itself", remedy)
         return NamedHost(system) if system.host else ManagedHost(system.engine, self.workspace)

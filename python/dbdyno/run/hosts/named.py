@@ -21,11 +21,11 @@ from dbdyno.systems.tls import Tls
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import ask
 
-_PORTS = {"postgresql": 5432, "mysql": 3306, "mongodb": 27017}
+_PORTS = {"postgresql": 5432, "mysql": 3306, "mongodb": 27017, "sqlserver": 1433}
 
 # The database that is always there to connect to, and the variable with a password that the engine's own programs read.
-_ALWAYS = {"postgresql": "postgres", "mysql": "mysql", "mongodb": "admin"}
-_PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
+_ALWAYS = {"postgresql": "postgres", "mysql": "mysql", "mongodb": "admin", "sqlserver": "master"}
+_PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD", "sqlserver": "SQLCMDPASSWORD"}
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.
 _LONGEST_S = 600.0
@@ -76,7 +76,7 @@ class NamedHost:
             durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
         else:
             # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
-            self._recreate(name, " character set utf8mb4")
+            self._recreate(name, " character set utf8mb4" if self._system.engine == "mysql" else "")
             self._load(compiled, name)
             durations = {"load_s": time.monotonic() - begun}
         yield Ready(self._target(compiled, name), durations, self._loaded)
@@ -121,6 +121,10 @@ class NamedHost:
     def _drop(self, name: str) -> None:
         if self._system.engine == "mongodb":
             self._execute(name, '{"dropDatabase": 1}')
+            return
+        if self._system.engine == "sqlserver":
+            ended = f"alter database {name} set single_user with rollback immediate"
+            self._execute(self._own_database, f"if db_id('{name}') is not null begin {ended}; drop database {name} end")
             return
         force = " with (force)" if self._system.engine == "postgresql" else ""
         self._execute(self._own_database, f"drop database if exists {name}{force}")
