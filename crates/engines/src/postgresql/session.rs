@@ -239,7 +239,11 @@ impl Session for PostgresqlSession {
         let (mut rows, mut failure, mut first) = (Rows::default(), None, true);
         let mut params = Box::default();
         loop {
-            let message = self.wire.message().await?;
+            let message = match self.wire.message().await {
+                Ok(message) => message,
+                // The last words of a server that ends a session are why.
+                Err(broken) => return Err(failure.unwrap_or(broken)),
+            };
             let body = self.wire.body(&message);
             match message.tag {
                 b'D' => {
