@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ ROWS = 300_000
 
 SELECT = "SELECT abalance FROM pgbench_accounts WHERE aid = ?"
 BYTES = 200
+FRESH = ["drop table if exists loaded", "create table loaded (a integer, b integer, c varchar(200))"]
 
 
 class Servers:
@@ -74,7 +75,7 @@ class Servers:
     @property
     def mysql(self) -> Server | None:
         fresh = "mysql" not in self._of
-        settings = {"innodb_buffer_pool_size": "512M", "max_connections": "1100", "local_infile": "ON"}
+        settings = {"innodb_buffer_pool_size": "512M", "max_connections": "1100"}
         server = self.server("mysql", settings)
         if server is not None and fresh and shutil.which("sysbench"):
             subprocess.run([*self.sysbench(server), "prepare"], check=True, capture_output=True)
@@ -151,23 +152,35 @@ def by_sysbench(servers: Servers, server: Server, clients: int) -> tuple[float, 
     return float(found[2]), cpu / int(found[1])
 
 
-def postgresql_select(servers: Servers) -> Iterator[Figure]:
-    server = servers.postgresql
-    if server is None:
-        return
+def selects(
+    whom: str,
+    server: Server,
+    look_up: dict[str, Any],
+    theirs: Callable[[int], tuple[float, float]],
+    cost: float,
+) -> Iterator[Figure]:
+    """Selects by one client and by eight, ours against theirs: the rate, and CPU of at most ``cost`` times theirs."""
     for clients in (1, 8):
         rates, costs = [], []
         for block in range(BLOCKS):
             a, b = in_turn(
-                lambda clients=clients: ours(server, clients, select(SELECT, ACCOUNTS))[:2],
-                lambda clients=clients: by_pgbench(servers, server, clients, "-S"),
+                lambda clients=clients: ours(server, clients, look_up)[:2],
+                lambda clients=clients: theirs(clients),
                 block,
             )
             rates.append(a[0] / b[0])
             costs.append(a[1] / b[1])
-        name = f"select, {clients} client(s), against pgbench"
+        name = f"select, {clients} client(s), against {whom}"
         yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
-        yield Figure.of(f"{name}: CPU", costs, 1.0, at_most=True)
+        yield Figure.of(f"{name}: CPU", costs, cost, at_most=True)
+
+
+def postgresql_select(servers: Servers) -> Iterator[Figure]:
+    server = servers.postgresql
+    if server is None:
+        return
+    look_up = select(SELECT, ACCOUNTS)
+    yield from selects("pgbench", server, look_up, lambda clients: by_pgbench(servers, server, clients, "-S"), 1.0)
 
 
 def postgresql_tpcb(servers: Servers) -> Iterator[Figure]:
@@ -222,19 +235,8 @@ def mysql_select(servers: Servers) -> Iterator[Figure]:
     if shutil.which("sysbench") is None:
         print("select against sysbench: not measured, it is not installed")
         return
-    for clients in (1, 8):
-        rates, costs = [], []
-        for block in range(BLOCKS):
-            a, b = in_turn(
-                lambda clients=clients: ours(server, clients, select("SELECT c FROM sbtest1 WHERE id=?", 100_000))[:2],
-                lambda clients=clients: by_sysbench(servers, server, clients),
-                block,
-            )
-            rates.append(a[0] / b[0])
-            costs.append(a[1] / b[1])
-        name = f"select, {clients} client(s), against sysbench"
-        yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
-        yield Figure.of(f"{name}: CPU", costs, 0.8, at_most=True)
+    look_up = select("SELECT c FROM sbtest1 WHERE id=?", 100_000)
+    yield from selects("sysbench", server, look_up, lambda clients: by_sysbench(servers, server, clients), 0.8)
 
 
 def rows_file(servers: Servers) -> Path:
@@ -247,11 +249,11 @@ def rows_file(servers: Servers) -> Path:
     return path
 
 
-def loaded(server: Server, path: Path, create: str) -> float:
+def loaded(server: Server, path: Path) -> float:
     """Seconds that our loading of the rows takes."""
     columns = [{"name": name, "stream": 1, "fill": {"kind": "constant", "value": None}} for name in ("a", "b", "c")]
     table = {"name": "loaded", "columns": columns, "rows": ROWS, "file": str(path)}
-    task = {"kind": "load", "target": target(server), "before": ["drop table if exists loaded", create]}
+    task = {"kind": "load", "target": target(server), "before": FRESH}
     plan = {"schema": PLAN, "seed": 1, "task": task | {"tables": [table], "after": []}}
     out, _, _ = timed([str(worker_path())], json.dumps(plan))
     event = json.loads(out.splitlines()[-1])
@@ -259,44 +261,41 @@ def loaded(server: Server, path: Path, create: str) -> float:
     return float(event["tables"][0]["seconds"])
 
 
+def loading(whom: str, server: Server, path: Path, shell: list[str], load: str) -> Figure:
+    """Our loading of the rows against theirs: the rate.
+
+    ``shell``: their client, to which a statement is added; ``load``: what it loads a file by, with ``{}`` for the file.
+    """
+
+    def theirs() -> float:
+        for statement in FRESH:
+            subprocess.run([*shell, statement], check=True, capture_output=True)
+        return timed([*shell, load.format(path)])[2]
+
+    ratios = []
+    for block in range(BLOCKS):
+        a, b = in_turn(lambda: loaded(server, path), theirs, block)
+        ratios.append(b / a)
+    return Figure.of(f"loading, rate against {whom}", ratios, 0.95, at_most=False)
+
+
 def postgresql_loading(servers: Servers) -> Iterator[Figure]:
     server = servers.postgresql
     if server is None:
         return
-    path = rows_file(servers)
-    create = "create table loaded (a integer, b integer, c varchar(200))"
     where = ["-h", str(server.socket), "-p", str(server.port), "-U", server.user, "-d", server.database, "-qX"]
     psql = [str(server.installation.programs["psql"]), *where]
-
-    def theirs() -> float:
-        subprocess.run([*psql, "-c", "drop table if exists loaded", "-c", create], check=True, capture_output=True)
-        return timed([*psql, "-c", f"\\copy loaded from '{path}'"])[2]
-
-    ratios = []
-    for block in range(BLOCKS):
-        a, b = in_turn(lambda: loaded(server, path, create), theirs, block)
-        ratios.append(b / a)
-    yield Figure.of("loading, rate against psql \\copy", ratios, 0.95, at_most=False)
+    yield loading("psql \\copy", server, rows_file(servers), [*psql, "-c"], "\\copy loaded from '{}'")
 
 
 def mysql_loading(servers: Servers) -> Iterator[Figure]:
     server = servers.mysql
     if server is None:
         return
-    path = rows_file(servers)
-    create = "create table loaded (a int, b int, c varchar(200))"
     program = str(server.installation.programs["mariadb" if "mariadb" in server.installation.programs else "mysql"])
     shell = [program, "--no-defaults", "-S", str(server.socket), "-u", server.user, "--local-infile=1", server.database]
-
-    def theirs() -> float:
-        subprocess.run([*shell, "-e", f"drop table if exists loaded; {create}"], check=True, capture_output=True)
-        return timed([*shell, "-e", f"load data local infile '{path}' into table loaded"])[2]
-
-    ratios = []
-    for block in range(BLOCKS):
-        a, b = in_turn(lambda: loaded(server, path, create), theirs, block)
-        ratios.append(b / a)
-    yield Figure.of("loading, rate against mariadb's LOAD DATA", ratios, 0.95, at_most=False)
+    load = "load data local infile '{}' into table loaded"
+    yield loading("mariadb's LOAD DATA", server, rows_file(servers), [*shell, "-e"], load)
 
 
 def many_clients(servers: Servers) -> Iterator[Figure]:

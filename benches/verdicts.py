@@ -1,19 +1,21 @@
 """Whether verdicts are right: how often equal cells differ, and how often a planted slowdown is found.
 
-Prints a line for each figure and ends with 1 when one misses its target. It takes some fifteen minutes. `--only NAME`
+Prints a line for each figure and ends with 1 when one misses its target. It takes some half an hour. `--only NAME`
 picks those whose name contains it.
 """
 
 import json
 import math
 import random
+import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
 from bench import LOOKUP, Bench, rate
 from figures import Figure, run
 
-from dbdyno.stats import verdict
+from dbdyno.stats import Stopping, verdict
 from dbdyno.stats.intervals import ratio_of
 from dbdyno.worker import worker_path
 
@@ -27,6 +29,17 @@ CACHE = 2000
 TRIES = 20
 MOST_BLOCKS = 15
 SLOWDOWN = 0.03
+
+# A comparison of each built-in experiment, on embedded SQLite.
+FIXED = 30
+EXPERIMENTS = (
+    ("pk-lookup", "threads=1,2", "cache=private"),
+    ("bulk-insert", "mode=one_transaction_text,one_transaction_prepared"),
+    ("pk-update", "rows_per_transaction=1000,10000"),
+    ("dictionary-search", "search=like_create,computer", "sorted=no"),
+    ("promo-code", "step=1_rollback_journal,2_wal"),
+    ("promo-code-engines",),
+)
 
 COUNTS = 5
 COUNTED = 60_000
@@ -104,7 +117,30 @@ def counting(bench: Bench) -> Iterator[Figure]:
     yield Figure("more instructions found by counting, %", 100 * found / COUNTS, spread, 100, at_most=False)
 
 
-ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (false_verdicts, power, counting)
+def time_to_a_verdict(bench: Bench) -> Iterator[Figure]:
+    """The machine time after which `--rounds auto` would have ended runs of 30 rounds, as a share of all they took."""
+    shares, told = [], []
+    for name, *settings in EXPERIMENTS:
+        out = bench.directory / f"{name}.json"
+        chosen = [word for setting in settings for word in ("--set", setting)]
+        command = [str(worker_path().parent / "dbdyno"), "run", name, *chosen, "--rounds", str(FIXED)]
+        store = ["--store", str(bench.directory / "runs.db"), "--json", str(out)]
+        subprocess.run([*command, *store], check=True, capture_output=True)
+        cells = json.loads(out.read_text())["cells"]
+        throughput = [{each["block"]: each["throughput"] for each in cell["rounds"]} for cell in cells]
+        seconds = [sum(cell["rounds"][at]["durations"]["total_s"] for cell in cells) for at in range(FIXED)]
+        needed = next((n for n in range(1, FIXED) if Stopping().enough([first(n, each) for each in throughput])), FIXED)
+        shares.append(sum(seconds[:needed]) / sum(seconds))
+        told.append(f"{name} {needed}")
+    name = f"auto's time against {FIXED} rounds"
+    yield Figure(name, statistics.median(shares), "rounds: " + ", ".join(told), 0.5, at_most=True)
+
+
+def first(rounds: int, throughput: dict[int, float]) -> dict[int, float]:
+    return {block: each for block, each in throughput.items() if block < rounds}
+
+
+ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (false_verdicts, power, counting, time_to_a_verdict)
 
 
 if __name__ == "__main__":

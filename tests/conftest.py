@@ -81,9 +81,14 @@ class Cli:
         (self.directory / name).write_text(text)
         return f"./{name}"
 
+    @property
+    def work(self) -> Path:
+        """The directory in which trials work."""
+        return self.directory / "cache" / "work"
+
     def left_behind(self) -> list[str]:
         """Files of trials that are still there."""
-        return [str(path) for path in (self.directory / "cache" / "work").glob("*")]
+        return [str(path) for path in self.work.glob("*")]
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
+from dbdyno.run.hosts.managed import target
 from dbdyno.systems.managed import Server, create_data, find_installations, start_server
 
 VARIABLES = {"postgresql": "DBDYNO_TEST_POSTGRESQL", "mysql": "DBDYNO_TEST_MYSQL", "mongodb": "DBDYNO_TEST_MONGODB"}
@@ -40,17 +40,6 @@ def running(engine: str, work: Path) -> Iterator[Server | None]:
     settings = {} if installations[0].product == "MongoDB" else SETTINGS[engine]
     with start_server(installations[0], data, work, settings, remove=[work]) as server:
         yield server
-
-
-def target(server: Server) -> dict[str, Any]:
-    """Give a server as the target of a plan."""
-    return {
-        "host": str(server.socket),
-        "port": server.port,
-        "user": server.user,
-        "database": server.database,
-        "process": {"pid": server.pid, "data": str(server.data)},
-    }
 
 
 def main(command: Sequence[str]) -> int:

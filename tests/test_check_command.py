@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from dbdyno.run.hosts.managed import target
 from dbdyno.systems.managed import create_data, find_installations, start_server
 from dbdyno.worker import ask
-from servers import target
 from test_server_runs import servers
 
 CHECKS = {"sqlite": 14, "postgresql": 26, "mysql": 28}
@@ -95,7 +95,7 @@ def test_without_the_right_to_make_databases_the_named_one_is_used(
     create_data(installation, server_cli.directory / "data")
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         statements = ["create role me login", "grant create on schema public to me"]
-        task = {"kind": "load", "target": target(server) | {"engine": "postgresql"}, "before": statements}
+        task = {"kind": "load", "target": target(server), "before": statements}
         ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
         host = str(server.socket).replace("/", "%2F")
         out = server_cli("check", f"postgresql://me@{host}:{server.port}/{server.database}")

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno.compile import CompiledCell, compile_cell
-from dbdyno.design import make_cells
+from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
 from dbdyno.experiment.document import package_path
-from dbdyno.systems.url import parse_url
+from dbdyno.systems.server_settings import ServerSettings
 from experiment_files import ALL, BUILTIN, FIXTURES, TABLE, TEMPLATE, compiled, experiment, plan_schema, small, steps
 
 
@@ -240,8 +239,25 @@ def test_statements_stand_once_and_have_names_of_their_own() -> None:
     assert [each["name"] for each in statements] == [long[:59] + "…", long[:59] + "… (2)", "n"]
 
 
-def test_an_engine_without_a_dialect_is_refused() -> None:
-    made = load_experiment("pk-lookup")
-    cell = make_cells(made, systems=[parse_url("sqlserver:")]).cells[0]
-    with pytest.raises(InputError, match=r"^sqlserver: this engine cannot be measured yet"):
-        compile_cell(made, cell)
+def test_sql_server_has_its_own_words() -> None:
+    table = """
+[tables.user]
+rows = 1
+[tables.user.columns]
+id = { type = "integer", primary_key = true, autoincrement = true, fill = { serial = 1 } }
+name = { type = "varchar(20)", fill = { text = 20 } }
+long = { type = "varchar(5000)", fill = { text = 20 } }
+real = { type = "double", fill = { uniform = [0.0, 1.0] } }
+"""
+    made = steps('{ execute = "select * from user where name = ? || \'x\' limit 3", params = ["a"] }', table=table)
+    cell = compiled(made, "sqlserver://me@host/d?sslmode=require&lock_timeout=50")[0]
+    assert cell.before == [
+        "create table [user] ([id] int primary key identity, [name] nvarchar(20), [long] nvarchar(max), [real] float)"
+    ]
+    sql = "SELECT TOP 3 * FROM [user] WHERE [name] = ? + 'x'"
+    assert [each["sql"] for each in cell.trial["statements"]] == [sql]
+    assert isinstance(cell.settings, ServerSettings)
+    assert cell.settings.parameters == {"lock_timeout": "50"}
+    late = steps('{ execute = "select * from user where id = ? limit ?", params = [1, 2] }', table=table)
+    with pytest.raises(InputError, match=r"cannot be written for sqlserver: `limit \?` stands elsewhere"):
+        compiled(late, "sqlserver://me@host/d")

@@ -65,7 +65,7 @@ def test_an_unsafe_cell_is_refused() -> None:
     assert str(caught.value) == (
         "pk-lookup.toml: threads=2,cache=private,config_threading=single: `config_threading=single` leaves SQLite "
         "without any mutex: 2 clients in one process would corrupt its memory; "
-        "use one client, or a library with mutexes"
+        "use one client, clients that are processes, or a library with mutexes"
     )
     safe = make_cells(made, parse_set(["threads=2", "cache=private", "open_mutex=nomutex"], made)).cells
     assert compile_cell(made, safe[0]).target("/x")["open_mutex"] == "nomutex"
@@ -100,7 +100,10 @@ def test_description_of_pk_update() -> None:
     assert described.rows[0].startswith(
         "user: 100,000 rows: id = serial(start 1, step 1), c1 = uniform(low 0, high 999999)"
     )
-    assert described.load == ("1 client, connect once, prepare once", "until 10,000 statements of each client")
+    assert described.load == (
+        "1 client, connect once, prepare once",
+        "until 120 seconds or 10,000 statements of each client",
+    )
     assert described.settings == (("cache_size", "2000"),)
     assert described.transactions[0].lines == (
         "begin",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dbdyno.diagnose import diagnose
+from dbdyno.diagnose_server import diagnose_server
 
 SEGMENTS = (
     "idle engine read write lock_calls prepare sync mutex_wait file_lock_wait run_queue unknown".split()  # noqa: SIM905
@@ -97,3 +98,18 @@ def test_a_log_that_is_synced_is_not_told_to_use_a_log() -> None:
 def test_nothing_done_has_no_limit() -> None:
     assert diagnose({}, clients=1) is None
     assert diagnose({"time": {"client_s": 0, "segments": {}}}, clients=1) is None
+
+
+@pytest.mark.parametrize(
+    ("machine", "steal", "evidence"),
+    [
+        (110, 0, "other programs used 90 % of a processor"),
+        (100, 70, "other programs used 80 % of a processor, the host took 70 %"),
+    ],
+)
+def test_whoever_disturbs_a_server_is_named(machine: float, steal: float, evidence: str) -> None:
+    trial = result(cpu_s=0.1, cores=2, machine=machine, steal=steal, engine=1.0)
+    trial["server"] = {"cpu": {"process_percent": 20.0}}
+    limit = diagnose_server(trial, clients=2)
+    assert limit is not None
+    assert (limit["resource"], limit["evidence"]) == ("disturbed machine", evidence)

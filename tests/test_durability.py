@@ -18,7 +18,7 @@ from dbdyno.systems.url import parse_url
     ],
 )
 def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> None:
-    made, before = parse_url(with_durability(url, wanted)), parse_url(url)
+    made, before = with_durability(parse_url(url), wanted), parse_url(url)
     assert dict(made.settings) == settings
     assert (made.engine, made.host, made.password, made.label) == (
         before.engine,
@@ -40,5 +40,5 @@ def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> 
 )
 def test_what_cannot_be_is_refused(url: str, wanted: str, words: str) -> None:
     with pytest.raises(InputError) as raised:
-        with_durability(url, wanted)
+        with_durability(parse_url(url), wanted)
     assert words in str(raised.value)

@@ -1,15 +1,48 @@
 """Published figures: the right figure beside the right cell, and nothing where there is none."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conftest import Cli
 from dbdyno.design import make_cells, parse_set
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment, load_published
 from dbdyno.experiment.document import package_path
+from dbdyno.systems.durability import with_durability
 from dbdyno.systems.url import parse_url
 from experiment_files import FIXTURES
+
+Small = Callable[..., str]
+
+PUBLISHED = """
+[published]
+file = "figures.csv"
+machine = "another"
+year = 2020
+value = "reads_per_s"
+match = { clients = "clients" }
+
+[published.systems]
+column = "system"
+urls = { lite = "sqlite:", pg = "postgresql:", pg-unsafe = "postgresql:?fsync=off", innodb = "mysql:?engine=innodb" }
+"""
+FIGURES = """# made up
+system,clients,reads_per_s
+lite,1,10
+lite,2,11
+pg,1,20
+pg-unsafe,1,30
+innodb,1,40
+"""
+
+
+def write_small(small: Small, folder: Path) -> str:
+    """The small experiment, with figures of several systems."""
+    (folder / "figures.csv").write_text(FIGURES)
+    (folder / "small.toml").write_text(small() + PUBLISHED)
+    return str(folder / "small.toml")
 
 
 def values(name: str, *options: str) -> dict[str, float | None]:
@@ -95,6 +128,38 @@ def test_figures_of_several_systems_belong_to_theirs() -> None:
     assert (sqlite.rows, postgresql.rows) == (198, 195)
     # The newer of two runs.
     assert postgresql.phases_ms == pytest.approx({"connect": 57.47, "execute": 11.6, "fetch": 4.37})
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted", "figure"),
+    [
+        ("sqlite:", "power-safe", 10.0),
+        ("sqlite:", "process-safe", 10.0),
+        ("postgresql:", "power-safe", 20.0),
+        # Published without `fsync`, too: that figure is nearer.
+        ("postgresql:", "process-safe", 30.0),
+        ("postgresql:?fsync=off", "process-safe", 30.0),
+        ("mysql:?engine=innodb", "process-safe", 40.0),
+        ("mysql:?engine=innodb&sync_binlog=1", "process-safe", None),
+        ("sqlite:?journal_mode=wal", "power-safe", None),
+    ],
+)
+def test_another_durability_leaves_the_figure_where_it_was(
+    small: Small, tmp_path: Path, url: str, wanted: str, figure: float | None
+) -> None:
+    made = load_experiment(write_small(small, tmp_path))
+    published = load_published(made)
+    assert published is not None
+    cell = make_cells(made, systems=[with_durability(parse_url(url), wanted)]).cells[0]
+    found = published.of(cell.levels, cell.system.engine)
+    assert (found and found.value) == figure
+
+
+def test_a_run_with_the_same_durability_shows_what_was_published(cli: Cli, small: Small) -> None:
+    file = write_small(small, cli.directory)
+    document = cli.run(file, "--same-durability", "process-safe", "--rounds", "1")
+    assert [cell["system"]["name"] for cell in document["cells"]] == ["sqlite:?synchronous=off"] * 2
+    assert [cell["published"]["value"] for cell in document["cells"]] == [10.0, 11.0]
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.run.hosts.managed import target
 from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
 from dbdyno.worker import ask
-from servers import target
 
 # Of each engine: a setting, and how the server says it.
 SETTINGS = {
@@ -78,7 +78,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 def facts(server: Server) -> dict[str, Any]:
     """What the server says of itself to a worker."""
-    task = {"kind": "inspect", "target": {"engine": server.installation.engine} | target(server)}
+    task = {"kind": "inspect", "target": target(server)}
     found: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "facts")["engine"]
     return found
 

@@ -84,7 +84,7 @@ def in_window(cli: Cli) -> bool:
     lines = [
         " ".join(child.cmdline())
         for server in servers(cli)
-        if "/work/" in " ".join(server.cmdline())
+        if str(cli.work) in " ".join(server.cmdline())
         for child in server.children()
     ]
     return any(line.startswith("postgres: ") and " dbdyno " in line for line in lines)
@@ -251,10 +251,24 @@ def test_documents_are_measured_beside_rows(server_cli: Cli, small: Small) -> No
 
 
 @needs_ferretdb
+def test_indexes_of_documents_are_timed_as_those_of_rows(server_cli: Cli, small: Small) -> None:
+    text = small(ONE, *DOCUMENTS, ("transactions = 500", "transactions = 5"))
+    text += '[[tables.t.indexes]]\ncolumns = ["v"]\n'
+    systems = ("--system", "mongodb:", "--system", "sqlite:", "--rounds", "1")
+    loads = [cell["load"] for cell in server_cli.run(server_cli.write("small.toml", text), *systems)["cells"]]
+    assert [load["rows"] for load in loads] == [100, 100]
+    for load, begin in zip(loads, ('{"createIndexes": "t"', "create index"), strict=True):
+        made = [each["seconds"] for each in load["steps"] if each["step"].startswith(begin)]
+        assert len(made) == 1
+        assert load["indexes_s"] == made[0] > 0
+    assert loads[0]["other_s"] == 0
+
+
+@needs_ferretdb
 def test_steps_for_other_engines_are_told(server_cli: Cli) -> None:
     rows = ("--set", "rows_per_transaction=2", "--rounds", "1")
     text = (Path(__file__).parent.parent / "python/dbdyno/experiments/pk-update.toml").read_text()
-    text = text.replace("100_000", "100").replace("10_000 }", "20 }").partition("[published]")[0]
+    text = text.replace("100_000", "100").replace("statements = 10_000", "statements = 20").partition("[published]")[0]
     document = server_cli.run(server_cli.write("update.toml", text), "--system", "mongodb:", *rows)
     assert document["cells"][0]["rounds"][0]["statements"] == 20
     said = [each["text"] for each in document["findings"] if "each statement was a transaction" in each["text"]]
@@ -270,7 +284,7 @@ def test_a_ferretdb_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cl
     process = server_cli.start("run", file, "--system", "mongodb:", "--store", "runs.db", "--json", "out.json")
 
     def trial() -> list[psutil.Process]:
-        found = [each for each in servers(server_cli) if "/work/" in " ".join(each.cmdline())]
+        found = [each for each in servers(server_cli) if str(server_cli.work) in " ".join(each.cmdline())]
         return [each for each in found if len(each.net_connections("unix")) >= 3]
 
     # Two clients have connected.

@@ -12,10 +12,10 @@ import pytest
 
 from conftest import Cli
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.run.hosts.managed import target
 from dbdyno.systems.managed import Server, create_data, find_installations, start_server
 from dbdyno.systems.tls import Tls, split_tls
 from dbdyno.worker import ask
-from servers import target
 
 PASSWORD = "it's right"
 
@@ -88,7 +88,7 @@ class Place:
             statements = ["drop role if exists me", f"create role me login superuser password '{password}'"]
         else:
             statements = [f"create or replace user me@'%' identified by '{password}'", "grant all on *.* to me@'%'"]
-        task = {"kind": "load", "target": {"engine": self.engine} | target(server), "before": statements}
+        task = {"kind": "load", "target": target(server), "before": statements}
         ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
 
     def facts(self, server: Server, host: str, **tls: Any) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest
+from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import by_block, decided, differences
-from dbdyno.results.document import Cell, Comparison, Document
+from dbdyno.results.document import Comparison, Document
 from dbdyno.stats import MARGIN, paired_ratio, unpaired_ratio
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")

@@ -11,15 +11,7 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 6. Anything else is unclear, and says so with the shares.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-Json = Mapping[str, Any]
-Limit = dict[str, str]
-
-_LARGE = 0.25
-_FULL = 0.85
-_DISTURBED = 0.3
+from dbdyno.limit import FULL, WAITING, Json, Limit, disturbed_machine, limit, offered_load, percent, shares_of, unclear
 
 # What each kind of work is called, and what would make it less.
 _WORK = {
@@ -53,7 +45,7 @@ def diagnose(result: Json, clients: int) -> Limit | None:
     total = float(time.get("client_s") or 0)
     if total <= 0:
         return None
-    shares = {name: float(seconds) / total for name, seconds in (time.get("segments") or {}).items()}
+    shares = shares_of(time.get("segments"), total)
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
     used = float(time.get("cpu_s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
@@ -61,33 +53,22 @@ def diagnose(result: Json, clients: int) -> Limit | None:
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
     largest = max(shares, key=lambda name: shares[name], default="")
-    if shares.get("idle", 0.0) >= 0.5:
-        return _limit(
-            "offered load",
-            f"the clients had nothing to do for {_percent(shares['idle'])} of the time",
-            "raise the rate, or use more clients",
-        )
-    if waits[wait] >= _LARGE and largest == wait:
+    idle = offered_load(shares)
+    if idle is not None:
+        return idle
+    if waits[wait] >= WAITING and largest == wait:
         return _wait(wait, waits[wait], result)
-    if used >= _FULL * possible:
+    if used >= FULL * possible:
         return _cpu(shares, used, possible, cores)
-    other = float(cpu.get("machine_percent") or 0) / 100 - float(cpu.get("process_percent") or 0) / 100
-    stolen = float(cpu.get("steal_percent") or 0) / 100
-    if other + stolen >= _DISTURBED * cores:
-        text = f"other programs used {_percent(other)} of a processor" + (
-            f", the host took {_percent(stolen)}" if stolen > 0.05 else ""
-        )
-        return _limit("disturbed machine", text, "measure again when the machine is quiet")
-    if waits[wait] >= _LARGE:
+    disturbed = disturbed_machine(cpu, float(cpu.get("process_percent") or 0) / 100)
+    if disturbed is not None:
+        return disturbed
+    if waits[wait] >= WAITING:
         return _wait(wait, waits[wait], result)
     for name in ("read", "write"):
-        if shares.get(name, 0.0) >= _LARGE:
+        if shares.get(name, 0.0) >= WAITING:
             return _storage(name, shares[name], result)
-    return _limit(
-        "unclear",
-        f"no cause stands out: {_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %",
-        "repeat with --rounds 10, or watch one cell for longer",
-    )
+    return unclear(f"{_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %")
 
 
 def _wait(name: str, share: float, result: Json) -> Limit:
@@ -95,17 +76,17 @@ def _wait(name: str, share: float, result: Json) -> Limit:
         return _mutex(share, result)
     if name == "file_lock_wait":
         waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
-        text = f"clients waited {_percent(share)} of their time for a lock on the database file ({waits:,} times)"
+        text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
         settings = (result.get("engine") or {}).get("settings") or {}
         advice = "shorter write transactions, or fewer writers at a time"
         if settings.get("journal_mode") != "wal":
             advice = "journal_mode=wal lets readers and one writer work together; shorter write transactions help"
-        return _limit("file lock", text, advice)
+        return limit("file lock", text, advice)
     syncs = int((result.get("io") or {}).get("syncs") or 0)
     transactions = max(int((result.get("books") or {}).get("ok") or 0), 1)
     seconds = float(result["time"]["segments"]["sync"])
     each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
-    text = f"{_percent(share)} of the time went into waiting for the device to sync: {each}"
+    text = f"{percent(share)} of the time went into waiting for the device to sync: {each}"
     settings = (result.get("engine") or {}).get("settings") or {}
     advice = "put more rows into a transaction"
     if settings.get("journal_mode") != "wal":
@@ -113,22 +94,22 @@ def _wait(name: str, share: float, result: Json) -> Limit:
             ", or use journal_mode=wal, which syncs once per commit (not at all with synchronous=normal, where a power "
             "failure may lose the last commits)"
         )
-    return _limit("device sync", text, advice)
+    return limit("device sync", text, advice)
 
 
 def _mutex(share: float, result: Json) -> Limit:
     sites = ((result.get("mutex") or {}).get("sites")) or []
-    text = f"clients waited {_percent(share)} of their time for a mutex"
+    text = f"clients waited {percent(share)} of their time for a mutex"
     if not sites:
-        return _limit("mutex", text, "use fewer clients, or connections that share less")
+        return limit("mutex", text, "use fewer clients, or connections that share less")
     by_holder: dict[tuple[str, str], float] = {}
     for site in sites:
         key = (str(site.get("mutex")), str(site.get("function")))
         by_holder[key] = by_holder.get(key, 0.0) + float(site.get("wait_s") or 0)
     (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
     part = seconds / max(sum(by_holder.values()), 1e-12)
-    text += f", {_percent(part)} of that for the one of the {mutex}, which {function} takes"
-    return _limit("mutex", text, _MUTEXES.get(mutex, "use fewer clients, or connections that share less"))
+    text += f", {percent(part)} of that for the one of the {mutex}, which {function} takes"
+    return limit("mutex", text, _MUTEXES.get(mutex, "use fewer clients, or connections that share less"))
 
 
 def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
@@ -140,7 +121,7 @@ def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
         top = "prepare"
     advice = _WORK[top][1]
     parts = ", ".join(
-        f"{_percent(part / total)} {_WORK[name][0]}"
+        f"{percent(part / total)} {_WORK[name][0]}"
         for name, part in sorted(work.items(), key=lambda item: -item[1])
         if part / total >= 0.05
     )
@@ -151,7 +132,7 @@ def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
         )
     else:
         whose = f"the clients kept {used * 100:.0f} % of the machine's {cores * 100} % CPU busy"
-    return _limit(
+    return limit(
         "CPU", f"{whose}: {parts}", advice if top != "engine" or possible < cores else f"{advice.partition(';')[0]}"
     )
 
@@ -159,21 +140,13 @@ def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
 def _storage(name: str, share: float, result: Json) -> Limit:
     disk = result.get("disk") or {}
     requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
-    text = f"{_percent(share)} of the time went into {_WORK[name][0]}; the device did {requests:,.0f} {name}s/s"
+    text = f"{percent(share)} of the time went into {_WORK[name][0]}; the device did {requests:,.0f} {name}s/s"
     text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
-    return _limit(f"device {name}s" if requests >= 1 else "page cache", text, _WORK[name][1])
+    return limit(f"device {name}s" if requests >= 1 else "page cache", text, _WORK[name][1])
 
 
 def _largest(shares: Json) -> str:
     return ", ".join(
-        f"{name.replace('_', ' ')} {_percent(share)}"
+        f"{name.replace('_', ' ')} {percent(share)}"
         for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]
     )
-
-
-def _limit(resource: str, evidence: str, advice: str) -> Limit:
-    return {"resource": resource, "evidence": evidence, "advice": advice}
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"

@@ -15,18 +15,10 @@ docs/architecture.md gives the reasons for the bounds:
 8. Anything else is unclear, and says so with the shares.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from dbdyno.limit import FULL, WAITING, Json, Limit, disturbed_machine, limit, offered_load, percent, shares_of, unclear
 
-Json = Mapping[str, Any]
-Limit = dict[str, str]
-
-_IDLE = 0.5
 _CLIENT = 90.0
-_DISTURBED = 0.3
 _CONNECTING = 1 / 3
-_WAITING = 0.25
-_FULL = 0.85
 _COMPUTING = 0.5
 
 _FLUSH = "more work in a transaction, or more clients, whose commits share a flush"
@@ -64,37 +56,28 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
     elapsed = float(result.get("elapsed_s") or 0)
     if total <= 0 or elapsed <= 0:
         return None
-    shares = {name: float(seconds) / total for name, seconds in (time.get("segments") or {}).items()}
+    shares = shares_of(time.get("segments"), total)
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
     client = float(cpu.get("process_percent") or 0) / 100
     known = ((result.get("server") or {}).get("cpu") or {}).get("process_percent")
     server = None if known is None else float(known) / 100
-    if shares.get("idle", 0.0) >= _IDLE:
-        text = f"the clients had nothing to do for {_percent(shares['idle'])} of the time"
-        return _limit("offered load", text, "raise the rate, or use more clients")
+    idle = offered_load(shares)
+    if idle is not None:
+        return idle
     hottest = float(cpu.get("hottest_thread_percent") or 0)
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
-        return _limit("client", text, "a machine of its own for the load, or fewer clients")
+        return limit("client", text, "a machine of its own for the load, or fewer clients")
     if server is not None:
-        other = float(cpu.get("machine_percent") or 0) / 100 - client - server
-        if other + float(cpu.get("steal_percent") or 0) / 100 >= _DISTURBED * cores:
-            text = f"other programs used {_percent(other)} of a processor"
-            return _limit("disturbed machine", text, "measure again when the machine is quiet")
+        disturbed = disturbed_machine(cpu, client + server)
+        if disturbed is not None:
+            return disturbed
     connecting = _connecting(result, total)
     if connecting >= _CONNECTING:
-        text = f"{_percent(connecting)} of the clients' time went into connecting"
-        return _limit("connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server')
-    return (
-        _wait(result)
-        or _cpu(client, server, cores, clients)
-        or _limit(
-            "unclear",
-            f"no cause stands out: {_shares(client, server, cores, result)}",
-            "repeat with --rounds 10, or watch one cell for longer",
-        )
-    )
+        text = f"{percent(connecting)} of the clients' time went into connecting"
+        return limit("connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server')
+    return _wait(result) or _cpu(client, server, cores, clients) or unclear(_shares(client, server, cores, result))
 
 
 def _connecting(result: Json, total: float) -> float:
@@ -120,19 +103,19 @@ def _wait(result: Json) -> Limit | None:
         advice.setdefault(kind, remedy)
         events.setdefault(kind, {})[name] = count
     largest = max(kinds, key=lambda kind: kinds[kind], default="")
-    if not largest or kinds[largest] < _WAITING * total:
+    if not largest or kinds[largest] < WAITING * total:
         return None
     parts = ", ".join(
-        f"{name.partition(':')[2]} {_percent(count / total)}"
+        f"{name.partition(':')[2]} {percent(count / total)}"
         for name, count in sorted(events[largest].items(), key=lambda item: -item[1])[:3]
     )
     samples = int((result.get("waits") or {}).get("samples") or 0)
-    text = f"{_percent(kinds[largest] / total)} of the sessions at work were seen waiting: {parts} ({samples:,} looks)"
+    text = f"{percent(kinds[largest] / total)} of the sessions at work were seen waiting: {parts} ({samples:,} looks)"
     product = str((result.get("engine") or {}).get("engine"))
     remedy = advice[largest]
     if remedy == _FLUSH and product in _WITHOUT_FLUSH:
         remedy += f"; {_WITHOUT_FLUSH[product]} saves it, and loses the last commits in a crash"
-    return _limit(largest, text, remedy)
+    return limit(largest, text, remedy)
 
 
 def _cpu(client: float, server: float | None, cores: int, clients: int) -> Limit | None:
@@ -140,19 +123,19 @@ def _cpu(client: float, server: float | None, cores: int, clients: int) -> Limit
         return None
     used = client + server
     shares = f"server {server * 100:.0f} %, client {client * 100:.0f} % of {cores * 100} %"
-    if used >= _FULL * cores:
+    if used >= FULL * cores:
         if server >= client:
-            return _limit("server CPU", shares, "cheaper statements or an index; a machine of its own for the load")
-        return _limit("client", shares, "a machine of its own for the load")
+            return limit("server CPU", shares, "cheaper statements or an index; a machine of its own for the load")
+        return limit("client", shares, "a machine of its own for the load")
     if clients < cores or clients == 1:
         share = server / clients
         text = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the server computed for "
-        text += f"{_percent(share)} of the time, the client for {_percent(client / clients)}"
+        text += f"{percent(share)} of the time, the client for {percent(client / clients)}"
         if share >= _COMPUTING:
-            return _limit("server CPU", text, "cheaper statements; more clients would use the other processors")
+            return limit("server CPU", text, "cheaper statements; more clients would use the other processors")
         rest = max(1 - share - client / clients, 0.0)
-        text += f", and messages took {_percent(rest)}"
-        return _limit("round trip", text, "more clients, or more work in each statement")
+        text += f", and messages took {percent(rest)}"
+        return limit("round trip", text, "more clients, or more work in each statement")
     return None
 
 
@@ -165,13 +148,5 @@ def _shares(client: float, server: float | None, cores: int, result: Json) -> st
     if seen:
         total = sum(seen.values())
         largest = sorted(seen.items(), key=lambda item: -item[1])[:3]
-        text += "; sessions at work: " + ", ".join(f"{name} {_percent(count / total)}" for name, count in largest)
+        text += "; sessions at work: " + ", ".join(f"{name} {percent(count / total)}" for name, count in largest)
     return text
-
-
-def _limit(resource: str, evidence: str, advice: str) -> Limit:
-    return {"resource": resource, "evidence": evidence, "advice": advice}
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"

@@ -33,3 +33,8 @@ class TrialFailed(DbdynoError):
 
 class StoreError(DbdynoError):
     """The store of runs cannot be read or written."""
+
+
+def reason(error: OSError) -> str:
+    """Say in a clause what the operating system objects to: ``permission denied``."""
+    return (error.strerror or str(error)).lower()

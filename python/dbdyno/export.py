@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 from dbdyno.report.lines import (
     ceilings,
     cell_names,
@@ -60,7 +60,7 @@ def check_writable(path: Path | str, option: str = "") -> None:
     try:
         descriptor, probe = tempfile.mkstemp(dir=target.parent, prefix=".dbdyno-")
     except OSError as error:
-        raise InputError(place, _why(error), "give a file in a directory that is there and can be written") from error
+        raise InputError(place, reason(error), "give a file in a directory that is there and can be written") from error
     os.close(descriptor)
     Path(probe).unlink()
 
@@ -82,7 +82,7 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.replace(target)
     except OSError as error:
         raise InputError(
-            str(target), _why(error), "give a file in a directory that is there and can be written"
+            str(target), reason(error), "give a file in a directory that is there and can be written"
         ) from error
     finally:
         if temporary is not None:
@@ -217,10 +217,6 @@ def _plain(text: str) -> str:
     for character in "\\`*_[]<>#|":
         text = text.replace(character, "\\" + character)
     return " ".join(text.split())
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _umask() -> int:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 
 
 def cache_directory(*parts: str) -> Path:
@@ -19,6 +19,6 @@ def cache_directory(*parts: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = reason(error)
         raise InputError(str(path), f"the directory cannot be made: {why}", "set DBDYNO_CACHE to another") from error
     return path

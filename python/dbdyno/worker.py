@@ -55,12 +55,17 @@ class Worker:
     """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
 
     def __init__(
-        self, plan: Event, timeout_s: float | None = None, padding: int = 0, under: Sequence[str] = ()
+        self,
+        plan: Event,
+        timeout_s: float | None = None,
+        padding: int = 0,
+        under: Sequence[str] = (),
+        led: bool = False,
     ) -> None:
         """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later.
 
         ``padding``: bytes by which its environment is made longer, which moves its stack; ``under``: a program that
-        runs it, with its options, such as valgrind.
+        runs it, with its options, such as valgrind; ``led``: there will be more to :meth:`tell` it than the plan.
         """
         self._process = subprocess.Popen(
             [*under, worker_path()],
@@ -73,6 +78,7 @@ class Worker:
             start_new_session=True,
         )
         self._plan = json.dumps(plan)
+        self._led = led
         self._timers: list[threading.Timer] = []
         self.timed_out = False
         if timeout_s is not None:
@@ -94,8 +100,10 @@ class Worker:
         last: Event = {}
         try:
             try:
-                process.stdin.write(self._plan)
-                process.stdin.close()
+                process.stdin.write(self._plan + "\n")
+                process.stdin.flush()
+                if not self._led:
+                    process.stdin.close()
             except BrokenPipeError:
                 pass  # It has ended already, and says below why.
             for line in process.stdout:
@@ -113,6 +121,15 @@ class Worker:
                 raise WorkerFailed(_ending(code, "".join(errors), self.timed_out), "killed" if code < 0 else "worker")
         finally:
             self._end()
+
+    def tell(self, line: str) -> None:
+        """Write it a line. One that has ended already does not hear it, and says why when it is listened to."""
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101
+        # A pipe that its listener has closed since is a ValueError.
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            stdin.write(line + "\n")
+            stdin.flush()
 
     def stop(self) -> None:
         """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""

@@ -13,7 +13,7 @@ mod systems;
 use dbdyno_engines::Failure;
 use dbdyno_plan::target::Target;
 use std::fmt::Debug;
-use systems::{Mongodb, Mysql, Postgresql, Sqlite, System};
+use systems::{Mongodb, Mysql, Postgresql, Sqlite, Sqlserver, System};
 
 /// Why a check gave no yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,8 +137,8 @@ use checks;
 
 /// Makes all checks on a system, and tells of each as it ends: its name, and how it ended.
 ///
-/// `target` is a database that checks may make tables in, or a file beside which they may make others. An engine without
-/// checks is a failure.
+/// `target` is a database that checks may make tables in, or a file beside which they may make others. An engine
+/// without checks is a failure.
 pub fn check(target: &Target, tell: &mut dyn FnMut(&str, &Outcome)) -> Result<(), Failure> {
     match target {
         Target::Null => Err(Failure::new(
@@ -158,6 +158,10 @@ pub fn check(target: &Target, tell: &mut dyn FnMut(&str, &Outcome)) -> Result<()
         }
         Target::Mysql(target) => {
             carry_out::<Mysql>(|number| Ok(Mysql::new(serde_json::to_value(target)?, number)), tell);
+            Ok(())
+        }
+        Target::Sqlserver(target) => {
+            carry_out::<Sqlserver>(|number| Ok(Sqlserver::new(serde_json::to_value(target)?, number)), tell);
             Ok(())
         }
         Target::Mongodb(target) => {

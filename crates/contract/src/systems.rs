@@ -13,11 +13,13 @@ mod mysql;
 mod postgresql;
 mod server;
 mod sqlite;
+mod sqlserver;
 
 pub use mongodb::Mongodb;
 pub use mysql::Mysql;
 pub use postgresql::Postgresql;
 pub use sqlite::Sqlite;
+pub use sqlserver::Sqlserver;
 
 pub const CREATE: usize = 0;
 pub const INSERT: usize = 1;

@@ -70,6 +70,19 @@ fn mongodb() {
     server("DBDYNO_TEST_MONGODB", "mongodb", &not_applicable);
 }
 
+/// There is none that can be started here: the variable is set by whoever has one.
+#[test]
+fn sqlserver() {
+    let not_applicable = [
+        "statements_are_prepared_ahead_or_it_is_told_which_cannot_be",
+        "a_statement_that_takes_too_long_is_a_timeout",
+        "a_statement_that_is_cancelled_is_a_timeout",
+        "answers_that_come_in_pieces_are_put_together",
+        "a_password_is_checked",
+    ];
+    server("DBDYNO_TEST_SQLSERVER", "sqlserver", &not_applicable);
+}
+
 #[test]
 fn what_does_not_hold_is_told() {
     // No checks can be made on a file that is no database.

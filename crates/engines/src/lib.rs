@@ -13,6 +13,7 @@ pub mod postgresql;
 pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
+pub mod sqlserver;
 mod tls;
 pub mod waits;
 
@@ -158,6 +159,31 @@ pub trait Session {
 
     /// Closes the session.
     fn close(self) -> impl Future<Output = Result<(), Failure>>;
+}
+
+/// What a session says that has sent what was asked of it: the answer is to be awaited, if the sending did not fail.
+#[inline(always)]
+fn awaited<T>(sent: Result<(), Failure>) -> Poll<Result<T, Failure>> {
+    match sent {
+        Ok(()) => Poll::Pending,
+        Err(failure) => Poll::Ready(Err(failure)),
+    }
+}
+
+/// Fails unless as many values are given as a statement has parameters.
+#[inline(always)]
+fn check_count(wanted: usize, given: usize) -> Result<(), Failure> {
+    if wanted == given {
+        Ok(())
+    } else {
+        Err(wrong_count(wanted, given))
+    }
+}
+
+#[cold]
+fn wrong_count(wanted: usize, given: usize) -> Failure {
+    let message = format!("the statement has {wanted} parameters, the plan gives {given}");
+    Failure::new(FailureKind::Other, message)
 }
 
 /// The beginning or the end of a transaction.

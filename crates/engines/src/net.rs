@@ -137,6 +137,8 @@ impl Connection {
                 Ok(written) => self.sent += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The other end is gone; what it said before is still there to be read, and then the end.
+                Err(error) if is_gone(&error) && !matches!(self.stream, Stream::Tls(_)) => break,
                 Err(error) => return Err(broken(&error)),
             }
         }
@@ -258,6 +260,10 @@ fn refused(error: io::Error) -> Failure {
     Failure::new(FailureKind::Connection, reason(&error))
 }
 
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
 #[cold]
 fn broken(error: &io::Error) -> Failure {
     Failure::new(
@@ -274,11 +280,14 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
+/// What helps against a server that lets nobody else in.
+pub const FULL: &str = ": it must let in more (`max_connections`), or the load have fewer clients";
+
 /// Runs a future that talks to a server to its end, in this thread.
-pub fn block_on<F: Future>(future: F) -> Result<F::Output, Failure> {
+pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
-        Ok(runtime) => Ok(runtime.block_on(future)),
+        Ok(runtime) => runtime.block_on(future),
         Err(error) => Err(Failure::new(
             FailureKind::Other,
             format!("starting to wait for events: {error}"),

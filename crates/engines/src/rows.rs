@@ -1,12 +1,13 @@
 //! The rows that go into a table, one after another, whichever engine loads them.
 
 use crate::Failure;
-use dbdyno_plan::document::{FailureKind, LoadTable};
+use dbdyno_plan::document::{FailureKind, Load, LoadTable};
 use dbdyno_plan::maker::{Maker, Place, row_scope};
 use dbdyno_plan::random::row_stream;
 use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
@@ -27,6 +28,52 @@ impl Loaded {
         let seconds = (clock.now() - start) as f64 / 1e9;
         Self { table, rows, seconds }
     }
+}
+
+/// What an engine does to fill tables.
+pub(crate) trait Loader {
+    /// Runs a text of the plan.
+    async fn run(&mut self, text: &str) -> Result<(), Failure>;
+
+    /// Fills a table, and gives the number of its rows.
+    async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure>;
+}
+
+/// Runs what comes before the rows, fills the tables, and runs what comes after.
+pub(crate) async fn fill(
+    loader: &mut impl Loader,
+    load: &Load,
+    seed: u64,
+    clock: Clock,
+) -> Result<Vec<Loaded>, Failure> {
+    for text in &load.before {
+        run(loader, text).await?;
+    }
+    let mut report = Vec::with_capacity(load.tables.len() + load.after.len() + 1);
+    for table in &load.tables {
+        let start = clock.now();
+        let rows = loader
+            .copy(table, seed)
+            .await
+            .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
+        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+    }
+    for text in &load.after {
+        let start = clock.now();
+        run(loader, text).await?;
+        report.push(Loaded::since(text.clone(), 0, clock, start));
+    }
+    Ok(report)
+}
+
+async fn run(loader: &mut impl Loader, text: &str) -> Result<(), Failure> {
+    let done = loader.run(text).await;
+    done.map_err(|failure| failure.explained(|message| format!("{message}: in `{text}`")))
+}
+
+/// The names of the tables that are filled, each once: some are filled in parts.
+pub(crate) fn names(load: &Load) -> BTreeSet<&str> {
+    load.tables.iter().map(|table| table.name.as_str()).collect()
 }
 
 /// Where a table's rows come from.

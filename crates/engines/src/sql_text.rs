@@ -13,6 +13,8 @@ pub enum Dialect {
     Postgresql,
     /// Backslashes escape characters of strings, and `#` begins a comment.
     Mysql,
+    /// Text is Unicode only as `N'…'`, bytes are `0x…`, and `[…]` quotes a name.
+    Sqlserver,
 }
 
 /// A statement's text cut at its `?` placeholders; those within strings, quoted names and comments are none.
@@ -39,7 +41,9 @@ impl Template {
                 quote @ (b'\'' | b'"' | b'`') => 1 + string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`'),
                 b'#' if escapes => rest.find('\n').unwrap_or(rest.len()),
                 b'-' if escapes && !begins_comment(rest) => 1,
-                b'[' if dialect == Dialect::Standard => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
+                b'[' if matches!(dialect, Dialect::Standard | Dialect::Sqlserver) => {
+                    1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1)
+                }
                 b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => rest.chars().next().map_or(1, char::len_utf8),
@@ -51,10 +55,15 @@ impl Template {
 
     /// The text with `$1`, `$2` and so on for its parameters, as PostgreSQL wants them.
     pub fn numbered(&self) -> String {
+        self.named("$")
+    }
+
+    /// The text with names of a beginning and a number for its parameters: `@P1`, `@P2` and so on.
+    pub fn named(&self, beginning: &str) -> String {
         let mut text = String::new();
         for (index, piece) in self.pieces.iter().enumerate() {
             if index > 0 {
-                let _ = write!(text, "${index}");
+                let _ = write!(text, "{beginning}{index}");
             }
             text.push_str(piece);
         }
@@ -72,7 +81,7 @@ impl Template {
         for (index, piece) in self.pieces.iter().enumerate() {
             out.push_str(piece);
             if index + 1 < self.pieces.len() {
-                literal(values.get(index).unwrap_or(Value::Null), dialect, out);
+                write_literal(values.get(index).unwrap_or(Value::Null), dialect, out);
             }
         }
     }
@@ -111,6 +120,11 @@ pub fn backquoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
+/// A name in brackets, as SQL Server has it.
+pub fn bracketed(name: &str) -> String {
+    format!("[{}]", name.replace(']', "]]"))
+}
+
 /// Where a string ends, its closing quote included. A doubled quote ends one and begins the next, which is as good.
 fn string_end(text: &[u8], quote: u8, escapes: bool) -> usize {
     let mut at = 0;
@@ -131,14 +145,14 @@ fn begins_comment(text: &str) -> bool {
 }
 
 /// Appends a value as a literal: strings in single quotes, the shortest text of a number that reads back as the same.
-fn literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
+pub fn write_literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Integer(v) => drop(write!(out, "{v}")),
         Value::Real(v) if !v.is_finite() => out.push_str(infinite(v, dialect)),
         Value::Real(v) => drop(write!(out, "{v:e}")),
         Value::Text(v) => {
-            out.push('\'');
+            out.push_str(if dialect == Dialect::Sqlserver { "N'" } else { "'" });
             let special = |c| c == '\'' || c == '\\' && dialect == Dialect::Mysql;
             for part in v.split_inclusive(special) {
                 out.push_str(part);
@@ -151,6 +165,7 @@ fn literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
         Value::Bytes(v) => {
             let (begin, end) = match dialect {
                 Dialect::Postgresql => ("'\\x", "'::bytea"),
+                Dialect::Sqlserver => ("0x", ""),
                 _ => ("x'", "'"),
             };
             out.push_str(begin);
@@ -169,6 +184,8 @@ fn infinite(value: f64, dialect: Dialect) -> &'static str {
         (Dialect::Postgresql, v) if v.is_nan() => "'nan'::float8",
         (Dialect::Postgresql, v) if v > 0.0 => "'inf'::float8",
         (Dialect::Postgresql, _) => "'-inf'::float8",
+        // It has none, and no number that is too large.
+        (Dialect::Sqlserver, _) => "null",
         (_, v) if v.is_nan() => "null",
         (_, v) if v > 0.0 => "9e999",
         _ => "-9e999",

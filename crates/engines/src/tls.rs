@@ -5,7 +5,7 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::{Tls, TlsMode};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -55,7 +55,7 @@ fn connector(tls: &Tls) -> Result<TlsConnector, Failure> {
 }
 
 fn config(tls: &Tls) -> Result<ClientConfig, Failure> {
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let wrong = |error: &dyn std::fmt::Display| refused(format!("TLS cannot be set up: {error}"));
     let (mut trusted, mut certificates) = (None, Vec::new());
     if matches!(tls.mode, TlsMode::VerifyCa | TlsMode::VerifyFull) {

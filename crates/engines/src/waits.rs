@@ -1,5 +1,7 @@
 //! What a server's sessions were seen waiting for.
 
+use crate::Failure;
+use dbdyno_probes::Clock;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,7 +40,7 @@ impl Serialize for Wait {
 
 impl Waits {
     /// Notes that so many sessions were seen in a wait.
-    pub fn see(&mut self, class: &str, event: &str, sessions: u64) {
+    fn see(&mut self, class: &str, event: &str, sessions: u64) {
         let wait = Wait {
             class: class.to_owned(),
             event: event.to_owned(),
@@ -47,8 +49,29 @@ impl Waits {
     }
 }
 
+/// Looks at the sessions every now and then for as long as `running` says so; `look` gives rows of class, event and number.
+pub(crate) async fn sample(
+    running: &dyn Fn() -> bool,
+    mut look: impl AsyncFnMut() -> Result<Vec<Vec<Option<String>>>, Failure>,
+) -> Result<Waits, Failure> {
+    let clock = Clock::get();
+    let mut waits = Waits::default();
+    // Nothing else goes on in this thread, so that it may sleep.
+    while sleep(running) {
+        let start = clock.now();
+        for row in look().await? {
+            if let [Some(class), Some(event), Some(sessions)] = row.as_slice() {
+                waits.see(class, event, sessions.parse().unwrap_or(0));
+            }
+        }
+        waits.query_s += clock.now().saturating_sub(start) as f64 / 1e9;
+        waits.samples += 1;
+    }
+    Ok(waits)
+}
+
 /// Sleeps until the next look; tells whether there is to be one.
-pub fn sleep(running: &dyn Fn() -> bool) -> bool {
+fn sleep(running: &dyn Fn() -> bool) -> bool {
     let end = std::time::Instant::now() + INTERVAL;
     while running() {
         let left = end.saturating_duration_since(std::time::Instant::now());

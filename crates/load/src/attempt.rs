@@ -7,7 +7,6 @@
 use crate::live::Work;
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
-use crate::threads::threads;
 use crate::trial::Shared;
 use dbdyno_engines::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode};
@@ -73,6 +72,7 @@ impl<'a, E: Engine> Runner<'a, E> {
     pub fn new(shared: &'a Shared<'a, E>, number: u32) -> Self {
         let trial = shared.trial;
         let timed = trial.record.phases || trial.prepare != PrepareMode::Once;
+        let (place, of) = shared.place_of(number);
         let plain = trial.connect == ConnectMode::Once && trial.retry.attempts <= 1;
         let only = match shared.programs.all() {
             [program] if plain => match &*program.ops {
@@ -84,22 +84,19 @@ impl<'a, E: Engine> Runner<'a, E> {
         Self {
             shared,
             programs: shared.programs.all(),
-            number,
+            number: place,
             session: None,
             closed: SessionCounters::default(),
-            state: shared.programs.state(
-                shared.seed,
-                trial.data_seed.unwrap_or(shared.seed),
-                number,
-                trial.clients,
-            ),
+            state: shared
+                .programs
+                .state(shared.seed, trial.data_seed.unwrap_or(shared.seed), place, of),
             params: Values::default(),
             marks: Marks::new(timed.then_some(shared.clock)),
             plain,
             only,
             phases: trial.record.phases,
             timed,
-            alone: E::REMOTE && trial.connect == ConnectMode::Once && threads::<E>(trial) >= trial.clients,
+            alone: E::REMOTE && trial.connect == ConnectMode::Once && shared.threads >= trial.clients,
             at: 0,
             asked: 0,
             thought: 0,

@@ -162,7 +162,8 @@ pub async fn run<E: Engine, T: Timer>(
 impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     fn schedule(&self, start: u64) -> Option<Schedule> {
         let trial = self.shared.trial;
-        Schedule::new(trial.arrival, self.shared.seed, self.number, trial.clients, start)
+        let (place, of) = self.shared.place_of(self.number);
+        Schedule::new(trial.arrival, self.shared.seed, place, of, start)
     }
 
     /// Runs transactions that do not count, until both the time and the number are reached.

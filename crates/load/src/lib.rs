@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod books;
 pub mod client;
 pub mod latency;
+pub mod lead;
 pub mod live;
 pub mod outcome;
 pub mod pacing;
@@ -19,5 +20,6 @@ pub mod time;
 pub mod trial;
 
 pub use books::Books;
+pub use lead::{Alone, Lead};
 pub use outcome::Outcome;
 pub use trial::{Event, Interval, Site, TrialError, run};

@@ -2,6 +2,7 @@
 
 use crate::books::Unbalanced;
 use crate::latency::Timeline;
+use crate::lead::Lead;
 use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
@@ -42,6 +43,9 @@ pub enum TrialError {
     /// A thread could not be started, or broke off.
     #[error("{0}")]
     Thread(String),
+    /// Whoever leads the trial did not say when a phase starts.
+    #[error("waiting to be told when to start: {0}")]
+    Lead(#[source] std::io::Error),
 }
 
 /// What a trial says while it runs.
@@ -78,6 +82,8 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
+    /// How many threads the clients are divided among.
+    pub(crate) threads: u32,
     /// Clients that have connected, or failed to.
     pub(crate) connected: AtomicU32,
     /// Clients that have warmed up.
@@ -117,6 +123,22 @@ impl<E: Engine> Shared<'_, E> {
                     return at;
                 }
             }
+        }
+    }
+
+    /// Asks when a phase starts; where nobody says, the clients wait for it no longer.
+    fn start(&self, lead: &mut impl Lead, phase: &'static str, at: &AtomicU64) -> Result<u64, TrialError> {
+        lead.start(phase, self.clock, notice::<E>()).map_err(|error| {
+            at.store(u64::MAX, Ordering::Release);
+            TrialError::Lead(error)
+        })
+    }
+
+    /// The number of a client among those of all processes, by its number in this one; and how many there are.
+    pub(crate) fn place_of(&self, client: u32) -> (u32, u32) {
+        match self.trial.part {
+            None => (client, self.trial.clients),
+            Some(part) => (part.first + client, part.of),
         }
     }
 
@@ -160,17 +182,19 @@ pub struct Site<'a> {
 
 /// Carries out a trial.
 ///
-/// `stop` ends the window early when it is set.
+/// `stop` ends the window early when it is set; `lead` says when its phases start.
 pub fn run<E: Engine>(
     engine: &E,
     trial: &Trial,
     seed: u64,
     site: Site<'_>,
     stop: &AtomicBool,
+    lead: &mut impl Lead,
     mut say: impl FnMut(Event),
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
     check(trial)?;
+    let threads = threads::<E>(trial);
     let shared = Shared {
         engine,
         trial,
@@ -178,6 +202,7 @@ pub fn run<E: Engine>(
         seed,
         clock: Clock::get(),
         stop,
+        threads,
         connected: AtomicU32::new(0),
         warm: AtomicU32::new(0),
         warmup_start: AtomicU64::new(0),
@@ -185,7 +210,6 @@ pub fn run<E: Engine>(
         refused: AtomicBool::new(false),
         released: AtomicBool::new(false),
     };
-    let threads = threads::<E>(trial);
     let live: Vec<Live> = (0..threads)
         .map(|_| Live::new(trial.transactions.len(), trial.statements.len()))
         .collect();
@@ -234,9 +258,9 @@ pub fn run<E: Engine>(
             &shared,
             &live,
             &timeline,
-            disk.as_ref(),
-            site.server,
+            (disk.as_ref(), site.server),
             &finished,
+            lead,
             &mut say,
         );
         shared.released.store(true, Ordering::Release);
@@ -296,6 +320,12 @@ fn check(trial: &Trial) -> Result<(), TrialError> {
     if !(trial.warmup.seconds.is_finite() && trial.warmup.seconds >= 0.0) {
         return wrong("task.warmup.seconds", "the warm-up cannot be shorter than nothing");
     }
+    if trial
+        .part
+        .is_some_and(|part| part.first.checked_add(trial.clients).is_none_or(|end| end > part.of))
+    {
+        return wrong("task.part", "there are more clients than in all processes");
+    }
     if let Arrival::Open { rate, .. } = trial.arrival
         && !(rate.is_finite() && rate > 0.0)
     {
@@ -309,9 +339,9 @@ fn coordinate<E: Engine>(
     shared: &Shared<'_, E>,
     live: &[Live],
     timeline: &Timeline,
-    disk: Option<&Disk>,
-    server: Option<u32>,
+    (disk, server): (Option<&Disk>, Option<u32>),
     finished: &AtomicU32,
+    lead: &mut impl Lead,
     say: &mut impl FnMut(Event),
 ) -> Result<Watched, TrialError> {
     let clock = shared.clock;
@@ -321,7 +351,7 @@ fn coordinate<E: Engine>(
         return Err(TrialError::Thread("a client could not connect".into()));
     }
     say(Event::Phase("warmup"));
-    let warmup_start = clock.now() + notice::<E>();
+    let warmup_start = shared.start(lead, "warmup", &shared.warmup_start)?;
     shared.warmup_start.store(warmup_start, Ordering::Release);
     shared.gather(&shared.warm);
     let before = match Usage::read() {
@@ -332,9 +362,9 @@ fn coordinate<E: Engine>(
         }
     };
     say(Event::Phase("window"));
+    let window_start = shared.start(lead, "window", &shared.window_start)?;
     shared.engine.reset_contention();
     timeline.take();
-    let window_start = clock.now() + notice::<E>();
     let disk_before = disk.and_then(Disk::read);
     let server_before = server.and_then(tree_cpu_ns);
     let mut switch = shared

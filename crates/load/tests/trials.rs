@@ -5,7 +5,7 @@ use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::sqlite::{SqliteEngine, Watch};
 use dbdyno_load::client::EndedBy;
 use dbdyno_load::trial::Site;
-use dbdyno_load::{Event, Outcome, TrialError};
+use dbdyno_load::{Alone, Event, Outcome, TrialError};
 use dbdyno_plan::document::{FailureKind, Trial};
 use dbdyno_plan::target::Target;
 use serde_json::{Value, json};
@@ -32,13 +32,13 @@ fn run(trial: &Trial) -> Outcome {
 
 fn try_run(trial: &Trial, stop: &AtomicBool, say: impl FnMut(Event)) -> Result<Outcome, TrialError> {
     match &trial.target {
-        Target::Null => dbdyno_load::run(&NullEngine, trial, 1, Site::default(), stop, say),
+        Target::Null => dbdyno_load::run(&NullEngine, trial, 1, Site::default(), stop, &mut Alone, say),
         Target::Sqlite(target) => {
             let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, Watch::default())
                 .map_err(|failure| TrialError::Connect { client: 0, failure })?;
-            dbdyno_load::run(&engine, trial, 1, Site::default(), stop, say)
+            dbdyno_load::run(&engine, trial, 1, Site::default(), stop, &mut Alone, say)
         }
-        Target::Postgresql(_) | Target::Mysql(_) | Target::Mongodb(_) => {
+        Target::Postgresql(_) | Target::Mysql(_) | Target::Mongodb(_) | Target::Sqlserver(_) => {
             unreachable!("the trials of servers are tested from Python")
         }
     }

@@ -58,6 +58,10 @@ pub struct Trial {
     pub target: Target,
     /// Sessions at work at the same time; at least 1.
     pub clients: u32,
+    /// Where several processes run the clients: which these are. The process then says when it is ready for the warm-up and
+    /// the window, and is told on standard input when they start.
+    #[serde(default)]
+    pub part: Option<Part>,
     /// Threads that the clients of a server share; left out: one for four processors. An embedded engine has a thread for
     /// each client, whatever this says.
     #[serde(default)]
@@ -92,6 +96,16 @@ pub struct Trial {
     /// For tests of the statistics only: so many turns of an empty loop are added to each transaction of a closed loop.
     #[serde(default)]
     pub planted_work: u32,
+}
+
+/// Some of a trial's clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The number of the first; the others follow it.
+    pub first: u32,
+    /// How many clients all processes have.
+    pub of: u32,
 }
 
 /// When transactions start.

@@ -1,5 +1,10 @@
 //! Generators made ready to run: checked, with their tables computed, and no allocation per value.
 
+mod chance;
+mod stamps;
+
+pub use chance::{choose, probability, thresholds};
+
 use crate::PlanError;
 use crate::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
 use crate::random::{Stream, below, permute, row_stream};
@@ -7,8 +12,8 @@ use crate::value::{Literal, Owned, Text, Value, Values};
 use crate::vocabulary::Vocabulary;
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};
+use stamps::{unix_milliseconds, uuid, write_time, write_uuid};
 use std::fmt::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a value is made from: the stream, the variables, and where in the work we are.
 pub struct Scope<'a> {
@@ -470,56 +475,6 @@ pub fn row_scope(seed: u64, stream: &mut Stream, row: u64) -> Scope<'_> {
     }
 }
 
-/// A chance as a bound on a random 64-bit number.
-pub fn probability(share: f64, path: &str) -> Result<u64, PlanError> {
-    if (0.0..=1.0).contains(&share) {
-        // 1.0 becomes 2^64 - 1, which one draw in 2^64 is not below.
-        Ok((share * 18_446_744_073_709_551_616.0) as u64)
-    } else {
-        Err(PlanError::invalid(
-            path,
-            format!("{share} is not a probability: it must lie from 0 to 1"),
-        ))
-    }
-}
-
-/// Cumulative bounds on a random 64-bit number, one for each weight.
-pub fn thresholds(weights: &[f64], path: &str) -> Result<Box<[u64]>, PlanError> {
-    let total: f64 = weights.iter().sum();
-    if !(total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0)) {
-        return Err(PlanError::invalid(
-            path,
-            "weights must not be negative, and their sum must be above 0",
-        ));
-    }
-    let mut sum = 0.0;
-    let mut bounds: Box<[u64]> = weights
-        .iter()
-        .map(|weight| {
-            sum += weight;
-            (sum / total * 18_446_744_073_709_551_616.0) as u64
-        })
-        .collect();
-    // Rounding must not leave a gap at the top: the last weight that is not zero ends there.
-    if let Some(last) = weights.iter().rposition(|weight| *weight > 0.0) {
-        bounds[last..].fill(u64::MAX);
-    }
-    Ok(bounds)
-}
-
-/// Chooses by cumulative bounds. A single choice costs no draw.
-#[inline]
-pub fn choose(thresholds: &[u64], stream: &mut Stream) -> usize {
-    if thresholds.len() == 1 {
-        return 0;
-    }
-    let draw = stream.next_u64();
-    thresholds
-        .iter()
-        .position(|bound| draw < *bound)
-        .unwrap_or(thresholds.len() - 1)
-}
-
 fn owned(literal: &Literal) -> Owned {
     match literal {
         Literal::Null => Owned::Null,
@@ -577,74 +532,6 @@ fn index(counter: Option<usize>, scope: &mut Scope<'_>) -> u64 {
 /// A real number from 0 up to but not including 1, with 53 random bits.
 fn unit(stream: &mut Stream) -> f64 {
     (stream.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
-}
-
-fn unix_milliseconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
-}
-
-fn uuid(version: UuidKind, counter: Option<usize>, scope: &mut Scope<'_>) -> uuid::Uuid {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&scope.stream.next_u64().to_le_bytes());
-    bytes[8..].copy_from_slice(&scope.stream.next_u64().to_le_bytes());
-    match version {
-        UuidKind::V4 => {}
-        UuidKind::V7 => {
-            let random: &[u8; 10] = &std::array::from_fn(|i| bytes[i + 6]);
-            return uuid::Builder::from_unix_timestamp_millis(unix_milliseconds(), random).into_uuid();
-        }
-        UuidKind::TimeBlocked {
-            interval_length,
-            interval_count,
-        } => {
-            prefix(
-                &mut bytes,
-                unix_milliseconds() / 1000 / interval_length % interval_count,
-                interval_count,
-            );
-        }
-        UuidKind::SequenceBlocked {
-            block_size,
-            block_count,
-        } => {
-            prefix(
-                &mut bytes,
-                index(counter, scope) / block_size % block_count,
-                block_count,
-            );
-        }
-    }
-    uuid::Builder::from_random_bytes(bytes).into_uuid()
-}
-
-/// Writes a block's number big-endian into as many leading bytes as `count` blocks need.
-fn prefix(bytes: &mut [u8; 16], block: u64, count: u64) {
-    let needed = ((64 - (count - 1).leading_zeros()).div_ceil(8) as usize).max(1);
-    bytes[..needed].copy_from_slice(&block.to_be_bytes()[8 - needed..]);
-}
-
-fn write_uuid(id: uuid::Uuid, format: UuidFormat, text: &mut Text<'_>) {
-    let mut buffer = uuid::Uuid::encode_buffer();
-    text.push_str(match format {
-        UuidFormat::Dashed => id.hyphenated().encode_lower(&mut buffer),
-        UuidFormat::Hex | UuidFormat::Bytes => id.simple().encode_lower(&mut buffer),
-    });
-}
-
-/// Writes Unix seconds as `YYYY-MM-DD HH:MM:SS` in UTC (Hinnant, "chrono-compatible low-level date algorithms", 2013).
-fn write_time(seconds: u64, text: &mut Text<'_>) {
-    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let _ = write!(text, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}");
 }
 
 #[cfg(test)]

@@ -12,20 +12,22 @@ pub enum Target {
     /// A SQLite library and a database file.
     Sqlite(SqliteTarget),
     /// A PostgreSQL server.
-    Postgresql(PostgresqlTarget),
+    Postgresql(ServerTarget),
     /// A MariaDB or MySQL server.
-    Mysql(MysqlTarget),
+    Mysql(ServerTarget),
     /// A MongoDB server, or one that speaks its protocol.
     Mongodb(MongodbTarget),
+    /// A Microsoft SQL Server.
+    Sqlserver(SqlserverTarget),
 }
 
-/// A PostgreSQL server (or one that speaks its protocol), and how each client connects to it.
+/// A server of PostgreSQL's kind, or of MariaDB's and MySQL's, and how each client connects to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PostgresqlTarget {
-    /// Its host; one that begins with `/` is the directory of its Unix socket.
+pub struct ServerTarget {
+    /// Its host; one that begins with `/` is its Unix socket (of PostgreSQL, the directory of it).
     pub host: String,
-    /// Its port; of a Unix socket, the number in its name.
+    /// Its port; of PostgreSQL's Unix socket, the number in its name.
     pub port: u16,
     /// The user.
     pub user: String,
@@ -34,33 +36,7 @@ pub struct PostgresqlTarget {
     pub password: Option<String>,
     /// The database.
     pub database: String,
-    /// Settings that each session is begun with: name and value.
-    #[serde(default)]
-    pub session: Vec<(String, String)>,
-    /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
-    #[serde(default)]
-    pub tls: Option<Tls>,
-    /// The server, where it runs on this machine and is the laboratory's.
-    #[serde(default)]
-    pub process: Option<ServerProcess>,
-}
-
-/// A MariaDB or MySQL server (or one that speaks their protocol), and how each client connects to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MysqlTarget {
-    /// Its host; one that begins with `/` is the path of its Unix socket.
-    pub host: String,
-    /// Its port; of a Unix socket, any.
-    pub port: u16,
-    /// The user.
-    pub user: String,
-    /// The user's password, where one is needed.
-    #[serde(default)]
-    pub password: Option<String>,
-    /// The database.
-    pub database: String,
-    /// Variables that are set as each session begins: name and value.
+    /// Settings (of MariaDB and MySQL: variables) that each session is begun with: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
     /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
@@ -93,6 +69,29 @@ pub struct MongodbTarget {
     /// The server, where it runs on this machine and is the laboratory's.
     #[serde(default)]
     pub process: Option<ServerProcess>,
+}
+
+/// A Microsoft SQL Server, and how each client connects to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SqlserverTarget {
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The user, as the server knows it.
+    pub user: String,
+    /// The user's password.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// The database.
+    pub database: String,
+    /// Settings that each session is begun with, as `set` has them: name and value.
+    #[serde(default)]
+    pub session: Vec<(String, String)>,
+    /// How connections are encrypted; left out: they are not. `prefer` is as `require`; there is no `verify-ca`.
+    #[serde(default)]
+    pub tls: Option<Tls>,
 }
 
 /// How connections to a server are encrypted, and which certificates are believed.
@@ -132,36 +131,32 @@ pub struct ServerProcess {
     pub data: String,
 }
 
-impl PostgresqlTarget {
+impl ServerTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
-        if self.host.starts_with('/') {
-            format!("the socket in {}", self.host)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        place(&self.host, self.port)
     }
 }
 
-impl MysqlTarget {
+impl SqlserverTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
-        if self.host.starts_with('/') {
-            format!("the socket {}", self.host)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        place(&self.host, self.port)
     }
 }
 
 impl MongodbTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
-        if self.host.starts_with('/') {
-            format!("the socket {}", self.host)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        place(&self.host, self.port)
+    }
+}
+
+fn place(host: &str, port: u16) -> String {
+    if host.starts_with('/') {
+        format!("the socket at {host}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 

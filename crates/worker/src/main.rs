@@ -5,6 +5,7 @@
 
 mod amalgamation;
 mod events;
+mod led;
 mod work;
 
 use clap::{Parser, Subcommand};
@@ -58,10 +59,18 @@ fn main() -> ExitCode {
 
 fn run(events: &Events) -> Result<(), work::WorkError> {
     listen()?;
+    work::carry_out(&read_plan()?, events, &STOP)
+}
+
+/// Reads the plan: a line, behind which others may follow later, or all there is.
+fn read_plan() -> Result<Plan, work::WorkError> {
     let mut text = String::new();
+    std::io::stdin().read_line(&mut text)?;
+    if let Ok(plan) = Plan::from_json(&text) {
+        return Ok(plan);
+    }
     std::io::stdin().read_to_string(&mut text)?;
-    let plan = Plan::from_json(&text)?;
-    work::carry_out(&plan, events, &STOP)
+    Ok(Plan::from_json(&text)?)
 }
 
 /// Makes SIGINT and SIGTERM set [`STOP`], and ties the worker's life to its parent's where the kernel can.

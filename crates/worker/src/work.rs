@@ -1,14 +1,16 @@
 //! Carries out a plan's task with the engine it names.
 
 use crate::events::Events;
+use crate::led::Led;
 use dbdyno_contract::Problem;
 use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::sqlite::{self, CountedEngine, SqliteEngine, Watch, WatchMutexes};
+use dbdyno_engines::sqlserver::{self, SqlserverEngine};
 use dbdyno_engines::{Engine, Failure};
-use dbdyno_load::{Event, Site, TrialError};
+use dbdyno_load::{Alone, Event, Site, TrialError};
 use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
 use dbdyno_plan::target::{OsCache, ServerProcess, SqliteTarget, Target};
 use dbdyno_plan::{Plan, PlanError, Task};
@@ -102,6 +104,10 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 let site = site_of(target.process.as_ref());
                 measure(&engine, trial, plan.seed, site, events, stop)
             }
+            Target::Sqlserver(target) => {
+                let engine = SqlserverEngine::new(target, &trial.statements, trial.prepare);
+                measure(&engine, trial, plan.seed, Site::default(), events, stop)
+            }
             Target::Mongodb(target) => {
                 let engine = MongodbEngine::new(target, &trial.statements)?;
                 let site = site_of(target.process.as_ref());
@@ -135,7 +141,7 @@ fn measure<E: Engine>(
     // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
     let facts = engine.facts()?;
     let mut written = Ok(());
-    let outcome = dbdyno_load::run(engine, trial, seed, site, stop, |event| {
+    let say = |event: Event| {
         let result = match &event {
             Event::Phase(phase) => events.phase(phase),
             Event::Interval(interval) => events.interval(interval),
@@ -143,7 +149,11 @@ fn measure<E: Engine>(
         if written.is_ok() {
             written = result;
         }
-    })?;
+    };
+    let outcome = match trial.part {
+        None => dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say),
+        Some(_) => dbdyno_load::run(engine, trial, seed, site, stop, &mut Led(events), say),
+    }?;
     written?;
     events.result(&outcome, &facts, Clock::get().source())
 }
@@ -154,6 +164,7 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => sqlite::load(target, load, seed)?,
         Target::Postgresql(target) => postgresql::load(target, load, seed)?,
         Target::Mysql(target) => mysql::load(target, load, seed)?,
+        Target::Sqlserver(target) => sqlserver::load(target, load, seed)?,
         Target::Mongodb(target) => mongodb::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
@@ -166,6 +177,7 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Sqlite(target) => SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?.facts()?,
         Target::Postgresql(target) => PostgresqlEngine::new(target, &[], PrepareMode::Once).facts()?,
         Target::Mysql(target) => MysqlEngine::new(target, &[], PrepareMode::Once).facts()?,
+        Target::Sqlserver(target) => SqlserverEngine::new(target, &[], PrepareMode::Once).facts()?,
         Target::Mongodb(target) => MongodbEngine::new(target, &[])?.facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;

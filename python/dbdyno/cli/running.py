@@ -14,6 +14,7 @@ from dbdyno.run.execute import Request, execute, resume
 from dbdyno.stats import Stopping
 from dbdyno.store import open_store
 from dbdyno.systems.durability import with_durability
+from dbdyno.systems.url import SystemSpec, parse_url
 
 _INTERRUPTED = 130
 
@@ -104,12 +105,12 @@ class Asked:
             self.try_remedies,
         )
 
-    def _systems(self, experiment: Experiment) -> list[str]:
+    def _systems(self, experiment: Experiment) -> list[SystemSpec]:
         """Give the systems, with the settings that the durability asked for needs."""
+        named = [parse_url(url) for url in self.systems]
         if self.same_durability is None:
-            return self.systems
-        named = self.systems or list(file_systems(experiment))
-        return [with_durability(url, self.same_durability) for url in named]
+            return named
+        return [with_durability(spec, self.same_durability) for spec in named or file_systems(experiment).values()]
 
     def _experiment(self) -> Experiment:
         if self.pgbench:

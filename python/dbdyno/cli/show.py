@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cli.running import Exports
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 
 if TYPE_CHECKING:
     from dbdyno.experiment import Experiment
@@ -99,7 +99,7 @@ def write_template(file: Path) -> None:
     except FileExistsError:
         raise InputError(str(file), "it exists already", "give another name") from None
     except OSError as error:
-        raise InputError(str(file), f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(str(file), f"it cannot be written: {reason(error)}") from error
     path = file if file.is_absolute() else f"./{file}"
     Console(highlight=False).print(f"wrote {file}; run it with: dbdyno run {path}", soft_wrap=True)
 

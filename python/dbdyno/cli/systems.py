@@ -22,6 +22,7 @@ def print_systems() -> None:
             table.add_row(f"{engine}:", installation.title, str(next(iter(installation.programs.values()))), note)
         if not found:
             table.add_row(f"{engine}:", "none found", "", how_to_install(engine))
+    table.add_row("sqlserver://…", "", "", "one that runs already; untested: none was at hand")
     table.add_row("exec:PROGRAM", "", "", "any program, timed as a whole")
     table.add_row("null:", "", "", "no database: the worker's own ceiling")
     console.print(table)

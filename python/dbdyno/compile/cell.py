@@ -60,6 +60,11 @@ class CompiledCell:
         """The settings of SQLite; those of no setting on another engine."""
         return self.settings if isinstance(self.settings, SqliteSettings) else SqliteSettings()
 
+    @property
+    def server(self) -> ServerSettings:
+        """The settings of a server; those of no setting on an embedded engine."""
+        return self.settings if isinstance(self.settings, ServerSettings) else ServerSettings()
+
     def template_key(self, identity: str) -> str:
         """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
 
@@ -123,9 +128,13 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
     storage_engine = None
     if cell.system.engine == "sqlite":
         settings = sqlite_settings(experiment, definition, cell)
-        unsafe = unsafe_reason(settings, definition.load.clients)
+        unsafe = unsafe_reason(settings, definition.load.sharing)
         if unsafe:
-            raise InputError(f"{experiment.place}: {cell.id}", unsafe, "use one client, or a library with mutexes")
+            raise InputError(
+                f"{experiment.place}: {cell.id}",
+                unsafe,
+                "use one client, clients that are processes, or a library with mutexes",
+            )
     elif cell.system.engine != "null":
         settings = server_settings(experiment, definition, cell)
         storage_engine = settings.storage_engine
@@ -169,7 +178,7 @@ def refusal(experiment: Experiment, cell: Cell) -> str | None:
     if cell.system.engine != "sqlite":
         return None
     definition = experiment.definition(cell.levels)
-    return unsafe_reason(sqlite_settings(experiment, definition, cell), definition.load.clients)
+    return unsafe_reason(sqlite_settings(experiment, definition, cell), definition.load.sharing)
 
 
 def _load(definition: Definition) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from dbdyno.errors import InputError
 from dbdyno.experiment.sql import ANY, Sql
 from dbdyno.experiment.tables import Column, Index, Table
+from dbdyno.text import shortened
 
 # The field that is a document's key.
 KEY = "_id"
@@ -75,8 +76,7 @@ class MongodbDialect:
         texts = dict(sql.texts)
         own = texts.get(self.engine)
         if own is None and ANY in texts:
-            text = texts[ANY]
-            short = text if len(text) <= 60 else text[:59] + "…"
+            short = shortened(texts[ANY], 60)
             remedy = f"give it as `{{ any = …, {self.engine} = … }}` with a command in JSON"
             raise InputError(self._place, f"`{short}` cannot be written for {self.engine}: it is SQL", remedy)
         return own

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dbdyno.errors import InputError
+from dbdyno.text import shortened
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -94,6 +95,9 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
         elif isinstance(node, exp.Ordered) and not _says_nulls(node):
             descending = bool(node.args.get("desc"))
             node.set("nulls_first", descending != small_nulls)
+        elif isinstance(node, exp.Limit) and dialect == "tsql" and isinstance(node.expression, exp.Placeholder):
+            # It would come first, and the values with it in another order.
+            raise _untranslatable(place, text, dialect, "`limit ?` stands elsewhere there, and so would its value")
         elif isinstance(node, exp.Div):
             node.set("safe", False)
         elif isinstance(node, exp.Identifier):
@@ -136,6 +140,6 @@ def _foreign(tree: "exp.Expr", dialect: str) -> Iterator[str]:
 
 def _untranslatable(place: str, text: str, dialect: str, why: str) -> InputError:
     engine = {"postgres": "postgresql", "tsql": "sqlserver"}.get(dialect, dialect)
-    short = text if len(text) <= 60 else text[:59] + "…"
+    short = shortened(text, 60)
     remedy = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
     return InputError(place, f"`{short}` cannot be written for {engine}: {why}", remedy)

@@ -1,4 +1,4 @@
-"""The SQL of PostgreSQL and of MySQL and MariaDB."""
+"""The SQL of PostgreSQL, of MySQL and MariaDB, and of SQL Server."""
 
 from dbdyno.compile.dialects import Dialect, SqliteDialect, StandardDialect, spell
 from dbdyno.compile.documents import MongodbDialect
@@ -90,6 +90,42 @@ class MysqlDialect(ServerDialect):
         return f"{text.removesuffix(')')}({index.prefix}))" if index.prefix else text
 
 
+class SqlserverDialect(ServerDialect):
+    """Microsoft SQL Server. Texts are Unicode, as they are on the other engines."""
+
+    engine = "sqlserver"
+    _DIALECT = "tsql"
+
+    _TYPES = {  # noqa: RUF012
+        "integer": "int",
+        "double": "float",
+        "text": "nvarchar(max)",
+        "blob": "varbinary(max)",
+        "boolean": "bit",
+        "timestamp": "datetime2",
+        "uuid": "uniqueidentifier",
+        "char": "nchar",
+        "varchar": "nvarchar",
+    }
+
+    # The longest text of Unicode that stands in its row, in characters.
+    _LONGEST = 4000
+
+    def quote(self, name: str) -> str:
+        """Put a name into brackets."""
+        return "[" + name.replace("]", "]]") + "]"
+
+    def column_type(self, column: Column) -> str:
+        """Write the type by SQL Server's name."""
+        if column.type.name in ("char", "varchar") and column.type.arguments[0] > self._LONGEST:
+            return "nvarchar(max)"
+        return spell(column.type, self._TYPES.get(column.type.name))
+
+    def autoincrement(self) -> str:
+        """Give SQL Server's word."""
+        return " identity"
+
+
 def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
@@ -106,7 +142,9 @@ def dialect_for(engine: str, definition: Definition, place: str, storage_engine:
             return PostgresqlDialect(definition, place)
         case "mysql":
             return MysqlDialect(definition, place, storage_engine)
+        case "sqlserver":
+            return SqlserverDialect(definition, place)
         case "mongodb":
             return MongodbDialect(definition.tables, place)
-    known = ", ".join(f"`{name}:`" for name in ("sqlite", "postgresql", "mysql", "mongodb", "null"))
+    known = ", ".join(f"`{name}:`" for name in ("sqlite", "postgresql", "mysql", "mongodb", "sqlserver", "null"))
     raise InputError(engine, "this engine cannot be measured yet", f"those that can: {known}")

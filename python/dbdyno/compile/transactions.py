@@ -22,6 +22,7 @@ from dbdyno.experiment.transactions import (
     Transaction,
     When,
 )
+from dbdyno.text import shortened
 
 PlanStep = dict[str, Any]
 
@@ -125,8 +126,7 @@ def _example(params: list[dict[str, Any]]) -> list[Any]:
 
 
 def _short(sql: str) -> str:
-    text = " ".join(sql.split())
-    return text if len(text) <= _NAME_LENGTH else text[: _NAME_LENGTH - 1] + "…"
+    return shortened(" ".join(sql.split()), _NAME_LENGTH)
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 from dbdyno.experiment.mistakes import nearest
 
 SUFFIX = ".toml"
@@ -49,7 +49,7 @@ def read_document(name_or_path: str) -> Document:
     except FileNotFoundError:
         raise InputError(name_or_path, "there is no such file", "`dbdyno init` writes one to begin with") from None
     except OSError as error:
-        raise InputError(name_or_path, f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(name_or_path, f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(name_or_path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     return parse(text, name_or_path, path.parent)

@@ -4,10 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dbdyno.engines import ENGINES
-from dbdyno.experiment.mistakes import nearest, show, wrong
+from dbdyno.experiment.mistakes import show, wrong
 from dbdyno.experiment.remedies import Remedy
-from dbdyno.experiment.strict import Name, Number, Positive, Strict
+from dbdyno.experiment.strict import EngineName, Name, Number, Positive, Strict
 
 
 def _read_rounds(value: Any) -> int | str:
@@ -33,15 +32,6 @@ class PublishedRounds(Strict):
     times: Name | None = None
 
 
-def _known_engine(value: object) -> object:
-    if value not in ENGINES:
-        raise wrong(f"{show(value)} is no engine", nearest(str(value), ENGINES))
-    return value
-
-
-Engine = Annotated[str, BeforeValidator(_known_engine)]
-
-
 class PublishedSystems(Strict):
     """The column that names what was measured, and the URL of the system that each name in it stands for."""
 
@@ -58,7 +48,7 @@ class Published(Strict):
     file: Name
     machine: Name
     year: Positive
-    engine: Engine | None = None
+    engine: EngineName | None = None
     value: Name
     unit: Name = "1/s"
     match: dict[Name, Name]

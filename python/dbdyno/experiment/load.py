@@ -58,6 +58,7 @@ class Load(Strict):
     """The load on a system. ``arrival`` ``None``: a closed loop, a client's next transaction follows its last."""
 
     clients: Annotated[int, Field(ge=1, lt=2**32)] = 1
+    clients_as: Literal["threads", "processes"] = "threads"
     connect: Literal["once", "per-transaction"] = "once"
     prepare: Literal["once", "per-transaction", "never"] = "once"
     arrival: Annotated[Open | None, BeforeValidator(_read_arrival)] = None
@@ -65,6 +66,11 @@ class Load(Strict):
     stop: Stop
     retry: Retry = Retry()
     os_cache: Literal["warm", "cold"] = "warm"
+
+    @property
+    def sharing(self) -> int:
+        """How many clients share a process, and the library in it."""
+        return 1 if self.clients_as == "processes" else self.clients
 
 
 class Measure(Strict):

@@ -11,6 +11,7 @@ from dbdyno.experiment.factors import SYSTEM, Level
 from dbdyno.experiment.head import Published
 from dbdyno.experiment.mistakes import nearest
 from dbdyno.experiment.substitute import as_text
+from dbdyno.systems.durability import in_each_class
 from dbdyno.systems.url import SystemSpec, parse_url, same_system
 
 Row = Mapping[str, str]
@@ -55,14 +56,17 @@ class PublishedFigures:
 
         A factor that the publication did not vary must be at the first level of the file: at another the published
         figure answers another question. The system is compared where the figures tell systems apart, and its engine
-        where they are of one.
+        where they are of one. One that was only given another durability is still the system that was published; where
+        several are, it is the one that says the most about it.
         """
         if self.engine not in (None, engine):
             return None
-        for figure in self.figures:
-            if _belongs(figure.levels, self.first_levels, levels) and _is_of(figure.system, levels):
-                return figure
-        return None
+        found = [
+            figure
+            for figure in self.figures
+            if _belongs(figure.levels, self.first_levels, levels) and _is_of(figure.system, levels)
+        ]
+        return max(found, key=lambda figure: len(figure.system.settings) if figure.system else 0, default=None)
 
 
 def _belongs(wanted: Mapping[str, str], first: Mapping[str, str], levels: Mapping[str, Level]) -> bool:
@@ -74,7 +78,12 @@ def _belongs(wanted: Mapping[str, str], first: Mapping[str, str], levels: Mappin
 
 
 def _is_of(system: SystemSpec | None, levels: Mapping[str, Level]) -> bool:
-    return system is None or (SYSTEM in levels and same_system(system, parse_url(levels[SYSTEM].name)))
+    if system is None:
+        return True
+    if SYSTEM not in levels:
+        return False
+    measured = parse_url(levels[SYSTEM].name)
+    return any(same_system(each, measured) for each in in_each_class(system))
 
 
 def load_published(experiment: Experiment) -> PublishedFigures | None:

@@ -5,20 +5,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.engines import ENGINES
 from dbdyno.experiment.factors import SYSTEM, Factor
-from dbdyno.experiment.mistakes import Mistake, nearest, show, wrong
-from dbdyno.experiment.strict import Name, Strict
+from dbdyno.experiment.mistakes import Mistake, nearest, wrong
+from dbdyno.experiment.strict import EngineName, Name, Strict
 from dbdyno.experiment.substitute import as_text
 
 # The findings that a remedy can answer: a search that could use an index, and does not.
-PREFIX_SCAN = "prefix-scan"
-
-
-def _read_engine(value: Any) -> Any:
-    if value not in ENGINES:
-        raise wrong(f"{show(value)} is no engine", nearest(str(value), ENGINES))
-    return value
+Answerable = Literal["prefix-scan"]
+PREFIX_SCAN: Answerable = "prefix-scan"
 
 
 def _read_texts(value: Any) -> Any:
@@ -38,8 +32,8 @@ class Remedy(Strict):
     """
 
     name: Name
-    answers: Literal["prefix-scan"]
-    engine: Annotated[Name, BeforeValidator(_read_engine)]
+    answers: Answerable
+    engine: EngineName
     does: Name
     levels: Texts = Field(default_factory=dict)
     settings: Texts = Field(default_factory=dict)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
-from dbdyno.experiment.mistakes import Mistake, from_pydantic, without_tags, wrong
+from dbdyno.engines import ENGINES
+from dbdyno.experiment.mistakes import Mistake, from_pydantic, nearest, show, without_tags, wrong
 
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -14,6 +15,15 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
+
+
+def _read_engine(value: Any) -> Any:
+    if value not in ENGINES:
+        raise wrong(f"{show(value)} is no engine", nearest(str(value), ENGINES))
+    return value
+
+
+EngineName = Annotated[str, BeforeValidator(_read_engine)]
 
 
 class Strict(BaseModel):

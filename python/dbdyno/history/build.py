@@ -16,6 +16,7 @@ from dbdyno.history.metrics import Metric
 from dbdyno.history.reading import StoredRun, StoredRuns
 from dbdyno.results.reading import objects, part
 from dbdyno.results.rounds import Measure, build_round
+from dbdyno.text import first_of
 
 FEWEST = 5
 """Runs a series needs before changes are looked for."""
@@ -55,7 +56,7 @@ def build_history(experiment: str, stored: StoredRuns, metric: Metric, cells: Se
     known = _cells(stored.runs)
     for cell in cells:
         if cell not in known:
-            some = ", ".join(f"`{each}`" for each in list(known)[:8]) + (", …" if len(known) > 8 else "")
+            some = first_of([f"`{each}`" for each in known], 8)
             raise InputError(f"--cell {cell}", "no run that counts has this cell", f"known: {some or 'none'}")
     newest = stored.runs[-1] if stored.runs else None
     measure = Measure.of(newest.design if newest else {})

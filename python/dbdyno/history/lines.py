@@ -5,6 +5,7 @@ from __future__ import annotations
 from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Series
 from dbdyno.report.lines import factor_level
 from dbdyno.report.numbers import level, percent
+from dbdyno.text import first_of, shortened
 
 _LONGEST_VALUE = 60
 _MOST_CHANGED = 12
@@ -102,8 +103,8 @@ def day(moment: str) -> str:
 
 
 def _ids(found: list[str]) -> str:
-    return ", ".join(found[:_MOST_IDS]) + (", …" if len(found) > _MOST_IDS else "")
+    return first_of(found, _MOST_IDS)
 
 
 def _short(value: str) -> str:
-    return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+    return shortened(value, _LONGEST_VALUE)

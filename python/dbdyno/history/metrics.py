@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.errors import InputError
-from dbdyno.results.document import Round
+from dbdyno.results.cell_document import Round
 from dbdyno.results.histograms import HistogramError, merge
 from dbdyno.results.reading import mean
 from dbdyno.results.rounds import Measure

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import package_path, parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.mistakes import nearest
@@ -102,7 +102,7 @@ def _source(argument: str) -> _Source:
     except FileNotFoundError:
         raise InputError(path, "there is no such script", f"{nearest(path, names)} Or give a file's path") from None
     except OSError as error:
-        raise InputError(path, f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(path, f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     return _Source(name, path, file.parent, int(weight), text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short, times
-from dbdyno.results.document import Cell, Comparison, Document, Finding, Limit, Published, Round
+from dbdyno.results.cell_document import Cell, Limit, Published, Round
+from dbdyno.results.document import Comparison, Document, Finding
 
 # Below this the client is plainly not the limit and one line for all cells says so.
 _CLIENT_NEAR = 0.5

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dbdyno.report.lines import factor_level, factor_names
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, whole
-from dbdyno.results.document import Cell, Document, Load
+from dbdyno.results.cell_document import Cell, Load
+from dbdyno.results.document import Document
 
 PHASES = ("connect", "prepare", "execute", "fetch", "commit")
 

@@ -9,7 +9,8 @@ from typing import Any
 from dbdyno.report import lines
 from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.results.document import Cell, CellStatement, Document, Round
+from dbdyno.results.cell_document import Cell, CellStatement, Round
+from dbdyno.results.document import Document
 from dbdyno.results.reading import JsonObject, number, objects
 
 Pairs = list[tuple[str, str]]

@@ -33,7 +33,8 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.results.document import Cell, Comparison, Document
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.document import Comparison, Document
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 

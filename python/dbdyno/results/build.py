@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dbdyno.results.cell_document import Cell, Published
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import compare_with_baseline
-from dbdyno.results.document import Cell, Document, FailedTrial, Finding, Published, Remedy
+from dbdyno.results.document import Document, FailedTrial, Finding, Remedy
 from dbdyno.results.doubts import doubts
-from dbdyno.results.findings import beyond_the_device, cut_short, failures, other_products, outlying_rounds, unlike_work
+from dbdyno.results.findings import (
+    beyond_the_device,
+    cut_short,
+    failures,
+    other_products,
+    outlying_rounds,
+    standstills,
+    unlike_work,
+)
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
 from dbdyno.results.searches import other_rows, prefix_scans, remedies_tried
@@ -77,6 +86,7 @@ def build_document(
             *failures(cells),
             *cut_short(cells),
             *beyond_the_device(cells),
+            *standstills(cells),
             *outlying_rounds(cells),
             *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
             *troubles,

@@ -8,7 +8,7 @@ from itertools import chain
 from statistics import median
 from typing import Any
 
-from dbdyno.results.document import (
+from dbdyno.results.cell_document import (
     Cell,
     CpuPercent,
     Disk,

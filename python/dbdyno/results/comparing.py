@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.results.document import Cell, Comparison
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.document import Comparison
 from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ratio
 
 # Rows per transaction of random lookups differ a little between runs of the same work.

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from dbdyno.results.document import Cell, Finding, Round
+from dbdyno.results.cell_document import Cell, Round
+from dbdyno.results.document import Finding
 from dbdyno.results.reading import number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.results.document import CpuPercent, Disk, Latency, Limit, Round
+from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, Round
 from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
 from dbdyno.store.records import TrialRecord
 

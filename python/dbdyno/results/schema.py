@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from dbdyno.results import document
+from dbdyno.results import cell_document, document
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def json_schema(*, closed: bool = False) -> dict[str, Any]:
     test that documents and types agree.
     """
     config = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
-    for kind in vars(document).values():
+    for kind in (*vars(cell_document).values(), *vars(document).values()):
         if is_typeddict(kind):
             # pydantic reads its settings from here; written into the types, they would make every reader import it.
             kind.__pydantic_config__ = config

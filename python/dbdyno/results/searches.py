@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from dbdyno.experiment.remedies import PREFIX_SCAN
+from dbdyno.results.cell_document import Cell, CellStatement
 from dbdyno.results.comparing import by_block, other_factors
-from dbdyno.results.document import Cell, CellStatement, Finding, Remedy
+from dbdyno.results.document import Finding, Remedy
 from dbdyno.searches import PrefixSearch, prefix_search
 from dbdyno.stats import paired_ratio
 from dbdyno.systems.searching import equality_regards_case, like_regards_case, looks_up, why_no_prefix
-
-# The finding that remedies answer.
-_PREFIX_SCAN = "prefix-scan"
+from dbdyno.text import shortened
 
 _LONGEST = 90
 
@@ -90,7 +90,7 @@ def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Find
         engine = next(cell["system"]["engine"] or "" for cell in cells if cell["id"] == ids[0])
         if any(each["engine"] == engine.lower() for each in remedies) and not tried & set(ids):
             text += " `--try-remedies` measures that."
-        found.append({"text": text, "cells": ids, "evidence": {"finding": _PREFIX_SCAN, "plans": plans}})
+        found.append({"text": text, "cells": ids, "evidence": {"finding": PREFIX_SCAN, "plans": plans}})
     return found
 
 
@@ -150,7 +150,7 @@ def _shown(statement: CellStatement) -> str:
     text = " ".join(statement["sql"].split())
     for value in statement["values"]:
         text = text.replace("?", "'" + str(value) + "'" if isinstance(value, str) else str(value), 1)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return shortened(text, _LONGEST)
 
 
 def _all(names: Sequence[str], word: str = "and") -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dbdyno.results.document import CellStatement, Load, Round, System
+from dbdyno.results.cell_document import CellStatement, Load, Round, System
 from dbdyno.results.reading import JsonObject, count, number, objects, part, ratio, text
 from dbdyno.store.records import TrialRecord
 
-_INDEX = re.compile(r"create\s+(unique\s+)?index\b", re.IGNORECASE)
+# How a statement that makes an index begins: in SQL, and as a command of MongoDB.
+_INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:""", re.IGNORECASE)
 
 
 def cell_statements(trials: Sequence[TrialRecord], done: Sequence[Round], system: System) -> list[CellStatement]:

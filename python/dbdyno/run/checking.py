@@ -13,7 +13,6 @@ from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.hosts import Hosts
-from dbdyno.run.workspace import Workspace
 from dbdyno.systems.url import SystemSpec, parse_url, with_settings
 from dbdyno.worker import Worker, WorkerFailed
 
@@ -67,28 +66,22 @@ def check_system(url: str) -> Iterator[Checked]:
     if spec.host is None:
         defaults = _SETTINGS.get(spec.engine, {})
         spec = with_settings(spec, {name: value for name, value in defaults.items() if name not in spec.settings})
-    workspace = Workspace()
-    try:
-        with _ready(spec, workspace) as (target, own):
-            if own is not None:
-                yield own
-            yield from _ask(target)
-    finally:
-        workspace.close()
+    with _ready(spec) as (target, own):
+        if own is not None:
+            yield own
+        yield from _ask(target)
 
 
 @contextmanager
-def _ready(spec: SystemSpec, workspace: Workspace) -> Iterator[tuple[dict[str, Any], Checked | None]]:
+def _ready(spec: SystemSpec) -> Iterator[tuple[dict[str, Any], Checked | None]]:
     """Have the system ready, and say how it went to make a database, where one was to be made."""
     if spec.host is None:
-        with _hosted(_compiled(spec, _EXPERIMENT), workspace) as target:
+        with _hosted(_compiled(spec, _EXPERIMENT)) as target:
             yield target, None
         return
     compiled = _compiled(spec, _EXPERIMENT + _WITH_TABLE)
     with ExitStack() as stack:
-        hosts = Hosts(workspace)
-        stack.callback(hosts.close)
-        host = hosts.of(compiled)
+        host = stack.enter_context(Hosts()).of(compiled)
         host.check(compiled)
         try:
             ready = stack.enter_context(host.ready(compiled, 0))
@@ -100,20 +93,17 @@ def _ready(spec: SystemSpec, workspace: Workspace) -> Iterator[tuple[dict[str, A
         else:
             yield ready.target, Checked(_OWN_DATABASE, "ok")
             return
-    with _hosted(_compiled(spec, _EXPERIMENT), workspace) as target:
+    with _hosted(_compiled(spec, _EXPERIMENT)) as target:
         yield target, Checked(_OWN_DATABASE, "not applicable", why)
 
 
 @contextmanager
-def _hosted(compiled: CompiledCell, workspace: Workspace) -> Iterator[dict[str, Any]]:
-    hosts = Hosts(workspace)
-    try:
+def _hosted(compiled: CompiledCell) -> Iterator[dict[str, Any]]:
+    with Hosts() as hosts:
         host = hosts.of(compiled)
         host.check(compiled)
         with host.ready(compiled, 0) as ready:
             yield ready.target
-    finally:
-        hosts.close()
 
 
 def _compiled(spec: SystemSpec, text: str) -> CompiledCell:

@@ -29,7 +29,7 @@ from dbdyno.run.workspace import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
-from dbdyno.systems.url import parse_url
+from dbdyno.systems.url import SystemSpec, parse_url
 from dbdyno.worker import WorkerFailed
 
 
@@ -43,7 +43,7 @@ class Request:
 
     experiment: Experiment
     chosen: list[str]
-    systems: list[str]
+    systems: list[SystemSpec]
     rounds: int | Literal["auto"] | None
     seed: int | None
     directory: str | None
@@ -69,9 +69,8 @@ class Prepared:
 def prepare(request: Request) -> Prepared:
     """Check a request and compile its cells. Raises InputError."""
     experiment = request.experiment
-    systems = [parse_url(url) for url in request.systems]
     chosen = parse_set(request.chosen, experiment)
-    cells = make_cells(experiment, chosen, systems, lambda cell: refusal(experiment, cell))
+    cells = make_cells(experiment, chosen, request.systems, lambda cell: refusal(experiment, cell))
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     tried = [Tried(remedy) for remedy in experiment.head.remedies]
     if request.try_remedies:
@@ -91,9 +90,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
-    workspace = Workspace(request.directory)
-    hosts = Hosts(workspace)
-    try:
+    with Hosts(request.directory) as hosts:
         for each in prepared.compiled:
             if each.cell.system.engine != EXEC:
                 hosts.of(each).check(each)
@@ -114,15 +111,12 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "try_remedies": request.try_remedies,
                 "process": this_process(),
             },
-            host=host_facts(workspace.path),
+            host=host_facts(hosts.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
         return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
-    finally:
-        hosts.close()
-        workspace.close()
 
 
 def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
@@ -133,7 +127,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     request = Request(
         experiment,
         options["set"],
-        list(dict.fromkeys(options["systems"])),
+        [parse_url(url) for url in dict.fromkeys(options["systems"])],
         "auto" if "stopping" in run.design else run.design["rounds"],
         run.seed,
         options["directory"],
@@ -146,9 +140,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    workspace = Workspace(request.directory)
-    hosts = Hosts(workspace)
-    try:
+    with Hosts(request.directory) as hosts:
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         cells = {each.cell.id: each for each in prepared.compiled}
@@ -158,9 +150,6 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
             if trial.cell in cells
         }
         return _carry_out(plan, prepared, experiment, store, hosts, console, measure_machine=run.device is None)
-    finally:
-        hosts.close()
-        workspace.close()
 
 
 def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:

@@ -5,8 +5,17 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Protocol
 
-from dbdyno.worker import Worker
+
+class AtWork(Protocol):
+    """What can be asked to end: a worker, or several."""
+
+    def stop(self) -> None:
+        """Ask it to end now, and say what it measured."""
+
+    def kill(self) -> None:
+        """End it at once."""
 
 
 class Interrupted:
@@ -15,7 +24,7 @@ class Interrupted:
     def __init__(self) -> None:
         """Nothing heard yet."""
         self.heard = 0
-        self.worker: Worker | None = None
+        self.worker: AtWork | None = None
 
     def __bool__(self) -> bool:
         """Whether one has been heard."""
@@ -31,7 +40,7 @@ class Interrupted:
                 self.worker.kill()
 
     @contextlib.contextmanager
-    def passing_on_to(self, worker: Worker) -> Iterator[None]:
+    def passing_on_to(self, worker: AtWork) -> Iterator[None]:
         """Pass what is heard on to a worker for as long as the context lasts."""
         self.worker = worker
         try:

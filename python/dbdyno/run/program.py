@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from dbdyno.errors import TrialFailed
+from dbdyno.errors import TrialFailed, reason
 from dbdyno.results.histograms import encode_ns
 from dbdyno.run.machine import busy_seconds
 from dbdyno.worker import Event, padded_environment
@@ -95,7 +95,7 @@ def _once(command: Sequence[str], padding: int, interrupted: object, longest_s: 
                 start_new_session=True,
             )
         except OSError as error:
-            raise TrialFailed(f"{command[0]} cannot be started: {(error.strerror or str(error)).lower()}") from error
+            raise TrialFailed(f"{command[0]} cannot be started: {reason(error)}") from error
         timer = _Stopper(process.pid, interrupted, longest_s)
         try:
             _, status, usage = os.wait4(process.pid, 0)

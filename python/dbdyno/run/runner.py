@@ -16,6 +16,7 @@ from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.listening import Interrupted
+from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
 from dbdyno.run.rest import wait_for_rest
 from dbdyno.stats import Stopping
@@ -143,7 +144,8 @@ def measure(
             with host.ready(compiled, block) as ready:
                 durations |= ready.durations
                 request = compiled.trial_plan(ready.target, block_seed(plan.seed, block))
-                outcome = _run(request, watcher.interval, interrupted, padding)
+                apart = compiled.definition.load.clients_as == "processes"
+                outcome = _run(request, watcher.interval, interrupted, padding, apart)
                 trouble = ready.trouble()
             if trouble is not None:
                 outcome.error, outcome.kind = trouble, "server"
@@ -206,11 +208,14 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
     return int.from_bytes(draw[:2], "big") % 4096
 
 
-def _run(request: Event, each_interval: Callable[[Event], None], interrupted: Interrupted, padding: int) -> _Outcome:
+def _run(
+    request: Event, each_interval: Callable[[Event], None], interrupted: Interrupted, padding: int, apart: bool
+) -> _Outcome:
     outcome = _Outcome()
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
-    worker = Worker(request, LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S, padding)
+    longest = LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S
+    worker = Processes(request, longest, padding) if apart else Worker(request, longest, padding)
     try:
         with interrupted.passing_on_to(worker):
             for event in worker:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import SystemFailed, reason
 from dbdyno.paths import cache_directory
 
 _PREFIX = "dbdyno-run-"
@@ -30,9 +30,7 @@ class Workspace:
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise SystemFailed(
-                f"{self.path}: the directory cannot be made: {(error.strerror or '').lower()}"
-            ) from error
+            raise SystemFailed(f"{self.path}: the directory cannot be made: {reason(error)}") from error
 
     def close(self) -> None:
         """Remove it."""

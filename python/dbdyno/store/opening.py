@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 
-from dbdyno.errors import InputError, StoreError
+from dbdyno.errors import InputError, StoreError, reason
 from dbdyno.store.tables import META, METADATA, SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 30.0
@@ -135,9 +135,7 @@ def _prepare_file(path: Path) -> None:
             if head and head != SQLITE_HEADER:
                 raise StoreError(f"store {path}: is not a store of dbdyno; give another path with --store")
     except OSError as error:
-        raise StoreError(
-            f"store {path}: {error.strerror or error}; give a path that can be written with --store"
-        ) from error
+        raise StoreError(f"store {path}: {reason(error)}; give a path that can be written with --store") from error
 
 
 def _is_race(error: DBAPIError) -> bool:

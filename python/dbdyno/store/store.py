@@ -18,6 +18,7 @@ from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, utc_now
 from dbdyno.store.secrets import clean_json, mask_command
 from dbdyno.store.tables import META, RUNS, TRIALS
+from dbdyno.text import first_of
 
 __all__ = ["Store", "default_path", "open_store"]
 
@@ -186,7 +187,7 @@ class Store:
         if not found:
             raise InputError(f"run {name}", f"the store {self.place} holds no such run", "dbdyno runs lists them")
         if len(found) > 1:
-            some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+            some = first_of(found, 5)
             raise InputError(f"run {name}", f"{len(found)} runs begin so ({some})", "give more of the id")
         return found[0]
 

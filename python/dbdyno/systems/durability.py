@@ -1,10 +1,10 @@
 """The same durability for all systems: the settings that each engine needs for a class."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dbdyno.engines import EXEC
 from dbdyno.errors import InputError
-from dbdyno.systems.url import parse_url
+from dbdyno.systems.url import SystemSpec, with_settings
 
 POWER_SAFE = "power-safe"
 PROCESS_SAFE = "process-safe"
@@ -28,15 +28,14 @@ _SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 _VOLATILE = ("myisam", "aria", "memory")
 
 
-def with_durability(url: str, wanted: str) -> str:
-    """Give a system's URL with the settings that its engine needs for a class of durability.
+def with_durability(spec: SystemSpec, wanted: str) -> SystemSpec:
+    """Give a system with the settings that its engine needs for a class of durability.
 
-    A URL that sets one of them to another value, or has tables that cannot be durable, is an InputError, as is a class
+    One that sets one of them to another value, or has tables that cannot be durable, is an InputError, as is a class
     that there is not.
     """
     if wanted not in CLASSES:
         raise InputError("--same-durability", f"there is no class `{wanted}`", f"known: {', '.join(CLASSES)}")
-    spec = parse_url(url)
     if spec.engine in ("null", EXEC):
         raise InputError(spec.name, "it has no durability that dbdyno could set", "leave out `--same-durability`")
     settings = _SETTINGS[wanted].get(spec.engine)
@@ -49,8 +48,15 @@ def with_durability(url: str, wanted: str) -> str:
         if spec.settings.get(name, value).lower() != value:
             problem = f"`{name}` is set to `{spec.settings[name]}`, and {wanted} needs `{value}`"
             raise InputError(spec.name, problem, "leave it out of the URL")
-    added = "&".join(f"{name}={value}" for name, value in settings.items() if name not in spec.settings)
-    body, mark, label = url.partition("#")
-    if not added:
-        return url
-    return f"{body}{'&' if '?' in body else '?'}{added}{mark}{label}"
+    return with_settings(spec, {name: value for name, value in settings.items() if name not in spec.settings})
+
+
+def in_each_class(spec: SystemSpec) -> Iterator[SystemSpec]:
+    """Give a system as it is, and with the settings of each class of durability that it can have."""
+    yield spec
+    for wanted in CLASSES:
+        try:
+            changed = with_durability(spec, wanted)
+        except InputError:
+            continue
+        yield changed

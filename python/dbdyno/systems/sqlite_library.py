@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from dbdyno.errors import InputError, SystemFailed
@@ -27,9 +26,8 @@ class Library:
     identity: str
 
 
-@cache
 def find_library(settings: SqliteSettings) -> Library:
-    """Give the library that settings ask for; build it where it has not been built yet.
+    """Give the library that settings ask for; build it where it has not been built yet. Starts a worker to look at it.
 
     Raises InputError where a path is wrong, and SystemFailed where the build or the loading fails.
     """

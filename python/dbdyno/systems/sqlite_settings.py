@@ -107,6 +107,11 @@ class SqliteSettings:
     trial_pragmas: tuple[tuple[str, str], ...] = ()
 
     @property
+    def of_library(self) -> tuple[str | int | None, ...]:
+        """Those that decide which library it is, and nothing else."""
+        return (self.library, self.source, self.cflags, self.library_threading)
+
+    @property
     def is_single_threaded(self) -> str | None:
         """The setting that makes the library unsafe for several threads, or ``None``."""
         if self.library_threading == 0:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from dbdyno.engines import ENGINES, EXEC
 from dbdyno.errors import InputError
 
-_ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite"}
+_ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite", "mssql": "sqlserver"}
 _URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 _AUTHORITY = re.compile(
     r"(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>\[[^\]]*\]|[^:@/\[\]]*)(?::(?P<port>\d{1,5}))?"

@@ -8,7 +8,7 @@ use dbdyno_engines::mysql::{self, MysqlEngine};
 use dbdyno_engines::rows::Loaded;
 use dbdyno_engines::{Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::Owned;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 server!(
     Mysql,
     MysqlEngine,
-    MysqlTarget,
+    ServerTarget,
     mysql::load,
     "mysql",
     [["innodb_lock_wait_timeout", "1"]]

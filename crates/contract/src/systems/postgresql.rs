@@ -8,14 +8,14 @@ use dbdyno_engines::postgresql::{self, PostgresqlEngine};
 use dbdyno_engines::rows::Loaded;
 use dbdyno_engines::{Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 server!(
     Postgresql,
     PostgresqlEngine,
-    PostgresqlTarget,
+    ServerTarget,
     postgresql::load,
     "postgresql",
     [["lock_timeout", "50"]]

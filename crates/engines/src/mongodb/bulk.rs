@@ -8,7 +8,7 @@ use super::session::MongodbSession;
 use super::{MongodbEngine, other};
 use crate::Failure;
 use crate::net::block_on;
-use crate::rows::{self, Loaded};
+use crate::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
 use dbdyno_plan::target::MongodbTarget;
 use dbdyno_plan::value::{Value, Values};
@@ -24,46 +24,31 @@ const KEY: &str = "_id";
 /// Runs the commands before the rows, inserts these, and runs those that come after.
 pub fn load(target: &MongodbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = MongodbEngine::new(target, &[])?;
-    block_on(fill(&engine, load, seed))?
+    block_on(fill(&engine, load, seed))
 }
 
 async fn fill(engine: &MongodbEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let clock = Clock::get();
     let mut session = engine.open().await?;
-    let database = &engine.target.database;
-    for text in &load.before {
-        run(&mut session, database, text).await?;
-    }
-    let mut report = Vec::with_capacity(load.tables.len() + 1);
-    for table in &load.tables {
-        let start = clock.now();
-        let rows = insert(&mut session, database, table, seed)
-            .await
-            .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
-    }
-    let start = clock.now();
-    for text in &load.after {
-        run(&mut session, database, text).await?;
-    }
-    report.push(Loaded::since("(indexes and setup)".into(), 0, clock, start));
-    Ok(report)
+    rows::fill(&mut session, load, seed, clock).await
 }
 
-async fn run(session: &mut MongodbSession, database: &str, text: &str) -> Result<(), Failure> {
-    let done = async {
-        let command = Command::new(text, database, &Options::default()).map_err(other)?;
-        let wire = session.wire();
+impl Loader for MongodbSession {
+    async fn run(&mut self, text: &str) -> Result<(), Failure> {
+        let command = Command::new(text, self.database(), &Options::default()).map_err(other)?;
+        let wire = self.wire();
         let message = wire.begin();
         if let Err(failure) = command.write(&Values::default(), &mut Vec::new(), &mut wire.connection.out) {
             wire.forget(message);
             return Err(failure);
         }
         wire.end(message);
-        answered(session).await.map(drop)
-    };
-    done.await
-        .map_err(|failure| failure.explained(|message| format!("{message}: in `{text}`")))
+        answered(self).await.map(drop)
+    }
+
+    async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+        insert(self, table, seed).await
+    }
 }
 
 /// Sends what is written; gives the `n` of the answer.
@@ -79,7 +64,8 @@ async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> 
 }
 
 /// Inserts the rows of a table, and gives their number.
-async fn insert(session: &mut MongodbSession, database: &str, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+    let database = session.database().to_owned();
     let mut source = rows::Source::of(table, seed)?;
     let (mut values, mut rows) = (Values::default(), 0);
     let mut there = source.next(&mut values)?;
@@ -88,7 +74,7 @@ async fn insert(session: &mut MongodbSession, database: &str, table: &LoadTable,
         let message = wire.begin();
         let command = bson::begin(&mut wire.connection.out);
         bson::put_text(b"insert", &table.name, &mut wire.connection.out);
-        bson::put_text(b"$db", database, &mut wire.connection.out);
+        bson::put_text(b"$db", &database, &mut wire.connection.out);
         bson::end(command, &mut wire.connection.out);
         let sequence = wire.begin_sequence("documents");
         let mut documents = 0;

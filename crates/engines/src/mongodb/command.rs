@@ -4,7 +4,7 @@ use super::bson::{self, kind};
 use super::json::Json;
 use super::options::Options;
 use super::parts::{Builder, Form, Part, digits};
-use crate::Failure;
+use crate::{Failure, check_count};
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::{Value, Values};
@@ -121,9 +121,7 @@ impl Command {
     /// Writes its document with values for its parameters; `opened` is room that is used again.
     #[inline]
     pub fn write(&self, values: &Values, opened: &mut Vec<usize>, out: &mut BytesMut) -> Result<(), Failure> {
-        if values.len() != self.parameters {
-            return Err(wrong_count(self.parameters, values.len()));
-        }
+        check_count(self.parameters, values.len())?;
         opened.clear();
         let mut values = values.iter();
         for part in &self.parts {
@@ -203,14 +201,6 @@ fn columns(json: &Json) -> Columns {
 #[cold]
 fn unfit(why: &str) -> Failure {
     Failure::new(FailureKind::Other, why)
-}
-
-#[cold]
-fn wrong_count(wanted: usize, given: usize) -> Failure {
-    Failure::new(
-        FailureKind::Other,
-        format!("the statement has {wanted} parameters, the plan gives {given}"),
-    )
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::login;
 use super::options::Options;
 use super::reply::{Read, read};
 use super::wire::Wire;
-use crate::{Capture, Control, Failure, Marks, Rows, Session};
+use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::MongodbTarget;
 use dbdyno_plan::value::Values;
@@ -47,6 +47,10 @@ impl MongodbSession {
         &mut self.wire
     }
 
+    pub(super) fn database(&self) -> &str {
+        &self.database
+    }
+
     /// Writes the message that runs a statement.
     #[inline]
     fn ask(&mut self, index: usize, params: &Values) -> Result<(), Failure> {
@@ -60,8 +64,37 @@ impl MongodbSession {
         self.wire.end(message);
         self.wire.connection.send()
     }
+}
 
-    async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+impl Session for MongodbSession {
+    /// There is nothing to prepare on such servers: each command goes as a whole.
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        _capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        awaited(self.ask(statement, params))
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        match control {
+            // None is ever open.
+            Control::Rollback => Poll::Ready(Ok(())),
+            Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
+                FailureKind::Other,
+                "there are no transactions on a single server of MongoDB's kind: each command is one of its own",
+            ))),
+        }
+    }
+
+    async fn answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         self.wire.connection.flush().await?;
         let command = &self.statements[self.asked].command;
         let place = self.wire.answer().await?;
@@ -81,42 +114,6 @@ impl MongodbSession {
             more = next.more;
         }
         Ok(rows)
-    }
-}
-
-impl Session for MongodbSession {
-    /// There is nothing to prepare on such servers: each command goes as a whole.
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    #[inline]
-    fn execute(
-        &mut self,
-        statement: usize,
-        params: &Values,
-        _capture: Capture<'_>,
-        _marks: &mut Marks,
-    ) -> Poll<Result<Rows, Failure>> {
-        match self.ask(statement, params) {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
-    }
-
-    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
-        match control {
-            // None is ever open.
-            Control::Rollback => Poll::Ready(Ok(())),
-            Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
-                FailureKind::Other,
-                "there are no transactions on a single server of MongoDB's kind: each command is one of its own",
-            ))),
-        }
-    }
-
-    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        self.read_answer(capture, marks).await
     }
 
     /// Servers have no word for it: the connection's end is the session's.

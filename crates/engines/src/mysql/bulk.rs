@@ -5,11 +5,11 @@ use super::session::MysqlSession;
 use super::values::Column;
 use super::wire::{Done, error, garbled, ok};
 use crate::net::block_on;
-use crate::rows::{self, Loaded};
+use crate::rows::{self, Loaded, Loader};
 use crate::{Failure, sql_text::backquoted};
 use bytes::BufMut as _;
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
-use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
 use mysql_common::constants::{CapabilityFlags, Command};
@@ -18,9 +18,9 @@ use mysql_common::constants::{CapabilityFlags, Command};
 const PACKET: usize = 64 * 1024;
 
 /// Creates the tables and fills them; analyses them when the indexes are there.
-pub fn load(target: &MysqlTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+pub fn load(target: &ServerTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = MysqlEngine::new(target, &[], PrepareMode::Once);
-    block_on(fill(&engine, load, seed))?
+    block_on(fill(&engine, load, seed))
 }
 
 async fn fill(engine: &MysqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
@@ -29,47 +29,32 @@ async fn fill(engine: &MysqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded
     let besides = CapabilityFlags::CLIENT_LOCAL_FILES | CapabilityFlags::CLIENT_MULTI_STATEMENTS;
     let statements = engine.statements.clone();
     let mut session = MysqlSession::open_with(&engine.target, statements, PrepareMode::Once, besides).await?;
-    for sql in &load.before {
-        run(&mut session, sql).await?;
-    }
-    // As with SQLite. Notes are not what says that a row went in as something else than it was.
-    run(&mut session, "set foreign_key_checks = 0, sql_notes = 0").await?;
-    let mut report = Vec::with_capacity(load.tables.len() + 1);
-    for table in &load.tables {
-        let start = clock.now();
-        let rows = copy(&mut session, table, seed)
-            .await
-            .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
-    }
-    run(&mut session, "set foreign_key_checks = default, sql_notes = default").await?;
-    for sql in &load.after {
-        let start = clock.now();
-        run(&mut session, sql).await?;
-        report.push(Loaded::since(sql.clone(), 0, clock, start));
-    }
+    let mut report = rows::fill(&mut session, load, seed, clock).await?;
     let start = clock.now();
-    let mut done: Vec<&str> = Vec::new();
-    for table in &load.tables {
-        if !done.contains(&table.name.as_str()) {
-            run(&mut session, &format!("analyze table {}", backquoted(&table.name))).await?;
-            done.push(&table.name);
-        }
+    for table in rows::names(load) {
+        session.run(&format!("analyze table {}", backquoted(table))).await?;
     }
     report.push(Loaded::since("(analyze)".into(), 0, clock, start));
     Ok(report)
 }
 
-async fn run(session: &mut MysqlSession, sql: &str) -> Result<(), Failure> {
-    session
-        .query(sql)
-        .await
-        .map(drop)
-        .map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
+impl Loader for MysqlSession {
+    async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        self.query(sql).await.map(drop)
+    }
+
+    async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+        // As with SQLite. Notes are not what says that a row went in as something else than it was.
+        self.query("set foreign_key_checks = 0, sql_notes = 0").await?;
+        let rows = load_rows(self, table, seed).await?;
+        self.query("set foreign_key_checks = default, sql_notes = default")
+            .await?;
+        Ok(rows)
+    }
 }
 
 /// Loads a table, and gives the number of its rows.
-async fn copy(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+async fn load_rows(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
     let name = backquoted(&table.name);
     let columns: Vec<String> = table.columns.iter().map(|column| backquoted(&column.name)).collect();
     session

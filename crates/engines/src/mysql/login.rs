@@ -1,11 +1,11 @@
 //! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
 
 use super::wire::{Wire, error, garbled, ok};
-use crate::net::Connection;
+use crate::net::{Connection, FULL};
 use crate::{Failure, tls};
 use bytes::BufMut as _;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::{MysqlTarget, Tls};
+use dbdyno_plan::target::{ServerTarget, Tls};
 use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -29,7 +29,7 @@ pub struct Begun {
 }
 
 /// Connects and logs in, with capabilities beside those that every session has.
-pub async fn begin(target: &MysqlTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
+pub async fn begin(target: &ServerTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
     let begun = async {
         let connection = if target.host.starts_with('/') {
             Connection::unix(&target.host).await?
@@ -38,12 +38,15 @@ pub async fn begin(target: &MysqlTarget, besides: CapabilityFlags) -> Result<Beg
         };
         log_in(Wire::new(connection), target, besides).await
     };
-    begun
-        .await
-        .map_err(|failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
+    begun.await.map_err(|failure| {
+        failure.explained(|message| {
+            let advice = if message.ends_with("(1040)") { FULL } else { "" };
+            format!("connecting to {}: {message}{advice}", target.place())
+        })
+    })
 }
 
-async fn log_in(mut wire: Wire, target: &MysqlTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
+async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
     let place = wire.packet().await?;
     let body = wire.body(&place);
     if body.first() == Some(&0xff) {
@@ -242,7 +245,7 @@ mod tests {
         let answers = answers.iter().map(|answer| vec![answer.to_vec()]).collect();
         let script = Script::new(plugin, ALL, answers);
         let target = script.target(password);
-        let begun = block_on(begin(&target, CapabilityFlags::empty())).unwrap().map(drop);
+        let begun = block_on(begin(&target, CapabilityFlags::empty())).map(drop);
         (begun, script.heard())
     }
 
@@ -318,7 +321,7 @@ mod tests {
     #[test]
     fn a_server_that_is_too_old_is_told_so() {
         let script = Script::new("", CapabilityFlags::CLIENT_PROTOCOL_41.bits(), Vec::new());
-        let begun = block_on(begin(&script.target(""), CapabilityFlags::empty())).unwrap();
+        let begun = block_on(begin(&script.target(""), CapabilityFlags::empty()));
         let failure = begun.map(drop).unwrap_err();
         assert!(failure.message.contains("8.4.0-test, which is too old"), "{failure}");
     }

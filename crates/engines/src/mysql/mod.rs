@@ -23,12 +23,12 @@ use crate::sql_text::{Dialect, Template, with_example};
 use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use std::sync::Arc;
 
 /// A server, and the statements its sessions run.
 pub struct MysqlEngine {
-    target: MysqlTarget,
+    target: ServerTarget,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
 }
@@ -48,7 +48,7 @@ struct Text {
 
 impl MysqlEngine {
     /// An engine for a server; nothing is connected yet.
-    pub fn new(target: &MysqlTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
+    pub fn new(target: &ServerTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         let text = |statement: &Statement| Text {
             name: statement.name.clone(),
             sql: statement.sql.clone(),
@@ -73,11 +73,11 @@ impl Engine for MysqlEngine {
     }
 
     fn facts(&self) -> Result<Facts, Failure> {
-        block_on(inspect::facts(self))?
+        block_on(inspect::facts(self))
     }
 
     fn sample_waits(&self, running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
-        Some(block_on(waits::sample(self, running)).and_then(|waits| waits))
+        Some(block_on(waits::sample(self, running)))
     }
 }
 

@@ -192,7 +192,7 @@ mod tests {
             session.answer(crate::Capture::new(wanted), &mut marks).await
         });
         script.heard();
-        ran.unwrap().map(|rows| (rows, variables[0].clone()))
+        ran.map(|rows| (rows, variables[0].clone()))
     }
 
     /// A column `a` of integers.

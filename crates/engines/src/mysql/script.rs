@@ -1,6 +1,6 @@
 //! For tests: a server that says what it was told to say, whatever it hears.
 
-use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
@@ -34,8 +34,8 @@ impl Script {
     }
 
     /// Where it is.
-    pub fn target(&self, password: &str) -> MysqlTarget {
-        MysqlTarget {
+    pub fn target(&self, password: &str) -> ServerTarget {
+        ServerTarget {
             host: self.directory.path().join("socket").to_str().unwrap().to_owned(),
             port: 0,
             user: "me".into(),

@@ -6,10 +6,10 @@ use super::results::Reader;
 use super::values::{Column, bind};
 use super::wire::{Wire, error, garbled};
 use crate::sql_text::{Dialect, backquoted};
-use crate::{Capture, Control, Failure, Marks, Rows, Session};
+use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::MysqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::Values;
 use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct MysqlSession {
 
 impl MysqlSession {
     pub(super) async fn open(
-        target: &MysqlTarget,
+        target: &ServerTarget,
         statements: Arc<[Text]>,
         prepare: PrepareMode,
     ) -> Result<Self, Failure> {
@@ -61,7 +61,7 @@ impl MysqlSession {
 
     /// Opens a session with capabilities beside those that every session has.
     pub(super) async fn open_with(
-        target: &MysqlTarget,
+        target: &ServerTarget,
         statements: Arc<[Text]>,
         prepare: PrepareMode,
         besides: CapabilityFlags,
@@ -138,10 +138,7 @@ impl MysqlSession {
     #[inline]
     fn ask(&mut self, index: usize, params: &Values) -> Result<(), Failure> {
         let statement = &self.statements[index];
-        let wanted = statement.template.parameters();
-        if params.len() != wanted {
-            return Err(wrong_count(wanted, params.len()));
-        }
+        check_count(statement.template.parameters(), params.len())?;
         if self.prepare == PrepareMode::Never {
             let dialect = self.dialect();
             let statement = &self.statements[index];
@@ -166,8 +163,54 @@ impl MysqlSession {
         }
         Ok(())
     }
+}
 
-    async fn read_answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+impl Session for MysqlSession {
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        for index in 0..self.statements.len() {
+            if self.prepared[index].is_none() {
+                let sql = self.statements[index].sql.as_bytes();
+                self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
+                self.wire.connection.flush().await?;
+                let number = self.read_preparation(index).await?;
+                let bound = Vec::new();
+                self.prepared[index] = Some(Prepared { number, bound });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        _capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        awaited(self.ask(statement, params).and_then(|()| self.wire.connection.send()))
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        let sql = match control {
+            // The engines take their locks as they go: the modes of beginning are SQLite's.
+            Control::Begin(_) => "start transaction",
+            Control::Commit => "commit",
+            // Without autocommit, one that has only failed so far may be open unsaid.
+            Control::Rollback
+                if !self.reader.has(StatusFlags::SERVER_STATUS_IN_TRANS)
+                    && self.reader.has(StatusFlags::SERVER_STATUS_AUTOCOMMIT) =>
+            {
+                return Poll::Ready(Ok(()));
+            }
+            Control::Rollback => "rollback",
+        };
+        self.asked = Asked::Text;
+        self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
+        awaited(self.wire.connection.send())
+    }
+
+    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         self.wire.connection.flush().await?;
         match self.asked {
             Asked::Text => self.reader.read(&mut self.wire, false, capture, marks).await,
@@ -198,62 +241,6 @@ impl MysqlSession {
                 read
             }
         }
-    }
-}
-
-impl Session for MysqlSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        for index in 0..self.statements.len() {
-            if self.prepared[index].is_none() {
-                let sql = self.statements[index].sql.as_bytes();
-                self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
-                self.wire.connection.flush().await?;
-                let number = self.read_preparation(index).await?;
-                let bound = Vec::new();
-                self.prepared[index] = Some(Prepared { number, bound });
-            }
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn execute(
-        &mut self,
-        statement: usize,
-        params: &Values,
-        _capture: Capture<'_>,
-        _marks: &mut Marks,
-    ) -> Poll<Result<Rows, Failure>> {
-        match self.ask(statement, params).and_then(|()| self.wire.connection.send()) {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
-    }
-
-    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
-        let sql = match control {
-            // The engines take their locks as they go: the modes of beginning are SQLite's.
-            Control::Begin(_) => "start transaction",
-            Control::Commit => "commit",
-            // Without autocommit, one that has only failed so far may be open unsaid.
-            Control::Rollback
-                if !self.reader.has(StatusFlags::SERVER_STATUS_IN_TRANS)
-                    && self.reader.has(StatusFlags::SERVER_STATUS_AUTOCOMMIT) =>
-            {
-                return Poll::Ready(Ok(()));
-            }
-            Control::Rollback => "rollback",
-        };
-        self.asked = Asked::Text;
-        self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
-        match self.wire.connection.send() {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
-    }
-
-    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        self.read_answer(capture, marks).await
     }
 
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
@@ -301,14 +288,6 @@ fn assignments(settings: &[(String, String)]) -> String {
         format!("session {} = {value}", backquoted(name))
     });
     format!("set {}", assignments.collect::<Vec<_>>().join(", "))
-}
-
-#[cold]
-fn wrong_count(wanted: usize, given: usize) -> Failure {
-    Failure::new(
-        FailureKind::Other,
-        format!("the statement has {wanted} parameters, the plan gives {given}"),
-    )
 }
 
 #[cfg(test)]

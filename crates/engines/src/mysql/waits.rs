@@ -2,10 +2,9 @@
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
-use crate::waits::{Waits, sleep};
+use crate::waits::{self, Waits};
 use crate::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_probes::Clock;
 
 /// One look. Of InnoDB's waits for rows the list of processes knows nothing, but the list of transactions does.
 const LOOK: &str = "select case when t.trx_state = 'LOCK WAIT' or p.state like 'Waiting for%lock%' then 'Lock' \
@@ -23,28 +22,16 @@ const LOOK_WITHOUT_ROWS: &str = "select case when state like 'Waiting for%lock%'
 
 /// Looks at the sessions every now and then for as long as `running` says so.
 pub async fn sample(engine: &MysqlEngine, running: &dyn Fn() -> bool) -> Result<Waits, Failure> {
-    let clock = Clock::get();
     let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await?;
-    let mut waits = Waits::default();
     let mut look = LOOK;
-    // Nothing else goes on in this thread, so that it may sleep.
-    while sleep(running) {
-        let start = clock.now();
-        let rows = match session.query(look).await {
-            Err(_) if look == LOOK => {
-                look = LOOK_WITHOUT_ROWS;
-                session.query(look).await?
-            }
-            rows => rows?,
-        };
-        for row in rows {
-            if let [Some(class), Some(event), Some(sessions)] = row.as_slice() {
-                waits.see(class, event, sessions.parse().unwrap_or(0));
-            }
+    let waits = waits::sample(running, async || match session.query(look).await {
+        Err(_) if look == LOOK => {
+            look = LOOK_WITHOUT_ROWS;
+            session.query(look).await
         }
-        waits.query_s += clock.now().saturating_sub(start) as f64 / 1e9;
-        waits.samples += 1;
-    }
+        rows => rows,
+    })
+    .await?;
     session.close().await?;
     Ok(waits)
 }

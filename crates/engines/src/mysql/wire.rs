@@ -317,6 +317,7 @@ mod tests {
                 let body = wire.body(&place);
                 assert!(body[0] == 3 && body[1..] == sent, "{length}");
             }
+            Ok(())
         };
         crate::net::block_on(work).unwrap();
         echo.join().unwrap();

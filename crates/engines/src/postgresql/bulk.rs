@@ -3,11 +3,11 @@
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use crate::net::block_on;
-use crate::rows::{self, Loaded};
+use crate::rows::{self, Loaded, Loader};
 use crate::{Failure, sql_text::quoted};
 use bytes::BufMut as _;
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
-use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
 
@@ -15,35 +15,18 @@ use dbdyno_probes::Clock;
 const MESSAGE: usize = 64 * 1024;
 
 /// Creates the tables and fills them; vacuums and analyses them when the indexes are there, and ends with a checkpoint.
-pub fn load(target: &PostgresqlTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+pub fn load(target: &ServerTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = PostgresqlEngine::new(target, &[], PrepareMode::Once);
-    block_on(fill(&engine, load, seed))?
+    block_on(fill(&engine, load, seed))
 }
 
 async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let clock = Clock::get();
     let mut session = PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Once).await?;
-    for sql in &load.before {
-        run(&mut session, sql).await?;
-    }
-    let mut report = Vec::with_capacity(load.tables.len() + load.after.len() + 1);
-    for table in &load.tables {
-        let start = clock.now();
-        let rows = copy(&mut session, table, seed).await?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
-    }
-    for sql in &load.after {
-        let start = clock.now();
-        run(&mut session, sql).await?;
-        report.push(Loaded::since(sql.clone(), 0, clock, start));
-    }
+    let mut report = rows::fill(&mut session, load, seed, clock).await?;
     let start = clock.now();
-    let mut done: Vec<&str> = Vec::new();
-    for table in &load.tables {
-        if !done.contains(&table.name.as_str()) {
-            run(&mut session, &format!("vacuum (analyze) {}", quoted(&table.name))).await?;
-            done.push(&table.name);
-        }
+    for table in rows::names(load) {
+        session.run(&format!("vacuum (analyze) {}", quoted(table))).await?;
     }
     // Only some users may; without it the server does the same some minutes later.
     let _ = session.query("checkpoint").await;
@@ -51,31 +34,29 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
     Ok(report)
 }
 
-async fn run(session: &mut PostgresqlSession, sql: &str) -> Result<(), Failure> {
-    session
-        .query(sql)
-        .await
-        .map(drop)
-        .map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
-}
-
-async fn copy(session: &mut PostgresqlSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
-    let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
-    let sql = format!("copy {} ({}) from stdin", quoted(&table.name), columns.join(", "));
-    session.begin_copy(&sql).await?;
-    let mut source = rows::Source::of(table, seed)?;
-    let mut text = Vec::with_capacity(MESSAGE + 4096);
-    let (mut values, mut rows) = (Values::default(), 0);
-    while source.next(&mut values)? {
-        line(&values, &mut text);
-        rows += 1;
-        if text.len() >= MESSAGE {
-            send(session, &mut text).await?;
-        }
+impl Loader for PostgresqlSession {
+    async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        self.query(sql).await.map(drop)
     }
-    send(session, &mut text).await?;
-    session.end_copy().await?;
-    Ok(rows)
+
+    async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
+        let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
+        let sql = format!("copy {} ({}) from stdin", quoted(&table.name), columns.join(", "));
+        self.begin_copy(&sql).await?;
+        let mut source = rows::Source::of(table, seed)?;
+        let mut text = Vec::with_capacity(MESSAGE + 4096);
+        let (mut values, mut rows) = (Values::default(), 0);
+        while source.next(&mut values)? {
+            line(&values, &mut text);
+            rows += 1;
+            if text.len() >= MESSAGE {
+                send(self, &mut text).await?;
+            }
+        }
+        send(self, &mut text).await?;
+        self.end_copy().await?;
+        Ok(rows)
+    }
 }
 
 async fn send(session: &mut PostgresqlSession, text: &mut Vec<u8>) -> Result<(), Failure> {

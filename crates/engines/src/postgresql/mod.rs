@@ -18,12 +18,12 @@ use crate::sql_text::{Dialect, Template, with_example};
 use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use std::sync::Arc;
 
 /// A server, and the statements its sessions run.
 pub struct PostgresqlEngine {
-    target: PostgresqlTarget,
+    target: ServerTarget,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
 }
@@ -33,6 +33,8 @@ pub struct PostgresqlEngine {
 struct Text {
     /// For messages.
     name: String,
+    /// What the server knows it by when it is prepared.
+    prepared: String,
     /// With `$1` and so on for the parameters.
     numbered: String,
     /// Cut at its parameters, for values that stand in the text.
@@ -43,11 +45,12 @@ struct Text {
 
 impl PostgresqlEngine {
     /// An engine for a server; nothing is connected yet.
-    pub fn new(target: &PostgresqlTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
-        let text = |statement: &Statement| {
+    pub fn new(target: &ServerTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
+        let text = |(number, statement): (usize, &Statement)| {
             let template = Template::new(&statement.sql, Dialect::Postgresql);
             Text {
                 name: statement.name.clone(),
+                prepared: format!("s{number}"),
                 numbered: template.numbered(),
                 template,
                 example: with_example(statement, Dialect::Postgresql),
@@ -55,7 +58,7 @@ impl PostgresqlEngine {
         };
         Self {
             target: target.clone(),
-            statements: statements.iter().map(text).collect(),
+            statements: statements.iter().enumerate().map(text).collect(),
             prepare,
         }
     }
@@ -71,11 +74,11 @@ impl Engine for PostgresqlEngine {
     }
 
     fn facts(&self) -> Result<Facts, Failure> {
-        block_on(inspect::facts(self))?
+        block_on(inspect::facts(self))
     }
 
     fn sample_waits(&self, running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
-        Some(block_on(waits::sample(self, running)).and_then(|waits| waits))
+        Some(block_on(waits::sample(self, running)))
     }
 }
 

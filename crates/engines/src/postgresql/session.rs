@@ -4,9 +4,9 @@ use super::Text;
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::sql_text::Dialect;
-use crate::{Capture, Control, Failure, Marks, Rows, Session};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::PostgresqlTarget;
+use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
+use dbdyno_plan::document::PrepareMode;
+use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::{Value, Values};
 use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;
@@ -48,7 +48,7 @@ pub struct PostgresqlSession {
 
 impl PostgresqlSession {
     pub(super) async fn open(
-        target: &PostgresqlTarget,
+        target: &ServerTarget,
         statements: Arc<[Text]>,
         prepare: PrepareMode,
     ) -> Result<Self, Failure> {
@@ -113,9 +113,9 @@ impl PostgresqlSession {
     /// Prepares some statements in one exchange of messages.
     async fn prepare(&mut self, which: &[usize]) -> Result<(), Failure> {
         for index in which {
-            let (name, out) = (name_of(*index), &mut self.wire.connection.out);
-            frontend::parse(&name, &self.statements[*index].numbered, [], out).map_err(unsayable)?;
-            frontend::describe(b'S', &name, out).map_err(unsayable)?;
+            let (statement, out) = (&self.statements[*index], &mut self.wire.connection.out);
+            frontend::parse(&statement.prepared, &statement.numbered, [], out).map_err(unsayable)?;
+            frontend::describe(b'S', &statement.prepared, out).map_err(unsayable)?;
         }
         frontend::sync(&mut self.wire.connection.out);
         self.wire.connection.flush().await?;
@@ -150,10 +150,7 @@ impl PostgresqlSession {
     #[inline]
     fn ask(&mut self, index: usize, params: &Values, captures: bool) -> Result<(), Failure> {
         let statement = &self.statements[index];
-        let wanted = statement.template.parameters();
-        if params.len() != wanted {
-            return Err(wrong_count(wanted, params.len()));
-        }
+        check_count(statement.template.parameters(), params.len())?;
         let out = &mut self.wire.connection.out;
         match self.prepare {
             PrepareMode::Never => {
@@ -170,15 +167,15 @@ impl PostgresqlSession {
                 self.columns = Columns::Told;
             }
             PrepareMode::Once => {
-                let name = name_of(index);
+                let name = statement.prepared.as_str();
                 let Some(shape) = &self.shapes[index] else {
-                    frontend::parse(&name, &statement.numbered, [], out).map_err(unsayable)?;
-                    frontend::describe(b'S', &name, out).map_err(unsayable)?;
-                    bind(&name, params, |_| 0, out)?;
+                    frontend::parse(name, &statement.numbered, [], out).map_err(unsayable)?;
+                    frontend::describe(b'S', name, out).map_err(unsayable)?;
+                    bind(name, params, |_| 0, out)?;
                     self.columns = Columns::Prepares(index);
                     return end(out);
                 };
-                bind(&name, params, |at| shape.params.get(at).copied().unwrap_or(0), out)?;
+                bind(name, params, |at| shape.params.get(at).copied().unwrap_or(0), out)?;
                 self.columns = Columns::Of(index);
             }
         }
@@ -199,13 +196,54 @@ impl PostgresqlSession {
         }
         Ok(())
     }
+}
 
-    async fn read_answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+impl Session for PostgresqlSession {
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        let all: Vec<usize> = (0..self.statements.len()).collect();
+        self.prepare(&all).await
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        awaited(
+            self.ask(statement, params, !capture.is_empty())
+                .and_then(|()| self.wire.connection.send()),
+        )
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        let sql = match control {
+            // PostgreSQL takes its locks as it goes: the modes of beginning are SQLite's.
+            Control::Begin(_) => "begin",
+            Control::Commit => "commit",
+            Control::Rollback if !self.open => return Poll::Ready(Ok(())),
+            Control::Rollback => "rollback",
+        };
+        self.columns = Columns::Told;
+        awaited(
+            frontend::query(sql, &mut self.wire.connection.out)
+                .map_err(unsayable)
+                .and_then(|()| self.wire.connection.send()),
+        )
+    }
+
+    async fn answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         self.wire.connection.flush().await?;
         let (mut rows, mut failure, mut first) = (Rows::default(), None, true);
         let mut params = Box::default();
         loop {
-            let message = self.wire.message().await?;
+            let message = match self.wire.message().await {
+                Ok(message) => message,
+                // The last words of a server that ends a session are why.
+                Err(broken) => return Err(failure.unwrap_or(broken)),
+            };
             let body = self.wire.body(&message);
             match message.tag {
                 b'D' => {
@@ -248,52 +286,6 @@ impl PostgresqlSession {
             }
         }
     }
-}
-
-impl Session for PostgresqlSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        let all: Vec<usize> = (0..self.statements.len()).collect();
-        self.prepare(&all).await
-    }
-
-    #[inline]
-    fn execute(
-        &mut self,
-        statement: usize,
-        params: &Values,
-        capture: Capture<'_>,
-        _marks: &mut Marks,
-    ) -> Poll<Result<Rows, Failure>> {
-        match self
-            .ask(statement, params, !capture.is_empty())
-            .and_then(|()| self.wire.connection.send())
-        {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
-    }
-
-    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
-        let sql = match control {
-            // PostgreSQL takes its locks as it goes: the modes of beginning are SQLite's.
-            Control::Begin(_) => "begin",
-            Control::Commit => "commit",
-            Control::Rollback if !self.open => return Poll::Ready(Ok(())),
-            Control::Rollback => "rollback",
-        };
-        self.columns = Columns::Told;
-        match frontend::query(sql, &mut self.wire.connection.out)
-            .map_err(unsayable)
-            .and_then(|()| self.wire.connection.send())
-        {
-            Ok(()) => Poll::Pending,
-            Err(failure) => Poll::Ready(Err(failure)),
-        }
-    }
-
-    async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
-        self.read_answer(capture, marks).await
-    }
 
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.wire.connection.hold_up_thread()
@@ -331,10 +323,6 @@ impl PostgresqlSession {
         self.wire.connection.flush().await?;
         self.skip_to_ready().await
     }
-}
-
-fn name_of(index: usize) -> String {
-    format!("s{index}")
 }
 
 /// Writes what follows a statement's values: run it, and say that you are ready.
@@ -435,14 +423,6 @@ fn changed(tag: &[u8]) -> u64 {
         count = count * 10 + u64::from(digit.wrapping_sub(b'0'));
     }
     count
-}
-
-#[cold]
-fn wrong_count(wanted: usize, given: usize) -> Failure {
-    Failure::new(
-        FailureKind::Other,
-        format!("the statement has {wanted} parameters, the plan gives {given}"),
-    )
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The connection: a stream of messages each way, and how it is begun (PostgreSQL's documentation, "Message Flow").
 
 use super::kind;
-use crate::net::Connection;
+use crate::net::{Connection, FULL};
 use crate::{Failure, tls};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::PostgresqlTarget;
+use dbdyno_plan::target::ServerTarget;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
@@ -24,7 +24,7 @@ pub struct Wire {
 
 impl Wire {
     /// Connects and identifies itself. The connection is ready for statements when this returns.
-    pub async fn connect(target: &PostgresqlTarget) -> Result<Self, Failure> {
+    pub async fn connect(target: &ServerTarget) -> Result<Self, Failure> {
         let begun = async {
             let mut wire = if target.host.starts_with('/') {
                 let path = format!("{}/.s.PGSQL.{}", target.host.trim_end_matches('/'), target.port);
@@ -40,12 +40,15 @@ impl Wire {
             Ok(wire)
         };
         begun.await.map_err(|failure: Failure| {
-            failure.explained(|message| format!("connecting to {}: {message}", target.place()))
+            failure.explained(|message| {
+                let advice = if message.ends_with("(53300)") { FULL } else { "" };
+                format!("connecting to {}: {message}{advice}", target.place())
+            })
         })
     }
 
     /// Asks the server for TLS, where it is wanted.
-    async fn encrypt(&mut self, target: &PostgresqlTarget) -> Result<(), Failure> {
+    async fn encrypt(&mut self, target: &ServerTarget) -> Result<(), Failure> {
         let Some(tls) = target.tls.as_ref().filter(|tls| tls::is_wanted(Some(tls))) else {
             return Ok(());
         };
@@ -65,7 +68,7 @@ impl Wire {
         }
     }
 
-    async fn begin(&mut self, target: &PostgresqlTarget) -> Result<(), Failure> {
+    async fn begin(&mut self, target: &ServerTarget) -> Result<(), Failure> {
         let own = [
             ("user", target.user.as_str()),
             ("database", target.database.as_str()),

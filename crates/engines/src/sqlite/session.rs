@@ -7,7 +7,7 @@ pub use counted::{CountedEngine, Tally};
 use super::api::Api;
 use super::{SqliteEngine, counters, kind, vfs};
 use crate::sql_text::{Dialect, Template};
-use crate::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters};
+use crate::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Value, Values};
@@ -241,9 +241,7 @@ impl SqliteSession {
 
     #[inline(always)]
     fn bind(&self, prepared: &Prepared, params: &Values) -> Result<(), Failure> {
-        if params.len() != prepared.parameters as usize {
-            return Err(wrong_count(prepared.parameters, params.len()));
-        }
+        check_count(prepared.parameters as usize, params.len())?;
         for index in 0..params.len() {
             let code = match params.integer(index) {
                 // SAFETY: the statement belongs to this session.
@@ -523,14 +521,6 @@ impl Drop for SqliteSession {
         // SAFETY: no statement is left, so the close cannot be refused. A null connection is allowed.
         unsafe { (self.api.close)(self.db) };
     }
-}
-
-#[cold]
-fn wrong_count(wanted: c_int, given: usize) -> Failure {
-    Failure::new(
-        FailureKind::Other,
-        format!("the statement has {wanted} parameters, the plan gives {given}"),
-    )
 }
 
 /// The name of a result code, for those that tell more than the message.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dbdyno.report.lines import factor_level, factor_names
 from dbdyno.report.numbers import level
-from dbdyno.results.document import Cell, Document
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.document import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import altair as alt
 
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.lines import cell_name, factor_names
-from dbdyno.results.document import Cell, Document, Round
+from dbdyno.results.cell_document import Cell, Round
+from dbdyno.results.document import Document
 from dbdyno.results.reading import number, part
 
 _AXIS_WIDTH = 62

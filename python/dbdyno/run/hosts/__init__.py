@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from dbdyno.compile import CompiledCell
+from dbdyno.errors import InputError
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.hosts.host import Host, Ready
 from dbdyno.run.hosts.managed import ManagedHost
@@ -32,12 +36,20 @@ class NoHost:
 
 
 class Hosts:
-    """The hosts of a run, each made when it is first needed."""
+    """The hosts of a run, each made when it is first needed, and where they work; all go with the context."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """``workspace``: where they work."""
-        self.workspace = workspace
+    def __init__(self, directory: str | Path | None = None) -> None:
+        """``directory``: where they work, by default in the cache. Raises DbdynoError where that cannot be."""
+        self.workspace = Workspace(directory)
         self._of: dict[str, Host] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def of(self, compiled: CompiledCell) -> Host:
         """Give the host of a cell's system."""
@@ -54,8 +66,9 @@ class Hosts:
         return [note for host in self._of.values() for note in host.notes or []]
 
     def close(self) -> None:
-        """Close them all. Raises DbdynoError where one cannot be, when the others have been."""
+        """Close them all, and remove the directory. Raises DbdynoError where one cannot be, when all else is done."""
         with ExitStack() as stack:
+            stack.callback(self.workspace.close)
             for host in self._of.values():
                 stack.callback(host.close)
 
@@ -65,4 +78,7 @@ class Hosts:
                 return NoHost()
             case "sqlite":
                 return FileHost(self.workspace)
+            case "sqlserver" if not system.host:
+                remedy = "name one that runs: `sqlserver://user:password@host/database`"
+                raise InputError(system.name, "dbdyno starts no SQL Server itself", remedy)
         return NamedHost(system) if system.host else ManagedHost(system.engine, self.workspace)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
 from dbdyno.run.hosts.host import Ready
@@ -28,6 +28,7 @@ class FileHost:
         """Make nothing yet."""
         self.database = workspace.path / "trial.db"
         self._of: tuple[Path, int, tuple[int, int, int]] | None = None
+        self._libraries: dict[tuple[str | int | None, ...], Library] = {}
 
     def check(self, compiled: CompiledCell) -> None:
         """Find the library, or build it, and see that a named file is there and would not be written over."""
@@ -38,12 +39,12 @@ class FileHost:
         if named is not None and (compiled.tables or compiled.before):
             problem = "the experiment makes its own tables, and a named file is not written to"
             raise InputError(name, problem, "use `sqlite:`, or an experiment without tables")
-        find_library(compiled.sqlite)
+        self._library(compiled)
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
         """Have the file in the state of its template."""
-        library = find_library(compiled.sqlite)
+        library = self._library(compiled)
         source = self._source(compiled, library)
         copy_s = self.fresh(source.path, block)
         target = compiled.target(str(self.database), library.path)
@@ -51,6 +52,13 @@ class FileHost:
 
     def close(self) -> None:
         """Nothing: the file lies in the workspace."""
+
+    def _library(self, compiled: CompiledCell) -> Library:
+        """Give a cell's library, which is looked for once in a run."""
+        settings = compiled.sqlite
+        if settings.of_library not in self._libraries:
+            self._libraries[settings.of_library] = find_library(settings)
+        return self._libraries[settings.of_library]
 
     def _source(self, compiled: CompiledCell, library: Library) -> Template:
         """Give the file a trial starts from, and what it took to make; a named file is its own."""
@@ -85,8 +93,7 @@ class FileHost:
             copy_file(template_path, self.database)
         except OSError as error:
             self.database.unlink(missing_ok=True)
-            why = (error.strerror or str(error)).lower()
-            raise SystemFailed(f"copying the loaded tables to {self.database}: {why}") from error
+            raise SystemFailed(f"copying the loaded tables to {self.database}: {reason(error)}") from error
         self._of = (template_path, block, self._signature())
         return time.monotonic() - start
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_directory, set_os_cache
 from dbdyno.run.hosts.host import Ready
@@ -29,7 +29,6 @@ from dbdyno.systems.managed import (
     shut_out,
     start_server,
 )
-from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.worker import ask
 
 # What a server is started with to be filled, by engine or product: nothing has to survive a crash, and little log is to
@@ -50,7 +49,6 @@ _LOADING: Mapping[str, Mapping[str, str]] = {
         "innodb_doublewrite": "OFF",
         "innodb_buffer_pool_size": "512M",
         "innodb_fast_shutdown": "0",
-        "local_infile": "ON",
     },
     "FerretDB": {"synchronous": "off"},
     "MongoDB": {},
@@ -92,10 +90,12 @@ class ManagedHost:
         self._engine = engine
         self._workspace = workspace
         self._own: Workspace | None = None
+        # Looking for one asks programs for their versions; a run keeps to the one it began with.
+        self._found: Installation | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that there is a server to start, and that its settings are such."""
-        check_settings(self._installation(compiled), _settings(compiled).parameters)
+        check_settings(self._installation(compiled), compiled.server.parameters)
         self._room()
 
     @contextmanager
@@ -111,8 +111,7 @@ class ManagedHost:
                 copy_directory(made.path, data)
                 set_os_cache(data, compiled.definition.load.os_cache)
             except OSError as error:
-                why = (error.strerror or str(error)).lower()
-                raise SystemFailed(f"copying the loaded tables to {data}: {why}") from error
+                raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
             server = start_server(installation, data, work, _parameters(compiled), remove=[data])
             try:
@@ -134,11 +133,13 @@ class ManagedHost:
             self._own.close()
 
     def _installation(self, compiled: CompiledCell) -> Installation:
-        found = find_installations(self._engine)
-        if not found:
-            problem = f"there is no {self._engine} server on this machine to start"
-            raise InputError(compiled.cell.system.name, problem, how_to_install(self._engine))
-        return found[0]
+        if self._found is None:
+            found = find_installations(self._engine)
+            if not found:
+                problem = f"there is no {self._engine} server on this machine to start"
+                raise InputError(compiled.cell.system.name, problem, how_to_install(self._engine))
+            self._found = found[0]
+        return self._found
 
     def _template(self, compiled: CompiledCell, installation: Installation) -> Template:
         directory = self._cache("templates")
@@ -193,13 +194,9 @@ def target(server: Server) -> dict[str, Any]:
     }
 
 
-def _settings(compiled: CompiledCell) -> ServerSettings:
-    return compiled.settings if isinstance(compiled.settings, ServerSettings) else ServerSettings()
-
-
 def _parameters(compiled: CompiledCell) -> dict[str, str]:
     """Give the parameters a server is started with: those asked for, and room for the clients."""
-    parameters = dict(_settings(compiled).parameters)
+    parameters = dict(compiled.server.parameters)
     clients = compiled.definition.load.clients
     # Those of MongoDB's kind take as many as the machine has descriptors for.
     if clients > _USUAL_CONNECTIONS and compiled.cell.system.engine != "mongodb":
@@ -214,7 +211,7 @@ def _common() -> Path:
         path.mkdir(mode=0o711, exist_ok=True)
         status = path.lstat()
     except OSError as error:
-        raise SystemFailed(f"{path}: the directory cannot be made: {(error.strerror or '').lower()}") from error
+        raise SystemFailed(f"{path}: the directory cannot be made: {reason(error)}") from error
     if path.is_symlink() or status.st_uid != os.geteuid():
         raise SystemFailed(f"{path}: it belongs to somebody else: set DBDYNO_CACHE to a directory all users may enter")
     return path

@@ -21,11 +21,11 @@ from dbdyno.systems.tls import Tls
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import ask
 
-_PORTS = {"postgresql": 5432, "mysql": 3306, "mongodb": 27017}
+_PORTS = {"postgresql": 5432, "mysql": 3306, "mongodb": 27017, "sqlserver": 1433}
 
 # The database that is always there to connect to, and the variable with a password that the engine's own programs read.
-_ALWAYS = {"postgresql": "postgres", "mysql": "mysql", "mongodb": "admin"}
-_PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
+_ALWAYS = {"postgresql": "postgres", "mysql": "mysql", "mongodb": "admin", "sqlserver": "master"}
+_PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD", "sqlserver": "SQLCMDPASSWORD"}
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.
 _LONGEST_S = 600.0
@@ -56,8 +56,7 @@ class NamedHost:
         """See that the server answers, and that no other run works on it."""
         if self.notes is None:
             self.notes = resolution(self._system.name, self._host, self._port)
-        if isinstance(compiled.settings, ServerSettings):
-            self._tls = compiled.settings.tls
+        self._tls = compiled.server.tls
         self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
@@ -77,7 +76,7 @@ class NamedHost:
             durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
         else:
             # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
-            self._recreate(name, " character set utf8mb4")
+            self._recreate(name, " character set utf8mb4" if self._system.engine == "mysql" else "")
             self._load(compiled, name)
             durations = {"load_s": time.monotonic() - begun}
         yield Ready(self._target(compiled, name), durations, self._loaded)
@@ -123,6 +122,10 @@ class NamedHost:
         if self._system.engine == "mongodb":
             self._execute(name, '{"dropDatabase": 1}')
             return
+        if self._system.engine == "sqlserver":
+            ended = f"alter database {name} set single_user with rollback immediate"
+            self._execute(self._own_database, f"if db_id('{name}') is not null begin {ended}; drop database {name} end")
+            return
         force = " with (force)" if self._system.engine == "postgresql" else ""
         self._execute(self._own_database, f"drop database if exists {name}{force}")
 
@@ -135,8 +138,7 @@ class NamedHost:
 
     def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
         system = self._system
-        settings = compiled.settings if compiled is not None else None
-        own = settings if isinstance(settings, ServerSettings) else ServerSettings(tls=self._tls)
+        own = compiled.server if compiled is not None else ServerSettings(tls=self._tls)
         return {
             "engine": system.engine,
             "host": self._host,

@@ -4,7 +4,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import SystemFailed, reason
 from dbdyno.systems.managed.account import Account, check_reach, hand_over, open_way, server_account
 from dbdyno.systems.managed.family import Job
 from dbdyno.systems.managed.installations import Installation
@@ -36,7 +36,7 @@ def create_data(installation: Installation, directory: Path) -> None:
         directory.mkdir(exist_ok=True)
         hand_over(directory, account)
     except OSError as error:
-        raise SystemFailed(f"{directory}: the directory cannot be made: {(error.strerror or '').lower()}") from error
+        raise SystemFailed(f"{directory}: the directory cannot be made: {reason(error)}") from error
     try:
         for job in FAMILIES[installation.engine].jobs(installation, directory):
             _run(installation, job, directory, account)

@@ -106,11 +106,12 @@ def command(
         f"--datadir={places.data}",
         f"--socket={places.socket / SOCKET}",
         f"--pid-file={places.own / 'pid'}",
+        # Tables are filled by LOAD DATA LOCAL, which MySQL forbids unless told otherwise.
+        "--local-infile=ON",
         *(("--bind-address=127.0.0.1", f"--port={tcp_port}") if tcp_port else ("--skip-networking",)),
     ]
     if installation.product == "MySQL":
-        # Tables are filled by LOAD DATA LOCAL, which MariaDB allows unless told otherwise.
-        own += ["--mysqlx=OFF", "--local-infile=ON"]
+        own.append("--mysqlx=OFF")
     if not any(name.replace("-", "_").lower() == "tmpdir" for name in settings):
         own.append(f"--tmpdir={places.own / _TEMPORARY}")
     return str(server), *own, *(f"--{name}={value}" for name, value in settings.items())

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.systems.managed.account import Account, check_reach, hand_over, open_way, server_account, shut_out
 from dbdyno.systems.managed.family import DATABASE, Family, Places
 from dbdyno.systems.managed.installations import Installation
@@ -182,7 +182,7 @@ def _places(installation: Installation, family: Family, data: Path, work: Path, 
         check_reach(data, account)
         hand_over(data, account)
     except OSError as error:
-        raise SystemFailed(f"{error.filename}: {(error.strerror or '').lower()}") from error
+        raise SystemFailed(f"{error.filename}: {reason(error)}") from error
     token = secrets.token_hex(4)
     own = work / f"server-{token}"
     sockets = own

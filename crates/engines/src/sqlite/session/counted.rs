@@ -4,10 +4,10 @@
 //! says of the calls from that function into the library is what the group's statements cost, to the instruction. The
 //! ordinary session knows nothing of this.
 
-use super::{CONTROL, Prepared, SqliteSession, wrong_count};
+use super::{CONTROL, Prepared, SqliteSession};
 use crate::sql_text::Dialect;
 use crate::sqlite::{SqliteEngine, Watch, fixed};
-use crate::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters};
+use crate::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::target::SqliteTarget;
 use dbdyno_plan::transaction::BeginMode;
@@ -212,9 +212,7 @@ impl SqliteSession {
             return Err(self.named(index, Failure::new(FailureKind::Other, "the statement is empty")));
         }
         if self.prepare != PrepareMode::Never {
-            if params.len() != prepared.parameters as usize {
-                return Err(self.named(index, wrong_count(prepared.parameters, params.len())));
-            }
+            check_count(prepared.parameters as usize, params.len()).map_err(|failure| self.named(index, failure))?;
             for place in 0..params.len() {
                 match self.bind_here(prepared.statement, place, params) {
                     ffi::SQLITE_OK => {}
@@ -389,7 +387,7 @@ mod tests {
 
     fn run(sql: &str) -> Result<Tally, Failure> {
         let engine = engine(sql, &[7])?;
-        let mut session = block_on(engine.connect(0))??;
+        let mut session = block_on(engine.connect(0))?;
         for _ in 0..2 {
             let Poll::Ready(rows) = session.execute(0, &Values::default(), Capture::nothing(), &mut Marks::new(None))
             else {

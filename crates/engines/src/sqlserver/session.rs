@@ -1,0 +1,204 @@
+//! One session: what is asked of it, and how the answer is read.
+
+use super::login::{Connection, begin};
+use super::values::{read, write};
+use super::{Text, failure};
+use crate::sql_text::Dialect;
+use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::target::SqlserverTarget;
+use dbdyno_plan::value::{Owned, Values};
+use futures_util::TryStreamExt as _;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use tiberius::{ColumnData, Query, QueryItem};
+
+/// What an answer says: its rows, and the columns of the first where they are wanted.
+type Answer = Result<(Rows, Vec<Owned>), Failure>;
+
+/// A statement on its way, with the connection that it has for itself meanwhile.
+type Pending = Pin<Box<dyn Future<Output = (Connection, Answer)>>>;
+
+enum State {
+    Idle(Box<Connection>),
+    Asked(Pending),
+    /// It answered while it was asked.
+    Answered(Box<Connection>, Answer),
+    /// A statement was given up on its way.
+    Lost,
+}
+
+/// One session on a server.
+pub struct SqlserverSession {
+    state: State,
+    statements: Arc<[Text]>,
+    prepare: PrepareMode,
+}
+
+impl SqlserverSession {
+    pub(super) async fn open(
+        target: &SqlserverTarget,
+        statements: Arc<[Text]>,
+        prepare: PrepareMode,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            state: State::Idle(Box::new(begin(target).await?)),
+            statements,
+            prepare,
+        })
+    }
+
+    /// Runs a text that may hold several statements, and gives the rows of all of them.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Owned>>, Failure> {
+        let State::Idle(connection) = &mut self.state else {
+            return Err(lost());
+        };
+        let results = connection.simple_query(sql).await.map_err(failure)?.into_results();
+        let rows = results.await.map_err(failure)?.into_iter().flatten();
+        Ok(rows
+            .map(|row| row.cells().map(|(_, cell)| read(cell)).collect())
+            .collect())
+    }
+
+    /// Begins what is asked, as far as it goes without waiting.
+    fn ask(&mut self, begin: impl FnOnce(Connection) -> Pending) -> Result<(), Failure> {
+        let State::Idle(connection) = std::mem::replace(&mut self.state, State::Lost) else {
+            return Err(lost());
+        };
+        let mut pending = begin(*connection);
+        // Nobody waits yet: `answer` does.
+        self.state = match pending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready((connection, answer)) => State::Answered(Box::new(connection), answer),
+            Poll::Pending => State::Asked(pending),
+        };
+        Ok(())
+    }
+
+    fn statement(&mut self, index: usize, params: &Values, columns: usize) -> Result<(), Failure> {
+        let statement = &self.statements[index];
+        check_count(statement.template.parameters(), params.len())?;
+        let (mut text, mut values) = (String::new(), Vec::new());
+        if self.prepare == PrepareMode::Never {
+            statement.template.render(params, Dialect::Sqlserver, &mut text);
+        } else {
+            text.push_str(&statement.numbered);
+            values.extend(params.iter().map(write));
+        }
+        let reads = statement.reads || columns > 0;
+        self.ask(move |mut connection| {
+            Box::pin(async move {
+                let answer = run(&mut connection, text, values, reads, columns).await;
+                (connection, answer)
+            })
+        })
+    }
+}
+
+async fn run(
+    connection: &mut Connection,
+    text: String,
+    values: Vec<ColumnData<'static>>,
+    reads: bool,
+    columns: usize,
+) -> Answer {
+    let mut query = Query::new(text);
+    values.into_iter().for_each(|value| query.bind(Bound(value)));
+    let (mut rows, mut first) = (Rows::default(), vec![Owned::Null; columns]);
+    if !reads {
+        rows.changed = query.execute(connection).await.map_err(failure)?.total();
+        return Ok((rows, first));
+    }
+    let mut stream = query.query(connection).await.map_err(failure)?;
+    while let Some(item) = stream.try_next().await.map_err(failure)? {
+        if let QueryItem::Row(row) = item {
+            if rows.returned == 0 {
+                for (slot, (_, cell)) in first.iter_mut().zip(row.cells()) {
+                    *slot = read(cell);
+                }
+            }
+            rows.returned += 1;
+        }
+    }
+    Ok((rows, first))
+}
+
+/// A value that is what the driver wants already.
+struct Bound(ColumnData<'static>);
+
+impl tiberius::IntoSql<'static> for Bound {
+    fn into_sql(self) -> ColumnData<'static> {
+        self.0
+    }
+}
+
+impl Session for SqlserverSession {
+    /// Nothing: the server keeps the plan of a text when it is first used, for all sessions.
+    async fn prepare_all(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn execute(
+        &mut self,
+        statement: usize,
+        params: &Values,
+        capture: Capture<'_>,
+        _marks: &mut Marks,
+    ) -> Poll<Result<Rows, Failure>> {
+        awaited(self.statement(statement, params, capture.len()))
+    }
+
+    fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        let sql = match control {
+            // It takes its locks as it goes: the modes of beginning are SQLite's.
+            Control::Begin(_) => "begin transaction",
+            Control::Commit => "commit transaction",
+            Control::Rollback => "if @@trancount > 0 rollback transaction",
+        };
+        let asked = self.ask(move |mut connection| {
+            Box::pin(async move {
+                // As a batch: a procedure must leave as many transactions open as there were.
+                let ended = async { connection.simple_query(sql).await?.into_results().await };
+                let answer = ended.await.map(|_| (Rows::default(), Vec::new())).map_err(failure);
+                (connection, answer)
+            })
+        });
+        awaited(asked)
+    }
+
+    async fn answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
+        let (connection, answer) = match std::mem::replace(&mut self.state, State::Lost) {
+            State::Asked(pending) => pending.await,
+            State::Answered(connection, answer) => (*connection, answer),
+            idle => {
+                self.state = idle;
+                return Err(lost());
+            }
+        };
+        self.state = State::Idle(Box::new(connection));
+        let (rows, columns) = answer?;
+        // The driver gives rows when they are whole; the first is noted with the last.
+        marks.note_first_row();
+        capture.clear();
+        for (column, value) in columns.iter().enumerate() {
+            capture.take(column, value.view());
+        }
+        Ok(rows)
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        match self.state {
+            State::Idle(connection) | State::Answered(connection, _) => connection.close().await.map_err(failure),
+            State::Asked(_) | State::Lost => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn lost() -> Failure {
+    Failure::new(
+        FailureKind::Connection,
+        "the session was lost with a statement that was not awaited",
+    )
+}

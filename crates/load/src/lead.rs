@@ -1,0 +1,20 @@
+//! When the phases of a trial start: by its own decision, or by that of whoever leads several processes through it.
+
+use dbdyno_probes::Clock;
+use std::io;
+
+/// Says when a phase starts for which all clients are ready.
+pub trait Lead {
+    /// The start of a phase, nanoseconds of the clock. `notice`: nanoseconds that clients need to hear of it.
+    fn start(&mut self, phase: &'static str, clock: Clock, notice: u64) -> io::Result<u64>;
+}
+
+/// A trial whose clients are all in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Lead for Alone {
+    fn start(&mut self, _phase: &'static str, clock: Clock, notice: u64) -> io::Result<u64> {
+        Ok(clock.now() + notice)
+    }
+}

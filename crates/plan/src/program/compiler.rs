@@ -1,0 +1,189 @@
+//! From steps to operations.
+
+use super::{Execute, Op};
+use crate::PlanError;
+use crate::expression::Compiled;
+use crate::generator::Generator;
+use crate::maker::{Maker, Names, Place, probability};
+use crate::transaction::{Compare, Step};
+
+/// What has been compiled so far.
+pub(super) struct Compiler {
+    /// How many statements the plan has.
+    pub(super) statements: usize,
+    pub(super) names: Names,
+    /// How many loops, and things done once, there are.
+    pub(super) loops: usize,
+    /// The variables that are set once, each with the slot among the loops that says whether it has been.
+    pub(super) once: Vec<(usize, usize)>,
+    pub(super) ops: Vec<Op>,
+}
+
+impl Compiler {
+    /// Appends the operations of some steps, which stand at `path` in the plan.
+    pub(super) fn steps(&mut self, steps: &[Step], path: &str) -> Result<(), PlanError> {
+        for (i, step) in steps.iter().enumerate() {
+            self.step(step, &format!("{path}[{i}]"))?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, path: &str) -> Result<(), PlanError> {
+        match step {
+            Step::Execute {
+                statement,
+                params,
+                into,
+            } => {
+                if *statement >= self.statements {
+                    let problem = format!("there is no statement {statement}: the plan has {}", self.statements);
+                    return Err(PlanError::invalid(path, problem));
+                }
+                let params = params
+                    .iter()
+                    .enumerate()
+                    .map(|(i, param)| self.maker(param, &format!("{path}.params[{i}]")))
+                    .collect::<Result<_, _>>()?;
+                let into = into.iter().map(|name| self.names.variable(name)).collect();
+                self.ops.push(Op::Execute(Execute {
+                    statement: *statement,
+                    params,
+                    into,
+                }));
+            }
+            Step::Begin { mode } => self.ops.push(Op::Begin(*mode)),
+            Step::Commit => self.ops.push(Op::Commit),
+            Step::Rollback => self.ops.push(Op::Rollback),
+            Step::Set { variable, value, once } => {
+                let path = format!("{path}.value");
+                let op = match value {
+                    Generator::Expression { text, tree } => {
+                        let expression = Compiled::new(tree, text, &path, &self.names)?;
+                        let slot = self.names.variable(variable);
+                        Op::Evaluate { slot, expression }
+                    }
+                    _ => {
+                        let value = self.maker(value, &path)?;
+                        let slot = self.names.variable(variable);
+                        Op::Set { slot, value }
+                    }
+                };
+                if *once {
+                    let slot = self.once_slot(variable);
+                    self.ops.push(Op::JumpUnlessFirst {
+                        slot,
+                        to: self.ops.len() + 2,
+                    });
+                }
+                self.ops.push(op);
+            }
+            Step::When {
+                left,
+                compare,
+                right,
+                then,
+                otherwise,
+            } => {
+                let unary = matches!(compare, Compare::IsNull | Compare::IsNotNull);
+                if unary == right.is_some() {
+                    return Err(PlanError::invalid(
+                        path,
+                        "a comparison has a right side, but `is_null` and `is_not_null` have none",
+                    ));
+                }
+                let left = self.maker(left, &format!("{path}.left"))?;
+                let right = right
+                    .as_ref()
+                    .map(|side| self.maker(side, &format!("{path}.right")))
+                    .transpose()?;
+                let jump = self.ops.len();
+                self.ops.push(Op::JumpUnless {
+                    left,
+                    compare: *compare,
+                    right,
+                    to: 0,
+                });
+                self.steps(then, &format!("{path}.then"))?;
+                if otherwise.is_empty() {
+                    self.land(jump);
+                } else {
+                    let over = self.ops.len();
+                    self.ops.push(Op::Jump { to: 0 });
+                    self.land(jump);
+                    self.steps(otherwise, &format!("{path}.otherwise"))?;
+                    self.land(over);
+                }
+            }
+            Step::Chance {
+                probability: share,
+                then,
+            } => {
+                let jump = self.ops.len();
+                self.ops.push(Op::JumpUnlessChance {
+                    below: probability(*share, path)?,
+                    to: 0,
+                });
+                self.steps(then, &format!("{path}.then"))?;
+                self.land(jump);
+            }
+            Step::Repeat { times, steps } => {
+                if *times == 0 {
+                    return Err(PlanError::invalid(path, "`times` must be at least 1"));
+                }
+                let slot = self.loops;
+                self.loops += 1;
+                self.ops.push(Op::Repeat { slot, times: *times });
+                let to = self.ops.len();
+                self.steps(steps, &format!("{path}.steps"))?;
+                self.ops.push(Op::RepeatEnd { slot, to });
+            }
+            Step::Think { milliseconds } => self.think(milliseconds, &format!("{path}.milliseconds"), 1_000_000)?,
+            Step::Pause { microseconds } => self.think(microseconds, &format!("{path}.microseconds"), 1_000)?,
+        }
+        Ok(())
+    }
+
+    fn think(&mut self, time: &Generator, path: &str, unit_ns: u64) -> Result<(), PlanError> {
+        let time = self.maker(time, path)?;
+        self.ops.push(Op::Think { time, unit_ns });
+        Ok(())
+    }
+
+    /// The slot that says whether a variable has been given the value to begin with, in whichever transaction.
+    fn once_slot(&mut self, variable: &str) -> usize {
+        let variable = self.names.variable(variable);
+        match self.once.iter().find(|(known, _)| *known == variable) {
+            Some((_, slot)) => *slot,
+            None => {
+                self.loops += 1;
+                self.once.push((variable, self.loops - 1));
+                self.loops - 1
+            }
+        }
+    }
+
+    fn maker(&mut self, generator: &Generator, path: &str) -> Result<Maker, PlanError> {
+        let Generator::Expression { text, tree } = generator else {
+            return Maker::compile(generator, path, &mut Place::Transaction(&mut self.names));
+        };
+        // An expression can fail, and what makes values cannot: it is computed before, into a variable without a name
+        // that could be written.
+        let expression = Compiled::new(tree, text, path, &self.names)?;
+        let name = format!("\0{path}");
+        let slot = self.names.variable(&name);
+        self.ops.push(Op::Evaluate { slot, expression });
+        Maker::compile(
+            &Generator::Variable { name },
+            path,
+            &mut Place::Transaction(&mut self.names),
+        )
+    }
+
+    /// Makes the jump at `from` go to the next operation.
+    fn land(&mut self, from: usize) {
+        let here = self.ops.len();
+        if let Op::JumpUnless { to, .. } | Op::JumpUnlessChance { to, .. } | Op::Jump { to } = &mut self.ops[from] {
+            *to = here;
+        }
+    }
+}

@@ -1,0 +1,132 @@
+use super::*;
+use crate::generator::Generator;
+use crate::transaction::Step;
+use crate::value::Literal;
+
+fn constant(value: i64) -> Generator {
+    Generator::Constant {
+        value: Literal::Integer(value),
+    }
+}
+
+fn set(variable: &str, value: i64) -> Step {
+    Step::Set {
+        variable: variable.into(),
+        value: constant(value),
+        once: false,
+    }
+}
+
+/// Runs the variable-setting part of a program; gives the variables and how many steps ran.
+fn run(steps: Vec<Step>) -> (Vec<Owned>, usize) {
+    let transaction = Transaction {
+        name: "t".into(),
+        weight: 1.0,
+        steps,
+    };
+    let programs = Programs::compile(&[transaction], 0).expect("valid");
+    let mut state = programs.state(1, 1, 0, 1);
+    let (mut at, mut ran) = (0, 0);
+    let ops = &programs.all()[0].ops;
+    while at < ops.len() {
+        ran += 1;
+        assert!(ran < 1000, "the program does not end");
+        let op = &ops[at];
+        assert!(
+            !matches!(op, Op::Execute(_) | Op::Think { .. }),
+            "not in this test: {op:?}"
+        );
+        at = state.step(op, at + 1);
+    }
+    (state.variables, ran)
+}
+
+fn when(left: i64, compare: Compare, right: i64) -> Step {
+    Step::When {
+        left: constant(left),
+        compare,
+        right: Some(constant(right)),
+        then: vec![set("x", 1)],
+        otherwise: vec![set("x", 2)],
+    }
+}
+
+#[test]
+fn when_takes_one_side_only() {
+    for (compare, expected) in [
+        (Compare::Eq, [2, 1, 2]),
+        (Compare::Ne, [1, 2, 1]),
+        (Compare::Lt, [1, 2, 2]),
+        (Compare::Le, [1, 1, 2]),
+        (Compare::Gt, [2, 2, 1]),
+        (Compare::Ge, [2, 1, 1]),
+    ] {
+        for (right, expected) in [6, 5, 4].into_iter().zip(expected) {
+            let (variables, _) = run(vec![when(5, compare, right)]);
+            assert_eq!(variables, [Owned::Integer(expected)], "5 {compare:?} {right}");
+        }
+    }
+}
+
+#[test]
+fn repeat_runs_its_body_that_often_even_nested() {
+    let inner = Step::Repeat {
+        times: 3,
+        steps: vec![set("x", 1)],
+    };
+    let (_, ran) = run(vec![Step::Repeat {
+        times: 4,
+        steps: vec![inner],
+    }]);
+    // The outer head once; four times the inner head, three times two inner operations, and the outer end.
+    assert_eq!(ran, 1 + 4 * (1 + 3 * 2 + 1));
+}
+
+#[test]
+fn chance_is_all_or_nothing_at_its_ends() {
+    for (probability, expected) in [(0.0, 1), (1.0, 2)] {
+        let (_, ran) = run(vec![Step::Chance {
+            probability,
+            then: vec![set("x", 1)],
+        }]);
+        assert_eq!(ran, expected);
+    }
+}
+
+#[test]
+fn a_variable_must_be_set_before_it_is_used() {
+    let steps = vec![Step::Set {
+        variable: "a".into(),
+        value: Generator::Variable { name: "b".into() },
+        once: false,
+    }];
+    let transaction = Transaction {
+        name: "t".into(),
+        weight: 1.0,
+        steps,
+    };
+    let error = Programs::compile(&[transaction], 0).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "task.transactions[0].steps[0].value: no earlier step sets the variable `b`"
+    );
+}
+
+#[test]
+fn a_statement_must_exist() {
+    let steps = vec![Step::Execute {
+        statement: 3,
+        params: vec![],
+        into: vec![],
+    }];
+    let transaction = Transaction {
+        name: "t".into(),
+        weight: 1.0,
+        steps,
+    };
+    let error = Programs::compile(&[transaction], 2).expect_err("refused");
+    assert!(
+        error.to_string().contains("there is no statement 3: the plan has 2"),
+        "{error}"
+    );
+}

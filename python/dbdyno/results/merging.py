@@ -1,0 +1,77 @@
+"""The results of several worker processes as one: of processes that carried out parts of one trial side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dbdyno.results.histograms import merge
+
+Json = dict[str, Any]
+
+# What counts things, or time of clients: the sum is that of the trial.
+_SUMMED = ("books", "transactions", "statements", "work", "scheduling", "process_io", "time", "io", "memory")
+
+# What ended a window, as the worker orders it: of several, the last of these that occurs.
+_ENDINGS = ("transactions", "statements", "seconds", "interrupted")
+
+
+def merge_results(results: Sequence[Json]) -> Json:
+    """Return the result of a trial from those of its processes, whose windows began at the same moment.
+
+    Counts, seconds and histograms are added. What each process saw of the same machine, server and engine is taken
+    from the one whose window was longest. CPU in percent is that of all processes, over the longest window. What the
+    server's sessions waited for was looked at by one of them. Raises HistogramError and ValueError (without results).
+    """
+    witness = max(results, key=lambda result: float(result["elapsed_s"]))
+    merged = dict(witness)
+    for name in _SUMMED:
+        merged[name] = _sum([result[name] for result in results])
+    merged["failures"] = {kind: message for each in reversed(results) for kind, message in each["failures"].items()}
+    merged["ended_by"] = max((result["ended_by"] for result in results), key=_ENDINGS.index)
+    merged["warmup"] = {"seconds": max(float(result["warmup"]["seconds"]) for result in results)}
+    merged["histograms"], merged["latency_ms"] = {}, {}
+    for name in sorted({name for result in results for name in result["histograms"]}):
+        total = merge(result["histograms"][name] for result in results if name in result["histograms"])
+        if total is not None:
+            merged["histograms"][name], merged["latency_ms"][name] = total.encode(), total.latency_ms()
+    merged["cpu"] = _cpu(results, witness)
+    merged["waits"] = next((result["waits"] for result in results if result.get("waits") is not None), None)
+    return merged
+
+
+def merge_intervals(intervals: Sequence[Json]) -> Json:
+    """Return one interval of a trial's timeline from that of each of its processes.
+
+    Percentiles of latencies cannot be put together: ``service_ms`` is then not known.
+    """
+    first = intervals[0]
+    return first | {
+        "start_s": min(each["start_s"] for each in intervals),
+        "end_s": max(each["end_s"] for each in intervals),
+        **{name: sum(each[name] for each in intervals) for name in ("ok", "failed", "statements", "rows")},
+        "service_ms": first["service_ms"] if len(intervals) == 1 else None,
+        "cpu_percent": sum(each["cpu_percent"] for each in intervals),
+        "hottest_thread_percent": max(each["hottest_thread_percent"] for each in intervals),
+    }
+
+
+def _cpu(results: Sequence[Json], witness: Json) -> Json:
+    longest = float(witness["elapsed_s"])
+    # A process that was done sooner used nothing in the rest of the longest window.
+    share = {id(each): float(each["elapsed_s"]) / longest if longest > 0 else 1.0 for each in results}
+    summed = ("process_percent", "user_percent", "system_percent")
+    cpu: Json = witness["cpu"]
+    return cpu | {
+        **{name: sum(each["cpu"][name] * share[id(each)] for each in results) for name in summed},
+        "hottest_thread_percent": max(each["cpu"]["hottest_thread_percent"] for each in results),
+    }
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Add numbers, and tables of numbers key by key; what is none of these is taken from the first that has it."""
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, dict) for value in known):
+        names = dict.fromkeys(name for value in known for name in value)
+        return {name: _sum([value.get(name) for value in known]) for name in names}
+    if known and all(isinstance(value, int | float) for value in known):
+        return sum(known)
+    return known[0] if known else None

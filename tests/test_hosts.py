@@ -1,0 +1,82 @@
+"""Hosts: what a run keeps ready, and that nothing of it is left behind."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from dbdyno.compile import CompiledCell, compile_cell
+from dbdyno.design import make_cells
+from dbdyno.errors import SystemFailed
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.run.hosts import Hosts
+from dbdyno.systems.managed import create_data, find_installations, start_server
+from dbdyno.systems.url import parse_url
+from dbdyno.worker import worker_path
+from test_server_runs import DOCUMENTS, needs_ferretdb, needs_postgresql
+
+Small = Callable[..., str]
+
+
+def compiled(text: str, url: str) -> CompiledCell:
+    """The first cell of an experiment on a system."""
+    experiment = make_experiment(parse(text, "small.toml", Path()))
+    return compile_cell(experiment, make_cells(experiment, systems=[parse_url(url)]).cells[0])
+
+
+@needs_postgresql
+def test_the_directory_goes_although_a_database_cannot_be_removed(
+    server_cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
+    installation = find_installations("postgresql")[0]
+    create_data(installation, server_cli.directory / "data")
+    hosts = Hosts(server_cli.directory)
+    with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
+        host = str(server.socket).replace("/", "%2F")
+        cell = compiled(small(), f"postgresql://{server.user}@{host}:{server.port}/")
+        with hosts.of(cell).ready(cell, 0) as ready:
+            assert ready.target["database"] != "postgres"
+    assert hosts.workspace.path.is_dir()
+    # The server is gone, and with it the way to drop what was made on it.
+    with pytest.raises(SystemFailed):
+        hosts.close()
+    assert not hosts.workspace.path.exists()
+
+
+@needs_ferretdb
+def test_a_server_is_asked_for_its_version_once(server_cli: Cli, small: Small) -> None:
+    installation = next(each for each in find_installations("mongodb") if each.product == "FerretDB")
+    asked = server_cli.directory / "asked"
+    program = server_cli.directory / "wrapped"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" = --version ] && echo asked >> {shlex.quote(str(asked))}\n'
+        f'exec {shlex.quote(str(installation.programs["ferretdb"]))} "$@"\n'
+    )
+    program.chmod(0o755)
+    asked.touch()
+    server_cli.environment["DBDYNO_FERRETDB"] = str(program)
+    file = server_cli.write("small.toml", small(*DOCUMENTS, ("transactions = 500", "transactions = 5")))
+    document = server_cli.run(file, "--system", "mongodb:")
+    assert [len(cell["rounds"]) for cell in document["cells"]] == [2, 2]
+    # As what it may be, MongoDB and FerretDB.
+    assert asked.read_text().splitlines() == ["asked", "asked"]
+
+
+def test_a_library_is_looked_at_once(tmp_path: Path, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
+    log, worker = tmp_path / "log", tmp_path / "worker"
+    worker.write_text(
+        f'#!/bin/sh\necho started >> {shlex.quote(str(log))}\nexec {shlex.quote(str(worker_path()))} "$@"\n'
+    )
+    worker.chmod(0o755)
+    monkeypatch.setenv("DBDYNO_WORKER", str(worker))
+    with Hosts() as hosts:
+        for url in ("sqlite:", "sqlite:?journal_mode=wal", "sqlite:?synchronous=off"):
+            cell = compiled(small(), url)
+            hosts.of(cell).check(cell)
+    assert log.read_text().splitlines() == ["started"]

@@ -1,0 +1,118 @@
+"""What goes wrong with named servers while they are measured: each ends in a stored explanation."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from conftest import Cli
+from dbdyno.systems.managed import Server, create_data, find_installations, start_server
+from test_server_runs import ONE, WRITE, needs_postgresql, wait_until
+
+Small = Callable[..., str]
+
+
+def url_of(server: Server) -> str:
+    return f"postgresql://{server.user}@{str(server.socket).replace('/', '%2F')}:{server.port}/"
+
+
+def start(cli: Cli, settings: dict[str, str]) -> Server:
+    return start_server(find_installations("postgresql")[0], cli.directory / "data", cli.directory, settings)
+
+
+@pytest.fixture
+def data(server_cli: Cli) -> Path:
+    create_data(find_installations("postgresql")[0], server_cli.directory / "data")
+    return server_cli.directory / "data"
+
+
+def clients(server: Server) -> list[psutil.Process]:
+    """The server's processes for sessions in the databases of trials."""
+    return [
+        child
+        for child in psutil.Process(server.pid).children()
+        if child.is_running() and " dbdyno_" in " ".join(child.cmdline())
+    ]
+
+
+def finish(process: "subprocess.Popen[str]", cli: Cli) -> dict[str, Any]:
+    process.communicate(timeout=180)
+    document: dict[str, Any] = json.loads((cli.directory / "out.json").read_text())
+    return document
+
+
+@needs_postgresql
+def test_a_server_that_is_full_says_what_would_help(server_cli: Cli, small: Small, data: Path) -> None:
+    file = server_cli.write("many.toml", small(("clients = [1, 2]", "clients = [2, 30]")))
+    with start(server_cli, {"max_connections": "10"}) as server:
+        document = server_cli.run(file, "--system", url_of(server), "--rounds", "1", code=1)
+    # Those that get in are measured all the same.
+    states = {cell["factors"]["clients"]: cell["rounds"][0]["status"] for cell in document["cells"]}
+    assert states == {2: "done", 30: "failed"}
+    (failed,) = document["failed_trials"]
+    assert failed["kind"] == "connect"
+    assert "too many clients already (53300): it must let in more (`max_connections`)" in failed["error"]
+
+
+@needs_postgresql
+def test_a_server_that_stands_still_is_told(server_cli: Cli, small: Small, data: Path) -> None:
+    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 9")))
+    with start(server_cli, {"fsync": "off"}) as server:
+        arguments = ("--system", url_of(server), "--rounds", "1", "--store", "runs.db", "--json", "out.json")
+        process = server_cli.start("run", file, *arguments)
+        wait_until(lambda: len(clients(server)) >= 2)
+        time.sleep(1)
+        frozen = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        for each in frozen:
+            each.suspend()
+        time.sleep(5)
+        for each in frozen:
+            each.resume()
+        document = finish(process, server_cli)
+    assert process.returncode == 0
+    one = document["cells"][0]["rounds"][0]
+    assert one["issued"] == one["ok"] + one["in_flight"]
+    found = [each for each in document["findings"] if "stood still" in each["text"]]
+    assert len(found) == 1
+    # Frozen for five seconds; of the second in which that began and of that in which it ended some was work.
+    assert found[0]["evidence"]["seconds"] >= 3
+
+
+@needs_postgresql
+def test_a_named_server_that_is_restarted_costs_one_trial(server_cli: Cli, small: Small, data: Path) -> None:
+    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4")) + WRITE)
+    with start(server_cli, {}) as server:
+        where = url_of(server)
+        socket, port = server.socket, server.port
+        arguments = ("--system", where, "--rounds", "2", "--store", "runs.db", "--json", "out.json")
+        process = server_cli.start("run", file, *arguments)
+        wait_until(lambda: len(clients(server)) >= 2)
+        programs = find_installations("postgresql")[0].programs
+        psql = [programs["psql"], "-h", socket, "-p", str(port), "-U", server.user, "-c"]
+        end = "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname like 'dbdyno%'"
+        time.sleep(1)
+        # What a restart means to its clients: every session ends, and new ones are let in.
+        subprocess.run([*psql, end, "postgres"], check=True, capture_output=True)
+        document = finish(process, server_cli)
+    rounds = document["cells"][0]["rounds"]
+    assert [each["status"] for each in rounds] == ["done", "done"]
+    hit = next(each for each in rounds if each["failed"])
+    assert set(hit["failed"]) == {"connection"}
+    assert "terminating connection due to administrator command" in hit["failures"]["connection"]
+    assert hit["issued"] == hit["ok"] + hit["failed"]["connection"] + hit["in_flight"]
+
+
+@needs_postgresql
+def test_a_name_that_leads_nowhere_is_one_clear_error(server_cli: Cli, small: Small) -> None:
+    for host, words in (("no-such-host.invalid", "no-such-host.invalid"), ("%3A%3A1", "nothing listens there")):
+        file = server_cli.write("small.toml", small())
+        process = server_cli.start("run", file, "--system", f"postgresql://nobody@{host}:9/", "--store", "runs.db")
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert errors.startswith("dbdyno: ") and words in errors, errors
+        assert len(errors.splitlines()) <= 3
