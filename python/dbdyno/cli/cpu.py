@@ -82,7 +82,7 @@ def count_command(
     from dbdyno.cli.cpu_counting import CpuOutputs, run_count, run_self
     from dbdyno.cpu.run import CpuRequest
 
-    request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once, program, arguments)
+    request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once, program, arguments, base)
     outputs = CpuOutputs(json_file, html, chart, flame, raw, base, save, baseline, margin, counts)
     code = run_self(request, outputs) if own else run_count(request, outputs)
     if code:

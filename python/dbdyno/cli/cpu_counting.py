@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 
 from dbdyno.cli.values import read_share
-from dbdyno.cpu.baseline import changes, check_comparable
-from dbdyno.cpu.chart import base_of, check_suffix, write_chart
+from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
+from dbdyno.cpu.chart import check_suffix, write_chart
 from dbdyno.cpu.document import BuildCount, CpuDocument
 from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.html import write_count
@@ -53,6 +53,8 @@ class CpuOutputs:
                 check_writable(path, option)
         if self.chart is not None:
             check_suffix(self.chart)
+        if self.base is not None and self.chart is None and self.html is None:
+            raise InputError("--base", "no chart is drawn", "add `--chart FILE.svg` or `--html FILE.html`")
         if self.margin is not None and self.baseline is None:
             raise InputError("--margin", "there is nothing to compare with", "add `--baseline NAME`")
         if self.baseline is not None and len(request.sources) * len(request.cflags) != 1:
@@ -82,8 +84,7 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
     margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
     before = None if outputs.baseline is None else load(outputs.baseline, directory)
     with console.status("counting") as status:
-        document, counted = count(request, status.update)
-    base_of(document, outputs.base)
+        document, counted = count(request, status.update, None if before is None else before.document)
     outputs.write(document, counted)
     if before is None:
         show(document, console)
@@ -118,7 +119,6 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
 
 
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
-    check_comparable(before.document, document)
     found = changes(before.build, document["builds"][0])
     show_changes(found, before.place.name, console)
     if margin is None or not (found.unlike or (found.total.share or 0.0) > margin):

@@ -81,7 +81,8 @@ def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> Engi
                 line.own, line.below = _plus(line.own, own), _plus(line.below, below)
                 defined = source.function_at(place.line)
                 file = source.file_at(place.line)
-                name, head = (defined.name, defined.first) if defined else (f"line {place.line}", place.line)
+                # A function that a macro defines has no head that could be found, and is named by its symbol.
+                name, head = (defined.name, defined.first) if defined else (symbol, 0)
             else:
                 file, name, head = _ELSEWHERE, f"{symbol} ({PurePath(place.file).name})", 0
             function = functions.setdefault((file, name, head), FunctionCost(name, file, head, nothing, nothing))

@@ -67,15 +67,9 @@ class BuildCount:
     costs: EngineCosts
 
 
-def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument:
-    """Put a count into words and figures."""
+def outline(work: Work, compiler: str, seed: int) -> CpuDocument:
+    """Say what is counted and in which surroundings, before it is: a document without builds."""
     host = host_facts(Path("/"))
-    builds = [build_object(each) for each in counts]
-    names = [build["name"] for build in builds]
-    for build in builds:
-        # Sources of one version can differ: then a piece of their hash tells them apart.
-        if names.count(build["name"]) > 1:
-            build["name"] = f"{build['version']} ({build['source_sha256'][:7]}) {build['cflags']}"
     return {
         "schema": SCHEMA,
         "work": work.name,
@@ -88,14 +82,25 @@ def document(work: Work, counts: Sequence[BuildCount], seed: int) -> CpuDocument
             "machine": str(host["machine"]),
             "valgrind": valgrind_version(),
             "caches": dict(CACHES),
-            "compiler": counts[0].build.compiler,
+            "compiler": compiler,
             "worker_sha256": hashlib.sha256(worker_path().read_bytes()).hexdigest(),
         },
         "cycles": CYCLES_FORMULA,
         "limits": list(LIMITS),
         "notes": list(work.notes),
-        "builds": builds,
+        "builds": [],
     }
+
+
+def build_objects(counts: Sequence[BuildCount]) -> list[dict[str, Any]]:
+    """Describe builds and their counts; no two are named alike."""
+    builds = [build_object(each) for each in counts]
+    names = [build["name"] for build in builds]
+    for build in builds:
+        # Sources of one version can differ: then a piece of their hash tells them apart.
+        if names.count(build["name"]) > 1:
+            build["name"] = f"{build['version']} ({build['source_sha256'][:7]}) {build['cflags']}"
+    return builds
 
 
 def read_document(path: Path) -> CpuDocument:
@@ -160,6 +165,7 @@ def _program(count: BuildCount) -> dict[str, Any] | None:
         "arguments": program.part.task["arguments"],
         "sha256": program.part.task["program"],
         "verified": program.verified,
+        "given": list(program.given),
     }
 
 

@@ -1,6 +1,7 @@
 """A program of the user's own that is compiled with a build of SQLite, and counted from its start to its end."""
 
 import hashlib
+import json
 import re
 import shlex
 import shutil
@@ -8,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from dbdyno.cpu.attribution import attribute, of_source
-from dbdyno.cpu.builds import SOURCE, Build, compile_command, compiler_here
+from dbdyno.cpu.builds import BUNDLED, SOURCE, Build, compile_command, compiler_here
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import Counted, counting_directory
 from dbdyno.cpu.source import read_source_map
@@ -16,11 +17,17 @@ from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part, Work
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
+from dbdyno.systems.sqlite_releases import release_source
 
 _HEADER = "sqlite3.h"
 
 # Raised when programs are compiled in another way.
-_FORMAT = 1
+_FORMAT = 2
+
+# Beside a program: the constants that were defined for it.
+_GIVEN = "given.json"
+
+_UNDECLARED = re.compile(r"error: \W(SQLITE_\w+)\W undeclared")
 
 # The interface's variables: within the amalgamation they are defined, and a program is to be told of them only.
 _VARIABLE = re.compile(r"^SQLITE_API\s+((?:const\s+)?char\s+\*?\s*sqlite3_\w+(?:\[\])?)\s*(?:=[^;]*)?;", re.MULTILINE)
@@ -61,15 +68,44 @@ def build_program(path: Path, build: Build) -> Path:
         flags = ["-g", f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
         libraries = ["-lpthread", "-ldl", "-lm"]
         output = ["-o", path.stem, "-Wl,-z,now", "-Wl,--build-id=none"]
-        try:
-            compile_command([compiler, *flags, *output, path.name, "sqlite3.o", *libraries], unfinished)
-        except SystemFailed as error:
-            raise SystemFailed(f"{path.name} does not compile with SQLite {build.source.version}: {error}") from error
+        given = _compile([compiler, *flags, *output, path.name, "sqlite3.o", *libraries], unfinished, build)
+        (unfinished / _GIVEN).write_text(json.dumps(given), encoding="utf-8")
         shutil.rmtree(directory, ignore_errors=True)
         unfinished.rename(directory)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return binary
+
+
+def given_constants(binary: Path) -> list[str]:
+    """Name the constants that a program's library did not know and that were defined for it."""
+    return list(json.loads((binary.parent / _GIVEN).read_text(encoding="utf-8")))
+
+
+def _compile(command: list[str], directory: Path, build: Build) -> list[str]:
+    """Compile a program; define the constants of SQLite that it asks for and an older library lacks, and name them.
+
+    A library answers a request that it does not know with an error, which such a program must be ready for.
+    """
+    given: dict[str, str] = {}
+    while True:
+        try:
+            compile_command([*command, *(f"-D{name}={value}" for name, value in given.items())], directory)
+        except SystemFailed as error:
+            found = _UNDECLARED.search(str(error))
+            value = found and _newest_value(found[1])
+            if not found or value is None or found[1] in given:
+                raise SystemFailed(f"it does not compile with SQLite {build.source.version}: {error}") from error
+            given[found[1]] = value
+        else:
+            return list(given)
+
+
+def _newest_value(name: str) -> str | None:
+    """Give the value that the bundled SQLite has for a constant."""
+    text = (release_source(BUNDLED).directory / SOURCE).read_text(encoding="utf-8", errors="replace")
+    found = re.search(rf"^#define\s+{name}\s+(\d+)\b", text, re.MULTILINE)
+    return found and found[1]
 
 
 def count_program(part: Part, path: Path, build: Build) -> Counted:
@@ -87,7 +123,9 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
     if not attribution.engine[0]:
         raise SystemFailed(f"{path.name} called nothing of SQLite")
     verified = "\n".join(_VERIFIED.findall(said))
-    return Counted(part, profile.totals, attribution, raw, 0, 1, {}, None, whole=True, verified=verified)
+    return Counted(
+        part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(given_constants(binary))
+    )
 
 
 def _header(build: Build) -> str:

@@ -1,13 +1,14 @@
 """A count from the request to its document."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from dbdyno.cpu.baseline import check_comparable
 from dbdyno.cpu.builds import BUNDLED, Build, build
 from dbdyno.cpu.costs import engine_costs
 from dbdyno.cpu.counting import Counted, count_part
-from dbdyno.cpu.document import BuildCount, CpuDocument, document
+from dbdyno.cpu.document import BuildCount, CpuDocument, build_objects, outline
 from dbdyno.cpu.program import count_program, program_work
 from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.valgrind import valgrind_version
@@ -22,7 +23,7 @@ class CpuRequest:
 
     ``work``: an experiment or a file of SQL; ``sources``: versions and paths; ``cflags``: each set of them is a build
     of each source; ``once``: no second count of twice the work; ``program``: the source of a program that is counted in
-    place of an experiment, with its ``arguments``.
+    place of an experiment, with its ``arguments``; ``base``: the version that a chart takes for 100 %.
     """
 
     work: str | None
@@ -33,10 +34,16 @@ class CpuRequest:
     once: bool = False
     program: Path | None = None
     arguments: str = ""
+    base: str | None = None
 
 
-def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument, list[BuildCount]]:
-    """Count. ``tell`` is told what is done next. Raises DbdynoError."""
+def count(
+    request: CpuRequest, tell: Callable[[str], None], before: CpuDocument | None = None
+) -> tuple[CpuDocument, list[BuildCount]]:
+    """Count. ``tell`` is told what is done next; ``before``: a count that this one must be comparable with.
+
+    Raises DbdynoError.
+    """
     work = _work(request)
     valgrind_version()
     builds: list[Build] = []
@@ -44,14 +51,20 @@ def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument
         for cflags in request.cflags:
             tell(f"building {source} {cflags}".strip())
             builds.append(build(source, cflags))
+    document = outline(work, builds[0].compiler, request.seed)
+    if before is not None:
+        check_comparable(before, document)
+    if request.base is not None and request.base not in [each.source.version for each in builds]:
+        known = ", ".join(each.source.version for each in builds)
+        raise InputError("--base", f"no build is of version `{request.base}`", f"the builds: {known}")
     counts = []
     left_out = []
     for each_build in builds:
         try:
             counted = [_count(part, each_build, request, tell) for part in work.parts]
         except DbdynoError as error:
-            # A program may ask for what an older library has not; the others are counted all the same.
-            if request.program is None or len(builds) == 1:
+            # It may be asked for what an older library has not; the others are counted all the same.
+            if len(builds) == 1:
                 raise
             left_out.append(f"{each_build.label} is left out: {error}")
             continue
@@ -60,8 +73,21 @@ def count(request: CpuRequest, tell: Callable[[str], None]) -> tuple[CpuDocument
         counts.append(BuildCount(each_build, [each.without_lines() for each in counted], costs))
     if not counts:
         raise SystemFailed("; ".join(left_out))
-    notes = [*work.notes, *_notes(request, [each.build for each in counts]), *left_out]
-    return document(replace(work, notes=notes), counts, request.seed), counts
+    document["notes"] += [*_given(counts), *_notes(request, [each.build for each in counts]), *left_out]
+    document["builds"] = build_objects(counts)
+    return document, counts
+
+
+def _given(counts: list[BuildCount]) -> list[str]:
+    """Name the constants that were defined for a program since a library lacks them."""
+    found: dict[str, list[str]] = {}
+    for count in counts:
+        for part in count.parts:
+            for name in part.given:
+                found.setdefault(name, []).append(count.build.source.version)
+    return [
+        f"{name} is not known to {', '.join(versions)}, and was defined for them" for name, versions in found.items()
+    ]
 
 
 def _notes(request: CpuRequest, builds: list[Build]) -> list[str]:

@@ -1,8 +1,10 @@
 //! One connection to a SQLite database.
 
 mod counted;
+mod tally;
 
-pub use counted::{CountedEngine, Tally};
+pub use counted::CountedEngine;
+pub use tally::Tally;
 
 use super::api::Api;
 use super::{SqliteEngine, counters, kind, vfs};
