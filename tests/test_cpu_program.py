@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.worker import write_amalgamation
 
 pytestmark = pytest.mark.skipif(
     shutil.which("valgrind") is None or shutil.which("cc") is None, reason="needs valgrind and a C compiler"
@@ -29,6 +30,7 @@ static void run(sqlite3 *db, const char *sql){
 }
 int main(int argc, char **argv){
   sqlite3 *db;
+  printf("%d\n", SQLITE_FCNTL_RESERVE_BYTES);
 #ifdef NEWER
   sqlite3_of_tomorrow();
 #endif
@@ -82,6 +84,16 @@ def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli) -> None:
     assert [build["cflags"] for build in document["builds"]] == ["-O0"]
     (note,) = [note for note in document["notes"] if "left out" in note]
     assert "-DNEWER is left out" in note and "sqlite3_of_tomorrow" in note
+
+
+def test_constants_that_a_library_lacks_are_given(cpu: Cli) -> None:
+    (cpu.directory / "older").mkdir()
+    write_amalgamation(cpu.directory / "older")
+    source = cpu.directory / "older" / "sqlite3.c"
+    source.write_text(re.sub(r"\bSQLITE_FCNTL_RESERVE_BYTES\b", "SQLITE_FCNTL_RENAMED", source.read_text()))
+    document = counted(cpu, "--program-args", "10", "--sqlite", "./older", "--cflags", "-O0")
+    assert document["builds"][0]["program"]["given"] == ["SQLITE_FCNTL_RESERVE_BYTES"]
+    assert any("SQLITE_FCNTL_RESERVE_BYTES is not known to" in note for note in document["notes"])
 
 
 def test_a_program_that_fails_is_told(cpu: Cli) -> None:
