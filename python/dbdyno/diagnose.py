@@ -21,6 +21,10 @@ _LARGE = 0.25
 _FULL = 0.85
 _DISTURBED = 0.3
 
+# The kernel counts the processors' time in ticks of 10 ms: what other programs used is not known of a window that is
+# shorter than this (seconds).
+SHORTEST_S = 0.5
+
 # What each kind of work is called, and what would make it less.
 _WORK = {
     "engine": (
@@ -56,7 +60,8 @@ def diagnose(result: Json, clients: int) -> Limit | None:
     shares = {name: float(seconds) / total for name, seconds in (time.get("segments") or {}).items()}
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
-    used = float(time.get("cpu_s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
+    elapsed = float(result.get("elapsed_s") or 0)
+    used = float(time.get("cpu_s") or 0) / max(elapsed, 1e-9)
     possible = min(clients, cores)
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
@@ -73,7 +78,7 @@ def diagnose(result: Json, clients: int) -> Limit | None:
         return _cpu(shares, used, possible, cores)
     other = float(cpu.get("machine_percent") or 0) / 100 - float(cpu.get("process_percent") or 0) / 100
     stolen = float(cpu.get("steal_percent") or 0) / 100
-    if other + stolen >= _DISTURBED * cores:
+    if elapsed >= SHORTEST_S and other + stolen >= _DISTURBED * cores:
         text = f"other programs used {_percent(other)} of a processor" + (
             f", the host took {_percent(stolen)}" if stolen > 0.05 else ""
         )

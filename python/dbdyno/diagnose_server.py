@@ -18,6 +18,8 @@ docs/architecture.md gives the reasons for the bounds:
 from collections.abc import Mapping
 from typing import Any
 
+from dbdyno.diagnose import SHORTEST_S
+
 Json = Mapping[str, Any]
 Limit = dict[str, str]
 
@@ -77,7 +79,7 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return _limit("client", text, "a machine of its own for the load, or fewer clients")
-    if server is not None:
+    if server is not None and elapsed >= SHORTEST_S:
         other = float(cpu.get("machine_percent") or 0) / 100 - client - server
         if other + float(cpu.get("steal_percent") or 0) / 100 >= _DISTURBED * cores:
             text = f"other programs used {_percent(other)} of a processor"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
+from dbdyno.diagnose import SHORTEST_S
 from dbdyno.results.document import Cell, Finding, Round
 from dbdyno.results.reading import number
 from dbdyno.results.rounds import Measure
@@ -114,7 +115,7 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
         for each in _done(cell):
             cpu = each["cpu_percent"]
             trials += 1
-            if cpu["machine"] is None or cpu["client"] is None:
+            if cpu["machine"] is None or cpu["client"] is None or (each["elapsed_s"] or 0.0) < SHORTEST_S:
                 continue
             others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100)
             stolen.append((cpu["steal"] or 0.0) / 100)
