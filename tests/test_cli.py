@@ -45,6 +45,7 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
     text = cli("list")
     assert [line.split()[0] for line in text.splitlines()[1:] if not line.startswith(" ")] == [
         "bulk-insert",
+        "cpu-cost",
         "dictionary-search",
         "pk-lookup",
         "pk-update",

@@ -51,6 +51,28 @@ def test_cells_are_the_combinations_without_the_excluded() -> None:
     assert cells.cells[0].system.engine == "sqlite"
 
 
+def test_an_exclusion_can_be_for_some_engines() -> None:
+    only = '[factors]\npart = ["a", "b"]\n[[exclude]]\npart = "b"\nengines = "postgresql"\nreason = "no words for it"\n'
+    systems = [parse_url("sqlite:"), parse_url("postgresql:")]
+    cells = make_cells(small(only), systems=systems)
+    assert [(cell.levels["part"].name, cell.system.engine) for cell in cells.cells] == [
+        ("a", "sqlite"),
+        ("a", "postgresql"),
+        ("b", "sqlite"),
+    ]
+    assert [(each.cell.system.engine, each.reason) for each in cells.excluded] == [("postgresql", "no words for it")]
+    nowhere = '[factors]\npart = ["a"]\n[[exclude]]\nengines = ["mongodb"]\nreason = "it is SQL"\n'
+    with pytest.raises(InputError, match=r"no cell is left: .* is excluded: it is SQL"):
+        make_cells(small(nowhere), systems=[parse_url("mongodb:")])
+
+
+def test_optional_levels_are_measured_where_they_are_asked_for() -> None:
+    made = small('[factors]\npart = ["a", "b", 3]\nn = [1]\n[optional]\npart = ["b", 3]\n')
+    assert ids(made) == ["part=a"]
+    assert ids(made, "part=b,a") == ["part=b", "part=a"]
+    assert ids(made, "part=3") == ["part=3"]
+
+
 def test_set_narrows_and_takes_new_levels_without_changing_ids() -> None:
     made = small(FACTORS)
     assert ids(made, "cache=private", "threads=2, 8") == ["threads=2,cache=private", "threads=8,cache=private"]

@@ -51,6 +51,22 @@ def test_a_wrong_level_is_told_with_the_factor_it_came_from() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("levels", "product", "says"),
+    [
+        ('["big"]', "10 * n", '"${10 * n}" is not a whole number (with ${n} = "big"); give a whole number, as in `4`'),
+        ("[true]", "10 * n", '"${10 * n}" is not a whole number (with ${n} = true); give a whole number, as in `4`'),
+        ("[inf]", "10 * n", '"${10 * n}" is not a whole number (with ${n} = Infinity); give a whole number, as in `4`'),
+        ("[0.25]", "10 * n", "2.5 is not a whole number (with ${n} = 0.25); give a whole number, as in `4`"),
+        ("[1]", "10 * m", "`${m}` refers to no factor; known: `n`"),
+        ("[1]", "10 *", "`${}` refers to no factor; known: `n`"),
+    ],
+)
+def test_a_product_that_is_none_is_told_with_the_factors_it_came_from(levels: str, product: str, says: str) -> None:
+    table = TABLE.replace("rows = 10", f'rows = "${{{product}}}"')
+    assert message(HEAD, f"[factors]\nn = {levels}\n", table, LOAD, READ) == f"small.toml: tables.user.rows: {says}"
+
+
 def test_unknown_reference_names_the_nearest() -> None:
     load = '\n[load]\nclients = "${thread}"\nstop = { seconds = 1 }\n'
     assert message(HEAD, "[factors]\nthreads = [1, 2]\n", TABLE, load, READ) == (

@@ -1,16 +1,22 @@
 """The experiments of the repository say what they are to say."""
 
+import math
 import re
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbdyno.experiment import builtin_experiments, load_experiment, template_text
 from dbdyno.experiment.document import Document, parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.generators import Uniform
+from dbdyno.experiment.substitute import substitute
 from dbdyno.experiment.transactions import Execute
-from experiment_files import ALL, LOAD, READ, ROOT, TEMPLATE, compiled, experiment, plan_schema, small
+from experiment_files import ALL, LOAD, READ, ROOT, TABLE, TEMPLATE, compiled, experiment, plan_schema, small
 
 
 def names_of_levels(path: str) -> dict[str, list[str]]:
@@ -25,6 +31,7 @@ def test_reads(path: str) -> None:
 def test_builtin_experiments() -> None:
     assert [each.name for each in builtin_experiments()] == [
         "bulk-insert",
+        "cpu-cost",
         "dictionary-search",
         "pk-lookup",
         "pk-update",
@@ -113,6 +120,37 @@ def test_reference_keeps_its_type_and_default_leaves_out() -> None:
     assert isinstance(step.params[0], Uniform)
     assert step.params[0].uniform == (0, 2.5)
     assert step.execute.text_for("sqlite") == "select 7, ?"
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "transactions"), [("3", 3_000, 90), ("0.1", 100, 3), ("0.7", 700, 21), ("1.5", 1_500, 45)]
+)
+def test_a_reference_can_be_a_product(size: str, rows: int, transactions: int) -> None:
+    made = small(
+        f"[factors]\nsize = [{size}]\n[factors.part.look]\ntimes = 30\n",
+        table=TABLE.replace("rows = 10", 'rows = "${1_000*size}"'),
+        load='\n[load]\nstop = { transactions = "${size * part.times}" }\n',
+        transactions=READ.replace('"read"', '"read ${2 * size * 10} $${2 * size}"'),
+    )
+    definition = made.definition(made.first_levels())
+    assert (definition.tables["user"].rows, definition.load.stop.transactions) == (rows, transactions)
+    assert definition.transactions[0].name == f"read {rows // 50} ${{2 * size}}"
+
+
+def test_a_product_with_default_is_left_out() -> None:
+    load = '\n[load]\nstop = { seconds = 1, transactions = "${10 * n}" }\n'
+    made = small('[factors]\nn = ["default", 2]\n', load=load)
+    levels = made.factors["n"].levels
+    assert [made.definition({"n": level}).load.stop.transactions for level in levels] == [None, 20]
+
+
+@given(st.lists(st.one_of(st.integers(0, 10**6), st.decimals(0, 1000, places=3)), min_size=2, max_size=4))
+def test_a_product_is_exact_in_decimal_digits(values: list[int | Decimal]) -> None:
+    bindings = {f"f{index}": value if isinstance(value, int) else float(value) for index, value in enumerate(values)}
+    made = substitute("${" + " * ".join(bindings) + "}", bindings)
+    exact = math.prod(map(Fraction, values))
+    assert made == (int(exact) if exact.denominator == 1 else float(exact))
+    assert isinstance(made, int) == (exact.denominator == 1)
 
 
 def test_factor_settings_name_the_factor() -> None:

@@ -136,7 +136,7 @@ def make_cells(
     for combination in product(*(chosen[name] if name in chosen else usual[name].levels for name in factors)):
         levels = dict(zip(factors, combination, strict=True))
         cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
-        reason = _exclusion(experiment, levels) or alike.reason(cell) or (refuse(cell) if refuse else None)
+        reason = _exclusion(experiment, cell) or alike.reason(cell) or (refuse(cell) if refuse else None)
         if reason is None:
             cells.append(cell)
         else:
@@ -194,8 +194,9 @@ def _specs(levels: Iterable[Level]) -> dict[str, SystemSpec]:
     return {spec.name: spec for spec in (parse_url(level.name) for level in levels)}
 
 
-def _exclusion(experiment: Experiment, levels: Mapping[str, Level]) -> str | None:
-    return next((exclusion.reason for exclusion in experiment.exclusions if exclusion.covers(levels)), None)
+def _exclusion(experiment: Experiment, cell: Cell) -> str | None:
+    engine = cell.system.engine
+    return next((each.reason for each in experiment.exclusions if each.covers(cell.levels, engine)), None)
 
 
 def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dbdyno.cli.sqlite import sqlite_app
 from dbdyno.errors import DbdynoError
 
 app = typer.Typer(
@@ -15,6 +16,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(sqlite_app, name="sqlite")
 
 _Experiment = Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")]
 _Set = Annotated[list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")]

@@ -1,13 +1,18 @@
 """The commands that show things."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cli.running import Exports
 from dbdyno.errors import InputError, reason
+
+if TYPE_CHECKING:
+    from dbdyno.experiment import Experiment
 
 
 def print_experiments() -> None:
@@ -45,8 +50,8 @@ def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
             line(text)
     line(f"{experiment.rounds} rounds of {len(cells.cells)} cells")
     line("\nfactors")
-    for factor in experiment.factors.values():
-        line(f"    {factor.name} = {', '.join(level.name for level in factor.levels)}")
+    for text in _factors(experiment):
+        line(f"    {text}")
     if experiment.head.remedies:
         line("\nremedies, with --try-remedies")
         for remedy in experiment.head.remedies:
@@ -73,6 +78,15 @@ def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
         line(f"  transaction {transaction.name}, weight {transaction.weight:g}")
         for each in transaction.lines:
             line(f"    {each}")
+
+
+def _factors(experiment: "Experiment") -> Iterator[str]:
+    """Give a line for each factor with its levels, and one for those that are measured only where asked for."""
+    for name, usual in experiment.usual_factors().items():
+        yield f"{name} = {', '.join(level.name for level in usual.levels)}"
+        others = [level.name for level in experiment.factors[name].levels if level not in usual.levels]
+        if others:
+            yield f"{name} only where asked for, with --set: {', '.join(others)}"
 
 
 def write_template(file: Path) -> None:

@@ -12,7 +12,8 @@ from dbdyno.experiment.document import Document, builtin_names, package_path, pa
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
-from dbdyno.experiment.remedies import without_remedies, wrong_remedies
+from dbdyno.experiment.optional import without_optional, wrong_optional
+from dbdyno.experiment.remedies import wrong_remedies
 from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 from dbdyno.systems.url import parse_url
@@ -60,8 +61,11 @@ class Experiment:
         return {name: factor.levels[0] for name, factor in self.factors.items()}
 
     def usual_factors(self) -> dict[str, Factor]:
-        """Give the factors with the levels that are measured where nobody asks for others: those of no remedy."""
-        return {name: without_remedies(factor, self.head.remedies) for name, factor in self.factors.items()}
+        """Give the factors with the levels that are measured where nobody asks for others.
+
+        Those are neither optional nor of a remedy.
+        """
+        return {name: without_optional(factor, self.head) for name, factor in self.factors.items()}
 
     def definition(self, levels: Mapping[str, Level]) -> Definition:
         """Say what the experiment is at a combination of levels, one for each factor.
@@ -115,6 +119,7 @@ def make_experiment(document: Document) -> Experiment:
     mistakes += _wrong_factors(head, factors)
     mistakes += _wrong_systems(head, factors)
     mistakes += wrong_remedies(head.remedies if head else [], factors)
+    mistakes += wrong_optional(head, factors) if head else []
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
         mistakes += _body_mistakes(body, factors)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.engines import ENGINES
 from dbdyno.experiment.mistakes import Mistake, nearest, show
 from dbdyno.experiment.substitute import as_text, references
 
@@ -13,7 +14,10 @@ Scalar = bool | int | float | str
 # The factor whose levels are the URLs of systems.
 SYSTEM = "system"
 
-_RESERVED = {"reason": "it is the key that gives an exclusion's reason"}
+_RESERVED = {
+    "reason": "it is the key that gives an exclusion's reason",
+    "engines": "it is the key that says on which engines an exclusion holds",
+}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -50,13 +54,19 @@ class Factor:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Combinations left out: those in which each factor named has one of the levels named."""
+    """Combinations left out: those in which each factor named has one of the levels named.
+
+    ``engines``: those on whose systems they are left out; ``None``: on all.
+    """
 
     levels: Mapping[str, tuple[str, ...]]
     reason: str
+    engines: tuple[str, ...] | None = None
 
-    def covers(self, levels: Mapping[str, Level]) -> bool:
-        """Whether a combination of levels is left out."""
+    def covers(self, levels: Mapping[str, Level], engine: str) -> bool:
+        """Whether a combination of levels is left out on an engine."""
+        if self.engines is not None and engine not in self.engines:
+            return False
         return all(levels[factor].name in names for factor, names in self.levels.items())
 
 
@@ -129,7 +139,7 @@ def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Excl
         where = ("exclude", index)
         levels: dict[str, tuple[str, ...]] = {}
         for name, value in item.items():
-            if name == "reason":
+            if name in _RESERVED:
                 continue
             if name not in factors:
                 mistakes.append(Mistake((*where, name), "there is no such factor", nearest(name, factors)))
@@ -142,11 +152,28 @@ def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Excl
                 if level not in known
             ]
             levels[name] = tuple(names)
+        engines, wrong_engines = _read_engines(item, where)
+        mistakes += wrong_engines
         reason = item.get("reason")
         if not isinstance(reason, str) or not reason.strip():
             mistakes.append(Mistake((*where, "reason"), "an exclusion needs a reason", 'add `reason = "…"`'))
-        elif not levels:
+        elif not levels and engines is None:
             mistakes.append(Mistake(where, "it names no factor", "as in `threads = [8, 16]`"))
         else:
-            exclusions.append(Exclusion(levels, reason))
+            exclusions.append(Exclusion(levels, reason, engines))
     return exclusions, mistakes
+
+
+def _read_engines(item: Mapping[str, Any], where: tuple[str, int]) -> tuple[tuple[str, ...] | None, list[Mistake]]:
+    if "engines" not in item:
+        return None, []
+    written = item["engines"]
+    engines = written if isinstance(written, list) else [written]
+    mistakes = [
+        Mistake((*where, "engines"), f"{show(engine)} is no engine", nearest(str(engine), ENGINES))
+        for engine in engines
+        if engine not in ENGINES
+    ]
+    if not engines:
+        mistakes.append(Mistake((*where, "engines"), "it is empty", "leave it out where all engines are meant"))
+    return tuple(map(str, engines)), mistakes

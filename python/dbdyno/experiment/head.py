@@ -62,13 +62,17 @@ class Published(Strict):
 
 
 class Head(Strict):
-    """The keys of a file whose values no factor changes."""
+    """The keys of a file whose values no factor changes.
+
+    ``optional``: by factor, the levels that are measured only where they are asked for.
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: Name
     question: str = ""
     source: str = ""
     rounds: Annotated[int | Literal["auto"], BeforeValidator(_read_rounds)] = 5
+    optional: dict[Name, Annotated[list[bool | int | float | str], Field(min_length=1)]] = Field(default_factory=dict)
     report: Report = Report()
     published: Published | None = None
     remedies: list[Remedy] = Field(default_factory=list)

@@ -68,9 +68,3 @@ def wrong_remedies(remedies: Iterable[Remedy], factors: Mapping[str, Factor]) ->
                 if not kept[name]:
                     yield Mistake(inside, "no level is left without the remedies", "add one that is measured always")
                     kept[name].add("")
-
-
-def without_remedies(factor: Factor, remedies: Iterable[Remedy]) -> Factor:
-    """Give a factor with the levels that are measured where nobody asks for others: those of no remedy."""
-    taken = {remedy.levels.get(factor.name) for remedy in remedies}
-    return Factor(factor.name, tuple(level for level in factor.levels if level.name not in taken), factor.named)

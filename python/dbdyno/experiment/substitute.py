@@ -1,7 +1,9 @@
-"""References to factors, ``${threads}`` or ``${mode.prepare}``, and their values in a cell."""
+"""References to factors, ``${threads}`` or ``${mode.prepare}``, products of them, and their values in a cell."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 from dbdyno.experiment.mistakes import Location, Mistake, nearest
@@ -10,7 +12,8 @@ from dbdyno.experiment.mistakes import Location, Mistake, nearest
 DEFAULT: Final = "default"
 
 # `$${` is a dollar sign and a brace.
-_REFERENCE = re.compile(r"\$(?P<escape>\$\{)|\$\{(?P<name>[^}]*)\}")
+_REFERENCE = re.compile(r"\$(?P<escape>\$\{)|\$\{(?P<inside>[^}]*)\}")
+_WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
 _ABSENT: Final = object()
 
 
@@ -18,8 +21,8 @@ def substitute(value: Any, bindings: Mapping[str, Any]) -> Any:
     """Put the values of ``bindings`` in the place of all references.
 
     A text that is one reference takes the value with its type, and is left out of its table or list where that value
-    is ``"default"``; within a longer text the value is written out. A reference to nothing known is left as it is:
-    :func:`unknown_references` finds those.
+    is ``"default"``; within a longer text the value is written out. ``${1_000 * size}`` is a product. A reference to
+    nothing known is left as it is, which :func:`unknown_references` finds, and so is a product of what are no numbers.
     """
     made = _substitute(value, bindings)
     return None if made is _ABSENT else made
@@ -35,16 +38,42 @@ def _substitute(value: Any, bindings: Mapping[str, Any]) -> Any:
     if not isinstance(value, str) or "$" not in value:
         return value
     whole = _REFERENCE.fullmatch(value)
-    if whole and whole["name"] in bindings:
-        bound = bindings[whole["name"]]
+    if whole and not whole["escape"]:
+        bound = _value(whole, bindings)
         return _ABSENT if bound == DEFAULT else bound
 
     def write(found: re.Match[str]) -> str:
-        if found["escape"]:
-            return "${"
-        return as_text(bindings[found["name"]]) if found["name"] in bindings else found[0]
+        return "${" if found["escape"] else as_text(_value(found, bindings))
 
     return _REFERENCE.sub(write, value)
+
+
+def _value(reference: re.Match[str], bindings: Mapping[str, Any]) -> Any:
+    """Give what a reference stands for; itself where that is nothing known."""
+    terms = _terms(reference["inside"])
+    if any(not _is_number_written(term) and term not in bindings for term in terms):
+        return reference[0]
+    values = [int(term) if _is_number_written(term) else bindings[term] for term in terms]
+    if len(values) == 1:
+        return values[0]
+    if DEFAULT in values:
+        return DEFAULT
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+        return reference[0]
+    if not all(map(math.isfinite, values)):
+        return reference[0]
+    # By their decimal digits, so that 0.1 * 30 is 3 and can be a number of rows.
+    product = math.prod(Fraction(str(each)) for each in values)
+    return int(product) if product.denominator == 1 else float(product)
+
+
+def _terms(inside: str) -> list[str]:
+    """Give what is multiplied in a reference: a name alone, or names and whole numbers with `*` between."""
+    return [term.strip() for term in inside.split("*")] if "*" in inside else [inside]
+
+
+def _is_number_written(term: str) -> bool:
+    return _WHOLE.fullmatch(term) is not None
 
 
 def as_text(value: Any) -> str:
@@ -65,7 +94,7 @@ def references(value: Any, location: Location = ()) -> Iterator[tuple[Location, 
     elif isinstance(value, str):
         for found in _REFERENCE.finditer(value):
             if not found["escape"]:
-                yield location, found["name"]
+                yield from ((location, term) for term in _terms(found["inside"]) if not _is_number_written(term))
 
 
 def unknown_references(document: Any, known: Mapping[str, Any]) -> list[Mistake]:

@@ -1,0 +1,47 @@
+"""The commands about sources of SQLite."""
+
+from typing import Annotated
+
+import typer
+
+sqlite_app = typer.Typer(help="Sources of SQLite's releases, to build libraries from.", no_args_is_help=True)
+
+
+@sqlite_app.command("versions")
+def list_versions() -> None:
+    """List the releases whose source packages are known to have, and which of them are cached."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dbdyno.systems.sqlite_releases import known_releases, release_source
+
+    console = Console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("version", "spec", "family", "package", "client", "cached"):
+        table.add_column(column, overflow="fold")
+    for each in known_releases():
+        client = each.family.client + ("" if each.family.client_is_installed() else " (not installed)")
+        cached = "yes" if each.cached else ""
+        table.add_row(each.version, each.spec, each.family.name, each.package, client, cached)
+    table.add_row(release_source("bundled").version, "bundled", "bundled", "", "", "yes")
+    console.print(table)
+
+
+@sqlite_app.command("get")
+def get_source(
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="VERSION|PATH", help="As 3.21.0, go:3.21.0, go@v1.6.0, bundled, or the path of an amalgamation"
+        ),
+    ],
+) -> None:
+    """Print the directory that holds a release's sqlite3.c; fetch it with npm, go or cargo where it is not cached."""
+    from dbdyno.systems.sqlite_releases import release_source
+
+    source = release_source(spec)
+    # The directory alone is on standard output, for use in other commands.
+    typer.echo(f"SQLite {source.version}, {source.title}", err=True)
+    if source.difference:
+        typer.echo(f"note: {source.difference}", err=True)
+    typer.echo(source.directory)

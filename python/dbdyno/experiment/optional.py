@@ -1,0 +1,30 @@
+"""Levels that are measured only where somebody asks for them: those that a file calls optional, and of remedies."""
+
+from collections.abc import Iterator, Mapping
+
+from dbdyno.experiment.factors import Factor
+from dbdyno.experiment.head import Head
+from dbdyno.experiment.mistakes import Mistake, nearest
+from dbdyno.experiment.substitute import as_text
+
+
+def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Mistake]:
+    """Find the mistakes that lie between the optional levels and the factors."""
+    for name, levels in head.optional.items():
+        factor = factors.get(name)
+        if factor is None:
+            yield Mistake(("optional", name), "there is no such factor", nearest(name, factors))
+            continue
+        known = [level.name for level in factor.levels]
+        unknown = [as_text(level) for level in levels if as_text(level) not in known]
+        for level in unknown:
+            yield Mistake(("optional", name), f"there is no level `{level}`", nearest(level, known))
+        if not unknown and not without_optional(factor, head).levels:
+            yield Mistake(("optional", name), "no level is left that is measured always", "take one away")
+
+
+def without_optional(factor: Factor, head: Head) -> Factor:
+    """Give a factor with the levels that are measured where nobody asks for others."""
+    left_out = {as_text(level) for level in head.optional.get(factor.name, [])}
+    left_out |= {remedy.levels[factor.name] for remedy in head.remedies if factor.name in remedy.levels}
+    return Factor(factor.name, tuple(level for level in factor.levels if level.name not in left_out), factor.named)
