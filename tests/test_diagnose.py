@@ -65,6 +65,13 @@ def test_the_limit_follows_the_evidence(trial: Any, resource: str, evidence: str
     assert limit["advice"]
 
 
+def test_of_a_short_window_it_is_not_known_what_others_used() -> None:
+    trial = result(cpu_s=0.8, cores=2, machine=80, engine=0.4, run_queue=0.6)
+    limit = diagnose(trial | {"elapsed_s": 0.02}, clients=2)
+    assert limit is not None
+    assert limit["resource"] != "disturbed machine"
+
+
 def test_reads_that_reach_the_device_are_the_devices() -> None:
     trial = result(cpu_s=0.8, read=0.6, engine=0.4) | {"disk": {"reads": 5000, "read_ms": 0.12}}
     limit = diagnose(trial, clients=2)

@@ -12,6 +12,7 @@ from dbdyno.design import make_cells, parse_set
 from dbdyno.pgbench.experiment import pgbench_experiment
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
+from dbdyno.systems.url import parse_url
 from dbdyno.worker import Worker, ask
 from experiment_files import plan_schema
 
@@ -132,7 +133,7 @@ def test_a_named_file_is_used_as_it_is_and_not_written_to(tmp_path: Path) -> Non
     (tmp_path / "s.sql").write_text("update t set b = b + 1 where a = :a;")
     experiment = pgbench_experiment([str(tmp_path / "s.sql")], 1, {"a": "1"}, own_tables=False)
     store = open_store(str(tmp_path / "runs.db"))
-    request = Request(experiment, ["seconds=0.2"], [f"sqlite:{file}"], 1, 3, str(tmp_path), ["dbdyno"])
+    request = Request(experiment, ["seconds=0.2"], [parse_url(f"sqlite:{file}")], 1, 3, str(tmp_path), ["dbdyno"])
     document, interrupted = execute(request, store, Console(quiet=True))
     store.close()
     assert not interrupted and document["status"] == "done"

@@ -1,6 +1,7 @@
 """What goes wrong with named servers while they are measured: each ends in a stored explanation."""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -77,10 +78,9 @@ def test_a_server_that_stands_still_is_told(server_cli: Cli, small: Small, data:
     assert process.returncode == 0
     one = document["cells"][0]["rounds"][0]
     assert one["issued"] == one["ok"] + one["in_flight"]
-    found = [each for each in document["findings"] if "stood still" in each["text"]]
-    assert len(found) == 1
     # Frozen for five seconds; of the second in which that began and of that in which it ended some was work.
-    assert found[0]["evidence"]["seconds"] >= 3
+    texts = [each["text"] for each in document["findings"]]
+    assert any(re.match(r"In 1 round nothing at all was done for up to [3-6] s", each) for each in texts), texts
 
 
 @needs_postgresql

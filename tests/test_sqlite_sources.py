@@ -1,5 +1,6 @@
 """Sources of SQLite's releases: fetched by the real npm, go and cargo from registries of the tests' own, and kept."""
 
+import contextlib
 import hashlib
 import http.server
 import io
@@ -7,6 +8,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import tarfile
 import threading
 import zipfile
@@ -91,7 +93,14 @@ def npm_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+    with serving(Registry, monkeypatch):
+        yield
+
+
+@contextlib.contextmanager
+def serving(registry: type[http.server.BaseHTTPRequestHandler], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Serve a registry, which npm is set to use."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), registry)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     for name in (
@@ -108,6 +117,23 @@ def npm_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def silent_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """A registry that never answers; the event says that it has been asked."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    asked, over = threading.Event(), threading.Event()
+
+    class Registry(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.set()
+            over.wait(60)
+
+    with serving(Registry, monkeypatch):
+        yield asked
+        over.set()
 
 
 @pytest.fixture
@@ -181,12 +207,38 @@ def test_what_is_cached_is_not_fetched_again(monkeypatch: pytest.MonkeyPatch) ->
         release_source("npm:3.15.0")
 
 
+@pytest.mark.usefixtures("go_proxy")
+def test_a_package_that_is_not_listed_is_once_it_is_cached(tmp_path: Path) -> None:
+    versions = tmp_path / "proxy/github.com/mattn/go-sqlite3/@v"
+    (versions / "v1.7.0.info").write_text('{"Version": "v1.7.0", "Time": "2018-02-01T00:00:00Z"}')
+    (versions / "v1.7.0.mod").write_text("module github.com/mattn/go-sqlite3\n")
+    top = "github.com/mattn/go-sqlite3@v1.7.0"
+    with zipfile.ZipFile(versions / "v1.7.0.zip", "w") as archive:
+        # As the oldest have it: the package's own file includes the source.
+        archive.writestr(
+            f"{top}/sqlite3-binding.c", '#ifndef USE_LIBSQLITE3\n# include "code/sqlite3-binding.c"\n#endif\n'
+        )
+        archive.writestr(f"{top}/code/sqlite3-binding.c", TEXT.format("3.22.0"))
+    assert release_source("go@1.7.0").directory == release_source("go@v1.7.0").directory
+    assert [each.spec for each in known_releases() if each.cached] == ["go@v1.7.0"]
+    assert release_source("3.22").package == "v1.7.0"
+
+
 @pytest.mark.usefixtures("npm_registry")
 def test_a_package_without_sqlite_and_one_that_is_not_there(cache: Path) -> None:
     with pytest.raises(SystemFailed, match=r"npm sqlite3 9.0.0 has no source of SQLite in it"):
         release_source("npm@9.0.0")
     with pytest.raises(SystemFailed, match=r"fetching sqlite3@7.0.0 failed: `npm` said: .*No matching version"):
         release_source("npm@7.0.0")
+    assert list(cache.iterdir()) == []
+
+
+def test_ctrl_c_leaves_nothing_half_done(silent_registry: threading.Event, cache: Path, cli: Cli) -> None:
+    process = cli.start("sqlite", "get", "npm@3.0.6")
+    assert silent_registry.wait(60)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out, errors) == (130, "", "")
     assert list(cache.iterdir()) == []
 
 
@@ -205,7 +257,7 @@ def test_the_version_is_that_of_the_source_and_a_difference_is_told(cli: Cli) ->
     out, errors = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, f"{source.directory}\n"), errors
     assert errors.splitlines() == ["SQLite 3.21.7, go-sqlite3 v1.6.0", f"note: {told}"]
-    # From now on it is known for what it is.
+    # From now on it is shown for what it is.
     (row,) = [line.split() for line in cli("sqlite", "versions").splitlines() if "v1.6.0" in line]
     assert (row[0], row[-1]) == ("3.21.7", "yes")
 

@@ -48,7 +48,8 @@ def diagnose(result: Json, clients: int) -> Limit | None:
     shares = shares_of(time.get("segments"), total)
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
-    used = float(time.get("cpu_s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
+    elapsed = float(result.get("elapsed_s") or 0)
+    used = float(time.get("cpu_s") or 0) / max(elapsed, 1e-9)
     possible = min(clients, cores)
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
@@ -60,7 +61,7 @@ def diagnose(result: Json, clients: int) -> Limit | None:
         return _wait(wait, waits[wait], result)
     if used >= FULL * possible:
         return _cpu(shares, used, possible, cores)
-    disturbed = disturbed_machine(cpu, float(cpu.get("process_percent") or 0) / 100)
+    disturbed = disturbed_machine(cpu, float(cpu.get("process_percent") or 0) / 100, elapsed)
     if disturbed is not None:
         return disturbed
     if waits[wait] >= WAITING:

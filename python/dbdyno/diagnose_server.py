@@ -70,7 +70,7 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return limit("client", text, "a machine of its own for the load, or fewer clients")
     if server is not None:
-        disturbed = disturbed_machine(cpu, client + server)
+        disturbed = disturbed_machine(cpu, client + server, elapsed)
         if disturbed is not None:
             return disturbed
     connecting = _connecting(result, total)

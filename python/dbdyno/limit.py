@@ -17,6 +17,10 @@ _DISTURBED = 0.3
 FULL = 0.85
 _STOLEN = 0.05
 
+# The kernel counts the processors' time in ticks of 10 ms: what other programs used is not known of a window that is
+# shorter than this (seconds).
+SHORTEST_S = 0.5
+
 
 def limit(resource: str, evidence: str, advice: str) -> Limit:
     """Name a limit: what it is, what shows it, and what to try."""
@@ -42,11 +46,13 @@ def offered_load(shares: Mapping[str, float]) -> Limit | None:
     return limit("offered load", text, "raise the rate, or use more clients")
 
 
-def disturbed_machine(cpu: Json, own: float) -> Limit | None:
+def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Limit | None:
     """Say that others had the processors, where they had: other programs, or the host of a virtual machine.
 
-    ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy.
+    ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy; ``elapsed``: seconds.
     """
+    if elapsed < SHORTEST_S:
+        return None
     other = float(cpu.get("machine_percent") or 0) / 100 - own
     stolen = float(cpu.get("steal_percent") or 0) / 100
     if other + stolen < _DISTURBED * int(cpu.get("cores") or 1):

@@ -15,7 +15,6 @@ from dbdyno.results.findings import (
     failures,
     other_products,
     outlying_rounds,
-    standstills,
     unlike_work,
 )
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
@@ -86,7 +85,6 @@ def build_document(
             *failures(cells),
             *cut_short(cells),
             *beyond_the_device(cells),
-            *standstills(cells),
             *outlying_rounds(cells),
             *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
             *troubles,

@@ -6,8 +6,8 @@ Each doubt is one sentence with the option that would help.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import median
 
+from dbdyno.limit import SHORTEST_S
 from dbdyno.results.cell_document import Cell, Round
 from dbdyno.results.document import Finding
 from dbdyno.results.reading import number
@@ -21,8 +21,9 @@ _STOLEN = 0.05
 # Above this share of what the client can do with an engine that does nothing, the client is part of the result.
 _CLIENT = 0.5
 
-# What is usually done in an interval, for it to be strange that nothing is.
+# What is due in a time, for it to be strange that nothing is done; and the shortest that is worth a word (seconds).
 _MUCH = 20
+_STILL_S = 0.9
 
 # A page cache that misses less often than this per transaction holds the data.
 _MISSES = 0.01
@@ -79,15 +80,9 @@ def _stood_still(cell: Cell, measure: Measure) -> str | None:
     """For whole intervals nothing ended, where usually much does."""
     longest, rounds = 0.0, 0
     for each in _done(cell):
-        rates = [_rate(interval, measure) for interval in each["intervals"][:-1]]
-        usual = median([rate for rate in rates if rate is not None] or [0.0])
-        still = 0.0
-        for interval, rate in zip(each["intervals"], rates, strict=False):
-            seconds = (number(interval, "end_s") or 0.0) - (number(interval, "start_s") or 0.0)
-            if rate == 0.0 and usual * seconds >= _MUCH:
-                still += seconds
-        rounds += still > 0.0
-        longest = max(longest, still)
+        stood = _standstill(each, measure)
+        rounds += stood > 0.0
+        longest = max(longest, stood)
     if not rounds:
         return None
     how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
@@ -95,6 +90,20 @@ def _stood_still(cell: Cell, measure: Measure) -> str | None:
         f"In {how_many} nothing at all was done for up to {longest:.0f} s: something stopped the system; see the "
         "timeline in the report, and the greatest latency."
     )
+
+
+def _standstill(one: Round, measure: Measure) -> float:
+    """Give the longest time, in seconds, in which nothing ended though by the round's own pace much should have."""
+    done, time, still, longest = 0.0, 0.0, 0.0, 0.0
+    for interval in one["intervals"]:
+        seconds = (number(interval, "end_s") or 0.0) - (number(interval, "start_s") or 0.0)
+        rate = _rate(interval, measure)
+        if rate is None or seconds <= 0:
+            continue
+        still = 0.0 if rate > 0 else still + seconds
+        longest = max(longest, still)
+        done, time = done + rate * seconds, time + seconds
+    return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
 
 
 def _bistable(cell: Cell) -> str | None:
@@ -115,7 +124,7 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
         for each in _done(cell):
             cpu = each["cpu_percent"]
             trials += 1
-            if cpu["machine"] is None or cpu["client"] is None:
+            if cpu["machine"] is None or cpu["client"] is None or (each["elapsed_s"] or 0.0) < SHORTEST_S:
                 continue
             others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100)
             stolen.append((cpu["steal"] or 0.0) / 100)

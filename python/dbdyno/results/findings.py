@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
-from dbdyno.results.cell_document import Cell, Round
+from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Finding
-
-# A time in which nothing ended is worth a word from so many seconds on, if so many transactions were due in it.
-_STANDSTILL_S = 0.9
-_STANDSTILL_DUE = 20
 
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
 _LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
@@ -140,36 +136,6 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
             }
         )
     return found
-
-
-def standstills(cells: Sequence[Cell]) -> list[Finding]:
-    """Point out rounds in which for a second or more nothing ended, though by the round's own pace much should have."""
-    found: list[Finding] = []
-    for cell in cells:
-        stood = {each["block"]: longest for each in cell["rounds"] if (longest := _standstill(each)) is not None}
-        for block, (start, seconds) in stood.items():
-            found.append(
-                {
-                    "text": f"In round {block + 1} nothing ended for {seconds:.1f} s, from {start:.1f} s of the window "
-                    "on: the server or the machine stood still, and that round's figures show it.",
-                    "cells": [cell["id"]],
-                    "evidence": {"block": block, "start_s": start, "seconds": seconds},
-                }
-            )
-    return found
-
-
-def _standstill(one: Round) -> tuple[float, float] | None:
-    """Give start and length, in seconds, of the longest time in which nothing ended; None where that means nothing."""
-    start, longest = 0.0, (0.0, 0.0)
-    for each in one["intervals"]:
-        if each["ok"] + each["failed"] > 0:
-            start = float(each["end_s"])
-        elif float(each["end_s"]) - start > longest[1]:
-            longest = (start, float(each["end_s"]) - start)
-    ended = one["ok"] + sum(one["failed"].values())
-    due = ended / one["elapsed_s"] * longest[1] if one["elapsed_s"] else 0.0
-    return longest if longest[1] >= _STANDSTILL_S and due >= _STANDSTILL_DUE else None
 
 
 def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:

@@ -87,7 +87,7 @@ def _cached_name(family: Family, version: str) -> str:
 def _from_npm(version: str, scratch: Path) -> Path:
     """Fetch with npm: the package has SQLite's own archive among its dependencies."""
     package = f"sqlite3@{version}"
-    _run(["npm", "pack", package, "--pack-destination", str(scratch), "--ignore-scripts", "--loglevel=error"], package)
+    _run(["npm", "pack", package, "--ignore-scripts", "--loglevel=error"], package, scratch)
     content = scratch / "content"
     content.mkdir()
     try:
@@ -115,7 +115,6 @@ def _take(archive: tarfile.TarFile, directory: Path) -> None:
 def _from_go(version: str, scratch: Path) -> Path:
     """Fetch with go into its own module cache."""
     module = f"github.com/mattn/go-sqlite3@{version}"
-    # Away from the user's own module and workspace, which are nobody's business here.
     said = _run(["go", "mod", "download", "-json", module], module, scratch, GOWORK="off", GO111MODULE="on")
     return Path(json.loads(said)["Dir"])
 
@@ -125,19 +124,22 @@ def _from_cargo(version: str, scratch: Path) -> Path:
     package = f"libsqlite3-sys {version}"
     (scratch / "src").mkdir()
     (scratch / "src/lib.rs").touch()
-    manifest = scratch / "Cargo.toml"
-    manifest.write_text(
+    (scratch / "Cargo.toml").write_text(
         '[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n\n[workspace]\n\n[dependencies]\n'
         f'libsqlite3-sys = "={version}"\n',
         encoding="utf-8",
     )
-    command = ["cargo", "metadata", "--format-version", "1", "--quiet", "--manifest-path", str(manifest)]
-    packages = json.loads(_run(command, package))["packages"]
+    said = _run(["cargo", "metadata", "--format-version", "1", "--quiet"], package, scratch)
+    packages = json.loads(said)["packages"]
     return next(Path(each["manifest_path"]).parent for each in packages if each["name"] == "libsqlite3-sys")
 
 
-def _run(command: list[str], package: str, directory: Path | None = None, **environment: str) -> str:
-    """Run a package's client and give what it says. Raises SystemFailed."""
+def _run(command: list[str], package: str, directory: Path, **environment: str) -> str:
+    """Run a package's client and give what it says. Raises SystemFailed.
+
+    It runs in a directory of ours: the settings that hold are the user's, not those of a project they happen to be in,
+    whose files no client is to change.
+    """
     try:
         done = subprocess.run(
             command,

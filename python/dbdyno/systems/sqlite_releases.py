@@ -48,7 +48,7 @@ class Release:
     @property
     def spec(self) -> str:
         """What :func:`release_source` takes for it."""
-        return f"{self.family.key}:{self.version}"
+        return f"{self.family.key}:{self.version}" if self.listed else f"{self.family.key}@{self.package}"
 
 
 @dataclass(frozen=True)
