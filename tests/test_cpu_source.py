@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.cpu.colours import coloured
+from dbdyno.cpu.document import short_names
 from dbdyno.cpu.elf import object_size
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.cpu.sql_file import kind_of, split_statements
@@ -154,6 +155,20 @@ def test_colours_lose_no_text() -> None:
     from html import unescape
 
     assert unescape(re.sub(r"</?i[^>]*>", "", html)) == "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["single"], ["single"]),
+        (["size=2,part=a", "size=2,part=b"], ["a", "b"]),
+        (["x=1,y=1", "x=1,y=2", "x=2,y=1"], ["x=1,y=1", "x=1,y=2", "x=2,y=1"]),
+        (["x=1", "y=1"], ["x=1", "y=1"]),
+        (["a", "b"], ["a", "b"]),
+    ],
+)
+def test_names_of_parts_are_shortened(names: list[str], short: list[str]) -> None:
+    assert list(short_names(names).values()) == short
 
 
 @pytest.mark.skipif(shutil.which("size") is None or shutil.which("cc") is None, reason="needs binutils and a compiler")

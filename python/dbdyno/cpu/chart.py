@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dbdyno.cpu.document import CpuDocument
+from dbdyno.cpu.document import CpuDocument, short_names
 from dbdyno.errors import InputError
 from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw
 
@@ -62,21 +62,23 @@ def chart(document: CpuDocument, named: str | None = None) -> Figure:
     drawn: Any = _lines(alt.Chart(data(whole)).encode(x=x, y=y, color=colour([ALL, SIZE])))
     drawn = drawn.properties(width=_WIDTH, height=_HEIGHT)
     parts = [name for name in found if name not in (ALL, SIZE)]
+    short = short_names(parts)
     if parts:
-        columns = [parts[first : first + _COLUMNS] for first in range(0, len(parts), _COLUMNS)]
-        drawn = alt.vconcat(drawn, *(alt.hconcat(*(_panel(rows, name, labels) for name in row)) for row in columns))
+        panels = [_panel(rows, name, short[name], labels) for name in parts]
+        lines = [alt.hconcat(*panels[first : first + _COLUMNS]) for first in range(0, len(panels), _COLUMNS)]
+        drawn = alt.vconcat(drawn, *lines)
     title = f"Instructions of {document['work']}, {base['name']} = 100 %"
     note = "each part by itself; the object's size is that of its code and constants"
     return Figure(title, draw(drawn.resolve_scale(y="independent", x="independent") if parts else drawn, title), note)
 
 
-def _panel(rows: list[dict[str, Any]], name: str, labels: list[str]) -> Any:
+def _panel(rows: list[dict[str, Any]], name: str, title: str, labels: list[str]) -> Any:
     """Draw one part."""
     x = alt.X("build:O", sort=labels, axis=alt.Axis(title=None, labelAngle=-45, labelLimit=120, labelFontSize=8))
     y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=None, tickCount=4))
     own = [row for row in rows if row["series"] == name]
     panel = _lines(alt.Chart(data(own)).encode(x=x, y=y), color=COLOURS[0])
-    return panel.properties(width=_WIDTH // _COLUMNS - 60, height=_HEIGHT // 3, title=name)
+    return panel.properties(width=_WIDTH // _COLUMNS - 60, height=_HEIGHT // 3, title=title)
 
 
 def _lines(drawn: Any, **marks: Any) -> Any:

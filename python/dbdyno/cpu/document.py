@@ -207,6 +207,19 @@ def _work_hash(work: Work, seed: int) -> str:
     return hashlib.sha256(json.dumps([content, tables], sort_keys=True, default=str).encode()).hexdigest()
 
 
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Shorten the ids of cells, for people: without what all have in common, or a factor's name that all have."""
+    pieces = {name: name.split(",") for name in names}
+    if len(pieces) < 2:
+        return {name: name for name in names}
+    common = set.intersection(*(set(each) for each in pieces.values()))
+    left = {name: [piece for piece in each if piece not in common] for name, each in pieces.items()}
+    factors = {each[0].partition("=")[0] for each in left.values() if len(each) == 1}
+    if len(factors) == 1 and all(len(each) == 1 for each in left.values()):
+        return {name: each[0].partition("=")[2] or each[0] for name, each in left.items()}
+    return {name: ",".join(each) or name for name, each in left.items()}
+
+
 def unlike_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     """Say where two builds gave other rows for the same work; a clause for each, none where all were the same."""
     said = []

@@ -12,7 +12,7 @@ from dbdyno.cpu.chart import chart
 from dbdyno.cpu.colours import coloured
 from dbdyno.cpu.costs import EngineCosts
 from dbdyno.cpu.diff import FunctionChange
-from dbdyno.cpu.document import CpuDocument, unlike_results
+from dbdyno.cpu.document import CpuDocument, short_names, unlike_results
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.export import write_text
@@ -125,9 +125,10 @@ def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str
 
 def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     rows = []
+    short = short_names([part["name"] for part in builds[0]["parts"]])
     for part in builds[0]["parts"]:
         found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
-        rows.append((part["name"], ["-" if each is None else f"{each['i_refs']:,}" for each in found]))
+        rows.append((short[part["name"]], ["-" if each is None else f"{each['i_refs']:,}" for each in found]))
     return rows
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cpu.baseline import Change, Changes
-from dbdyno.cpu.document import CpuDocument, unlike_results
+from dbdyno.cpu.document import CpuDocument, short_names, unlike_results
 
 _HOTTEST = 12
 _PARTS_OF_KIND = 12
@@ -98,12 +98,13 @@ def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
     parts = builds[0]["parts"]
     if len(parts) == 1 and parts[0]["i_refs_per_statement"] is None and len(builds) == 1:
         return
+    short = short_names([part["name"] for part in parts])
     table = _table(["part"] + [build["name"] for build in builds] + ["a statement"])
     for part in parts:
         found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
         each = part["i_refs_per_statement"]
         table.add_row(
-            part["name"],
+            short[part["name"]],
             *[_with_ratio(other, part) for other in found],
             "-" if each is None else f"{each:,.1f}",
         )
@@ -121,7 +122,8 @@ def _with_ratio(part: dict[str, Any] | None, base: dict[str, Any]) -> str:
 
 
 def _show_groups(build: dict[str, Any], console: Console) -> None:
-    groups = [(part["name"], group) for part in build["parts"] for group in part["groups"]]
+    short = short_names([part["name"] for part in build["parts"]])
+    groups = [(short[part["name"]], group) for part in build["parts"] for group in part["groups"]]
     groups.sort(key=lambda item: -item[1]["i_refs"])
     table = _table(["statements", "I refs", "of all", "executions", "each"])
     for part, group in groups[:_PARTS_OF_KIND]:
