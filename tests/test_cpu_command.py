@@ -216,7 +216,7 @@ def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:
 def test_the_worker_beside_the_engine(cpu: Cli, small: Callable[..., str]) -> None:
     name = cpu.write("self.toml", small(("transactions = 500", "transactions = 100")))
     said = cpu("cpu", "--self", name, *QUICK, "--margin", "50%")
-    pattern = r"([\d,.]+) instructions in the engine, ([\d,.]+) in the worker: ([\d.]+) of"
+    pattern = r"([\d,.]+) instructions a statement in the engine, ([\d,.]+) in the worker: ([\d.]+) of"
     found = re.search(pattern, " ".join(said.split()))
     assert found is not None
     engine, worker, ratio = (float(each.replace(",", "")) for each in found.groups())
