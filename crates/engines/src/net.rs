@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
@@ -283,6 +284,18 @@ fn reason(error: &io::Error) -> String {
 /// What helps against a server that lets nobody else in.
 pub const FULL: &str = ": it must let in more (`max_connections`), or the load have fewer clients";
 
+/// How long a server may take to let a session in.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits for a session to begin, but not for ever: whatever listens there may be no server of the kind, and say nothing.
+pub async fn in_time<T>(begun: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout(PATIENCE, begun).await.unwrap_or_else(|_| {
+        let seconds = PATIENCE.as_secs();
+        let message = format!("nobody was let in within {seconds} s: is a server of this kind there?");
+        Err(Failure::new(FailureKind::Connection, message))
+    })
+}
+
 /// Runs a future that talks to a server to its end, in this thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -292,5 +305,22 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T
             FailureKind::Other,
             format!("starting to wait for events: {error}"),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_not_let_in_does_not_wait_for_ever() {
+        let silent: Result<(), Failure> = in_time(std::future::pending()).await;
+        let failure = silent.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Connection);
+        assert_eq!(
+            failure.message,
+            "nobody was let in within 30 s: is a server of this kind there?"
+        );
+        assert_eq!(in_time(async { Ok(1) }).await, Ok(1));
     }
 }

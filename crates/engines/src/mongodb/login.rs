@@ -5,6 +5,7 @@ use super::reply::failure_of;
 use super::scram::Scram;
 use super::wire::Wire;
 use crate::Failure;
+use crate::net::in_time;
 use bytes::BytesMut;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::MongodbTarget;
@@ -26,7 +27,7 @@ pub async fn begin(target: &MongodbTarget, auth_source: &str) -> Result<Wire, Fa
         }
         Ok(wire)
     };
-    begun
+    in_time(begun)
         .await
         .map_err(|failure: Failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
 }

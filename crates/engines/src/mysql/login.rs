@@ -1,7 +1,7 @@
 //! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
 
 use super::wire::{Wire, error, garbled, ok};
-use crate::net::{Connection, FULL};
+use crate::net::{Connection, FULL, in_time};
 use crate::{Failure, tls};
 use bytes::BufMut as _;
 use dbdyno_plan::document::FailureKind;
@@ -38,7 +38,7 @@ pub async fn begin(target: &ServerTarget, besides: CapabilityFlags) -> Result<Be
         };
         log_in(Wire::new(connection), target, besides).await
     };
-    begun.await.map_err(|failure| {
+    in_time(begun).await.map_err(|failure| {
         failure.explained(|message| {
             let advice = if message.ends_with("(1040)") { FULL } else { "" };
             format!("connecting to {}: {message}{advice}", target.place())

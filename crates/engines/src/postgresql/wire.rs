@@ -1,7 +1,7 @@
 //! The connection: a stream of messages each way, and how it is begun (PostgreSQL's documentation, "Message Flow").
 
 use super::kind;
-use crate::net::{Connection, FULL};
+use crate::net::{Connection, FULL, in_time};
 use crate::{Failure, tls};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::ServerTarget;
@@ -39,7 +39,7 @@ impl Wire {
             wire.begin(target).await?;
             Ok(wire)
         };
-        begun.await.map_err(|failure: Failure| {
+        in_time(begun).await.map_err(|failure: Failure| {
             failure.explained(|message| {
                 let advice = if message.ends_with("(53300)") { FULL } else { "" };
                 format!("connecting to {}: {message}{advice}", target.place())

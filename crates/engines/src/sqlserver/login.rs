@@ -2,6 +2,7 @@
 
 use super::failure;
 use crate::Failure;
+use crate::net::in_time;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::target::{SqlserverTarget, TlsMode};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
@@ -25,7 +26,7 @@ pub async fn begin(target: &SqlserverTarget) -> Result<Connection, Failure> {
         }
         Ok(connection)
     };
-    begun
+    in_time(begun)
         .await
         .map_err(|failure: Failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
 }
