@@ -203,6 +203,15 @@ def test_a_planted_change_is_found_sized_and_placed(cpu: Cli, planted: tuple[int
     assert fields[2] == f"{cost:+,}" and fields[3:5] == ["-", str(line)]
     against = ("--sqlite", "./planted", "--counts", "counts", "--baseline", "first", "--margin", "0.03%")
     assert cpu("cpu", "./a.sql", *QUICK, *against, code=3) == ""
+    # The gate says the same of the counts that are kept, to whoever reads its files.
+    files = ("--counts", "counts", "--junit", "gate.xml", "--markdown", "gate.md")
+    cpu("gate", "second", "--baseline", "first", "--margin", "0.03%", *files, code=3)
+    assert '<failure message="' in (cpu.directory / "gate.xml").read_text()
+    assert "| all | regression | " in (cpu.directory / "gate.md").read_text()
+    passed = cpu("gate", "second", "--baseline", "first", "--margin", "1%", *files)
+    assert passed.splitlines()[-1] == "gate: passed"
+    assert 'failures="0"' in (cpu.directory / "gate.xml").read_text()
+    assert "no count is kept" in cpu("gate", "second", "--baseline", "nothing", *files, code=2)
 
 
 def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:

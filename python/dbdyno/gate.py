@@ -1,4 +1,4 @@
-"""The gate: whether a run is slower than a baseline by more than a margin, as an answer for continuous integration."""
+"""The gate: whether a run is slower, or a count higher, than a baseline by more than a margin, for CI."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.compare import Compared
+from dbdyno.cpu.baseline import Changes
 from dbdyno.results.document import Comparison
 
 Answer = Literal["passed", "regression", "inconclusive"]
@@ -32,12 +33,29 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
     return [_judge(each, margin) for each in compared.comparisons]
 
 
-def overall(judgements: list[Judgement]) -> Answer:
+def judge_counts(found: Changes, margin: float) -> list[tuple[str, Answer, str]]:
+    """Judge how a count of instructions changed since a baseline; give name, answer and reason, of all and each part.
+
+    A count has no spread: it is above the margin or not. Other results are a regression whatever they cost.
+    """
+    judged: list[tuple[str, Answer, str]] = []
+    for each in [found.total, *(part for part in found.parts if len(found.parts) > 1)]:
+        share = each.share
+        change = f"{each.before:,} → {each.after:,} instructions"
+        if share is None:
+            judged.append((each.name, "inconclusive", f"{change}: there was nothing to compare with"))
+        elif share > margin:
+            judged.append((each.name, "regression", f"{change}, {share:+.3%}: more than {margin * 100:.3g} % above"))
+        else:
+            judged.append((each.name, "passed", f"{change}, {share:+.3%}"))
+    judged += [("results", "regression", clause) for clause in found.unlike]
+    return judged
+
+
+def overall(answers: list[Answer]) -> Answer:
     """Return the worst answer; a gate that judged nothing is inconclusive."""
-    for answer in ("regression", "inconclusive"):
-        if any(each.answer == answer for each in judgements):
-            return answer
-    return "passed" if judgements else "inconclusive"
+    worst: tuple[Answer, ...] = ("regression", "inconclusive")
+    return next((answer for answer in worst if answer in answers), "passed" if answers else "inconclusive")
 
 
 def _judge(comparison: Comparison, margin: float) -> Judgement:

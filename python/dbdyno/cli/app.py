@@ -241,14 +241,20 @@ def gate(
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the answers as JUnit XML")
     ] = None,
     markdown: _Markdown = None,
+    count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
+    counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
 ) -> None:
-    """Judge a run against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive."""
-    from dbdyno.cli.comparing import run_gate
+    """Judge a run, or a count, against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive."""
+    from dbdyno.cli.gating import GateOutputs, gate_count, gate_run
     from dbdyno.errors import InputError
 
     if not baseline:
         raise InputError("gate", "no baseline is named", "give `--baseline RUN`, or a name kept with `dbdyno baseline`")
-    code = run_gate(run, baseline, margin, metric, across_machines, store, junit, markdown)
+    outputs = GateOutputs(junit, markdown)
+    if count or counts is not None:
+        code = gate_count(run, baseline, margin, counts, outputs)
+    else:
+        code = gate_run(run, baseline, margin, metric, across_machines, store, outputs)
     if code:
         raise typer.Exit(code)
 

@@ -1,11 +1,9 @@
-"""The commands that judge: compare, gate, baseline."""
+"""The commands `compare` and `baseline`."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
-from xml.etree import ElementTree
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -15,18 +13,12 @@ from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, Side, compare
 from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
-from dbdyno.export import check_writable, write_json, write_text
-from dbdyno.gate import EXIT_CODES, Judgement, judge, overall
+from dbdyno.export import check_writable, write_json
 from dbdyno.report.columns import Column, table
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
 from dbdyno.stats import MARGIN
 from dbdyno.store import Store, open_store
-
-_ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
-
-# GitHub and compatible runners show what is appended to this file.
-_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def print_comparison(
@@ -37,57 +29,17 @@ def print_comparison(
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
     store = open_store(store_place)
-    sides = _side(store, a), _side(store, b)
+    sides = side(store, a), side(store, b)
     store.close()
     compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines)
     if json is not None:
         _write_json(compared, json)
     console = Console()
-    console.print(_view(compared))
+    console.print(view(compared))
     if metric == "throughput":
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
         for line in joint_verdicts(compared, counted):
             console.print(line, highlight=False, markup=False)
-
-
-def run_gate(
-    run: str,
-    baseline: str,
-    margin: str,
-    metric: str,
-    across_machines: bool,
-    store_place: str | None,
-    junit: Path | None,
-    markdown: Path | None,
-) -> int:
-    """Judge a run against a baseline, write the files asked for; give the exit code. Raises DbdynoError."""
-    for option, path in (("--junit", junit), ("--markdown", markdown)):
-        if path is not None:
-            check_writable(path, option)
-    share = read_share(margin, "--margin")
-    store = open_store(store_place)
-    reference = store.baselines().get(baseline, baseline)
-    compared = compare(
-        _side(store, reference), _side(store, run), margin=share, metric=metric, across_machines=across_machines
-    )
-    store.close()
-    judgements = judge(compared, share)
-    answer = overall(judgements)
-    console = Console()
-    console.print(_view(compared))
-    for each in judgements:
-        console.print(Text.assemble((each.answer, _ANSWERS[each.answer]), f"  {each.comparison['b']}: {each.why}"))
-    console.print(Text.assemble("gate: ", (answer, _ANSWERS[answer])))
-    text = _gate_markdown(compared, judgements, answer)
-    if junit is not None:
-        write_text(junit, _junit(compared, judgements))
-    if markdown is not None:
-        write_text(markdown, text)
-    summary = os.environ.get(_SUMMARY)
-    if summary:
-        with Path(summary).open("a", encoding="utf-8") as out:
-            out.write(text + "\n")
-    return EXIT_CODES[answer]
 
 
 def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
@@ -111,14 +63,16 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
     store.close()
 
 
-def _side(store: Store, text: str) -> Side:
+def side(store: Store, text: str) -> Side:
+    """Read a run, or `RUN/CELL`, from a store. Raises DbdynoError."""
     from dbdyno.run.execute import read_document
 
     run, slash, cell = text.partition("/")
     return Side(read_document(store, run), cell if slash else None)
 
 
-def _view(compared: Compared) -> RenderableType:
+def view(compared: Compared) -> RenderableType:
+    """Show a comparison: what differs, and the ratios."""
     a, b = compared.a, compared.b
     parts: list[RenderableType] = [
         Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
@@ -171,49 +125,3 @@ def _write_json(compared: Compared, path: Path) -> None:
         "weaker": compared.weaker,
     }
     write_json(document, path)
-
-
-def _gate_markdown(compared: Compared, judgements: list[Judgement], answer: str) -> str:
-    lines = [
-        f"### dbdyno gate: {answer}",
-        "",
-        f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}",
-        "",
-        "| cell | answer | why |",
-        "| --- | --- | --- |",
-    ]
-    lines += [f"| {_cell_text(each.comparison['b'])} | {each.answer} | {_cell_text(each.why)} |" for each in judgements]
-    lines += ["", *(f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences)]
-    return "\n".join(_plain_line(line) for line in lines).rstrip() + "\n"
-
-
-def _cell_text(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _plain_line(text: str) -> str:
-    return " ".join(text.splitlines()).replace("<", "&lt;")
-
-
-def _junit(compared: Compared, judgements: list[Judgement]) -> str:
-    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error."""
-    counts = {name: sum(each.answer == name for each in judgements) for name in EXIT_CODES}
-    suite = ElementTree.Element(
-        "testsuite",
-        name=f"dbdyno gate {compared.b['experiment']}",
-        tests=str(len(judgements)),
-        failures=str(counts["regression"]),
-        errors=str(counts["inconclusive"]),
-    )
-    for each in judgements:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=compared.b["experiment"], name=f"{each.comparison['b']} {compared.metric}"
-        )
-        if each.answer == "regression":
-            ElementTree.SubElement(case, "failure", message=each.why)
-        elif each.answer == "inconclusive":
-            ElementTree.SubElement(case, "error", message=each.why)
-        else:
-            ElementTree.SubElement(case, "system-out").text = each.why
-    ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -1,0 +1,158 @@
+"""`dbdyno gate`: a run, or a count, against a baseline, for continuous integration."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rich.console import Console
+from rich.text import Text
+
+from dbdyno.cli.comparing import side, view
+from dbdyno.cli.values import read_share
+from dbdyno.compare import Compared, compare
+from dbdyno.cpu.baseline import changes, check_comparable
+from dbdyno.cpu.saved import counts_directory, load
+from dbdyno.cpu.show import show_changes
+from dbdyno.export import check_writable, write_text
+from dbdyno.gate import EXIT_CODES, Answer, judge, judge_counts, overall
+from dbdyno.store import open_store
+
+_ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
+
+# GitHub and compatible runners show what is appended to this file.
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+@dataclass(frozen=True)
+class Gated:
+    """What a gate has judged. ``judged``: name, answer and reason of each thing; ``notes``: what else is to be read."""
+
+    experiment: str
+    about: str
+    metric: str
+    judged: list[tuple[str, Answer, str]]
+    notes: list[str]
+
+    @property
+    def answer(self) -> Answer:
+        """The answer to all."""
+        return overall([answer for _, answer, _ in self.judged])
+
+
+@dataclass(frozen=True)
+class GateOutputs:
+    """The files that are asked for."""
+
+    junit: Path | None = None
+    markdown: Path | None = None
+
+    def check(self) -> None:
+        """Raise InputError where one cannot be written."""
+        for option, path in (("--junit", self.junit), ("--markdown", self.markdown)):
+            if path is not None:
+                check_writable(path, option)
+
+    def write(self, gated: Gated) -> None:
+        """Write the files, and the summary of a runner that asks for one."""
+        text = _markdown(gated)
+        if self.junit is not None:
+            write_text(self.junit, _junit(gated))
+        if self.markdown is not None:
+            write_text(self.markdown, text)
+        summary = os.environ.get(_SUMMARY)
+        if summary:
+            with Path(summary).open("a", encoding="utf-8") as out:
+                out.write(text + "\n")
+
+
+def gate_run(
+    run: str,
+    baseline: str,
+    margin: str,
+    metric: str,
+    across_machines: bool,
+    store_place: str | None,
+    outputs: GateOutputs,
+) -> int:
+    """Judge a run against a baseline; give the exit code. Raises DbdynoError."""
+    outputs.check()
+    share = read_share(margin, "--margin")
+    store = open_store(store_place)
+    reference = store.baselines().get(baseline, baseline)
+    compared = compare(
+        side(store, reference), side(store, run), margin=share, metric=metric, across_machines=across_machines
+    )
+    store.close()
+    console = Console()
+    console.print(view(compared))
+    return _conclude(_of_run(compared, share), outputs, console)
+
+
+def gate_count(name: str, baseline: str, margin: str, counts: Path | None, outputs: GateOutputs) -> int:
+    """Judge a kept count of instructions against another; give the exit code. Raises DbdynoError."""
+    outputs.check()
+    share = read_share(margin, "--margin")
+    directory = counts_directory(counts)
+    before, after = load(baseline, directory), load(name, directory)
+    check_comparable(before.document, after.document)
+    found = changes(before.build, after.build)
+    console = Console()
+    show_changes(found, baseline, console)
+    about = f"count {name} ({after.build['name']}) against {baseline} ({before.build['name']}), i_refs"
+    gated = Gated(after.document["work"], about, "i_refs", judge_counts(found, share), [])
+    return _conclude(gated, outputs, console)
+
+
+def _conclude(gated: Gated, outputs: GateOutputs, console: Console) -> int:
+    for name, answer, why in gated.judged:
+        console.print(Text.assemble((answer, _ANSWERS[answer]), f"  {name}: {why}"))
+    console.print(Text.assemble("gate: ", (gated.answer, _ANSWERS[gated.answer])))
+    outputs.write(gated)
+    return EXIT_CODES[gated.answer]
+
+
+def _of_run(compared: Compared, margin: float) -> Gated:
+    judged = [(each.comparison["b"], each.answer, each.why) for each in judge(compared, margin)]
+    about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
+    notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
+    return Gated(compared.b["experiment"], about, compared.metric, judged, notes)
+
+
+def _markdown(gated: Gated) -> str:
+    lines = [f"### dbdyno gate: {gated.answer}", "", gated.about, "", "| cell | answer | why |", "| --- | --- | --- |"]
+    lines += [f"| {_cell_text(name)} | {answer} | {_cell_text(why)} |" for name, answer, why in gated.judged]
+    lines += ["", *gated.notes]
+    return "\n".join(_plain_line(line) for line in lines).rstrip() + "\n"
+
+
+def _cell_text(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _plain_line(text: str) -> str:
+    return " ".join(text.splitlines()).replace("<", "&lt;")
+
+
+def _junit(gated: Gated) -> str:
+    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error."""
+    counts = {name: sum(answer == name for _, answer, _ in gated.judged) for name in EXIT_CODES}
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"dbdyno gate {gated.experiment}",
+        tests=str(len(gated.judged)),
+        failures=str(counts["regression"]),
+        errors=str(counts["inconclusive"]),
+    )
+    for name, answer, why in gated.judged:
+        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=f"{name} {gated.metric}")
+        if answer == "regression":
+            ElementTree.SubElement(case, "failure", message=why)
+        elif answer == "inconclusive":
+            ElementTree.SubElement(case, "error", message=why)
+        else:
+            ElementTree.SubElement(case, "system-out").text = why
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
