@@ -142,7 +142,6 @@ def diff_command(
     totals = one.costs.total, other.costs.total
     if html is not None:
         write_diff((before, after), totals, changes, html)
-        return
     for line in diff_lines((before, after), totals, changes, most):
         typer.echo(line)
 
