@@ -1,6 +1,8 @@
 # make run: build, install and run the main job. make test: everything, on a fresh machine too.
 
 PYTHON ?= python3
+# Tests wait for servers and worker processes more than they compute.
+PYTEST_PROCESSES ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
@@ -58,7 +60,7 @@ test-rust: dev $(TESTED_SERVERS)
 	$(BIN)/python tests/servers.py cargo test --workspace --locked
 
 test-python: dev $(TESTED_SERVERS)
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses $(PYTEST_PROCESSES)
 
 # What measuring costs, each figure against its target. Takes some minutes.
 bench: dev
