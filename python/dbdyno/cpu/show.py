@@ -12,6 +12,9 @@ _HOTTEST = 12
 _PARTS_OF_KIND = 12
 _CHANGED = 12
 
+# More builds than this do not fit beside one another: each has a line then, with what matters most.
+_ABREAST = 3
+
 # The counters in the order in which valgrind's tools print them: label, key, and whether it is a rate.
 COUNTER_ROWS: tuple[tuple[str, str, bool], ...] = (
     ("I refs", "i_refs", False),
@@ -48,20 +51,12 @@ def show(document: CpuDocument, console: Console) -> None:
     program = builds[0]["program"]
     whose = f"the whole program, {program['arguments']}" if program else "the engine's own cost"
     console.print(f"[bold]{document['work']}[/bold]: {whose}, under callgrind", highlight=False)
-    table = _table([""] + [build["name"] for build in builds])
-    for label, key, is_rate in COUNTER_ROWS:
-        table.add_row(label, *[rate(build[key]) if is_rate else f"{build[key]:,}" for build in builds])
-    for label, key in SIZE_ROWS:
-        table.add_row(label, *[f"{build[key]:,}" for build in builds])
-    if any(build["program"] for build in builds):
-        table.add_row("engine's I refs", *[f"{build['engine']['i_refs']:,}" for build in builds], style="dim")
-    table.add_row("harness's I refs", *[f"{build['harness']['i_refs']:,}" for build in builds], style="dim")
-    console.print(table)
+    console.print(_summary(builds) if len(builds) <= _ABREAST else _lines(builds))
     console.print(f"estimated cycles = {document['cycles']}", highlight=False, style="dim")
     _show_parts(builds, console)
     for build in builds[:1]:
         _show_groups(build, console)
-    for build in builds:
+    for build in builds if len(builds) <= _ABREAST else [builds[0], builds[-1]]:
         _show_functions(build, console)
     for build in builds[1:]:
         _show_unlike(builds[0], build, console)
@@ -94,11 +89,38 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
         console.print(f"[red]results differ[/red]: {clause}", highlight=False)
 
 
+def _summary(builds: list[dict[str, Any]]) -> Table:
+    """All counters, with a column for each build."""
+    table = _table([""] + [build["name"] for build in builds])
+    for label, key, is_rate in COUNTER_ROWS:
+        table.add_row(label, *[rate(build[key]) if is_rate else f"{build[key]:,}" for build in builds])
+    for label, key in SIZE_ROWS:
+        table.add_row(label, *[f"{build[key]:,}" for build in builds])
+    if any(build["program"] for build in builds):
+        table.add_row("engine's I refs", *[f"{build['engine']['i_refs']:,}" for build in builds], style="dim")
+    table.add_row("harness's I refs", *[f"{build['harness']['i_refs']:,}" for build in builds], style="dim")
+    return table
+
+
+def _lines(builds: list[dict[str, Any]]) -> Table:
+    """A line for each build; the other counters are in the document."""
+    first = builds[0]["i_refs"]
+    table = _table(["build", "I refs", "of first", "D refs", "D1 misses", "LL misses", "text"])
+    for build in builds:
+        share = f"{build['i_refs'] / first:.1%}" if first else "-"
+        others = [f"{build[key]:,}" for key in ("d_refs", "d1_misses", "ll_misses", "object_text_bytes")]
+        table.add_row(build["name"], f"{build['i_refs']:,}", share, *others)
+    return table
+
+
 def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
     parts = builds[0]["parts"]
     if len(parts) == 1 and parts[0]["i_refs_per_statement"] is None and len(builds) == 1:
         return
     short = short_names([part["name"] for part in parts])
+    if len(builds) > _ABREAST:
+        _show_shares(builds, short, console)
+        return
     table = _table(["part"] + [build["name"] for build in builds] + ["a statement"])
     for part in parts:
         found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
@@ -112,6 +134,19 @@ def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
     if any(part["i_refs_per_statement"] is not None for part in parts):
         told = f"a statement: instructions on {builds[0]['name']}, from runs of n and 2n, so that no setup is in it"
         console.print(told, highlight=False, style="dim")
+
+
+def _show_shares(builds: list[dict[str, Any]], short: dict[str, str], console: Console) -> None:
+    """Print each part's instructions on the first build, and in percent of them on the others."""
+    alike = len({build["cflags"] for build in builds}) == 1
+    table = _table(["part"] + [build["version" if alike else "name"] for build in builds])
+    for part in builds[0]["parts"]:
+        cells = [f"{part['i_refs'] / 1e6:,.1f} M"]
+        for build in builds[1:]:
+            other = next((each for each in build["parts"] if each["name"] == part["name"]), None)
+            cells.append("-" if other is None or not part["i_refs"] else f"{other['i_refs'] / part['i_refs']:.0%}")
+        table.add_row(short[part["name"]], *cells)
+    console.print(table)
 
 
 def _with_ratio(part: dict[str, Any] | None, base: dict[str, Any]) -> str:
