@@ -11,7 +11,7 @@ from rich.console import Console
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, make_cells, parse_set
 from dbdyno.engines import EXEC
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
@@ -20,12 +20,10 @@ from dbdyno.results import Document, Published, build_document
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
-from dbdyno.run.listening import Interrupted
 from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
-from dbdyno.run.workspace import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -176,14 +174,14 @@ def _carry_out(
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
     trials = len(plan.cells) * plan.rounds - len(plan.done)
-    interrupted = Interrupted()
+    interrupted = hosts.interrupted
     ended = False
     troubles: list[dict[str, Any]] = []
     try:
         with interrupted.listening(), Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
-                troubles += _measure_machine(plan, prepared, store, hosts.workspace)
+                troubles += _measure_machine(plan, prepared, store, hosts)
             said = carry_out(plan, store, hosts, display, interrupted)
         ended = True
     finally:
@@ -200,11 +198,13 @@ def _carry_out(
     return read_document(store, plan.run_id, experiment), bool(interrupted)
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, workspace: Workspace) -> list[dict[str, Any]]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[dict[str, Any]]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
     troubles: list[dict[str, Any]] = []
     try:
-        store.update_run(plan.run_id, device=device_facts(workspace.path))
+        store.update_run(plan.run_id, device=device_facts(hosts.workspace.path, hosts.interrupted))
+    except RunInterrupted:
+        return troubles
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
         troubles.append({"text": text, "cells": [], "evidence": None})

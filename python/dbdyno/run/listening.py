@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Protocol
 
+from dbdyno.errors import RunInterrupted
+
 
 class AtWork(Protocol):
     """What can be asked to end: a worker, or several."""
@@ -39,11 +41,18 @@ class Interrupted:
             else:
                 self.worker.kill()
 
+    def check(self) -> None:
+        """Raise RunInterrupted where one has been heard."""
+        if self:
+            raise RunInterrupted("the run was interrupted")
+
     @contextlib.contextmanager
     def passing_on_to(self, worker: AtWork) -> Iterator[None]:
-        """Pass what is heard on to a worker for as long as the context lasts."""
+        """Pass what is heard on to a worker for as long as the context lasts, and at once what has been heard."""
         self.worker = worker
         try:
+            if self:
+                worker.stop()
             yield
         finally:
             self.worker = None
