@@ -259,6 +259,20 @@ def test_a_load_that_ctrl_c_ends_leaves_what_was_measured(cli: Cli, small: Small
     assert rounds == {1000: ["done"], 50000000: ["interrupted"]}
 
 
+def test_a_template_that_a_killed_run_left_unfinished_goes_with_the_next_run(cli: Cli, small: Small) -> None:
+    process = cli.start("run", cli.write("large.toml", small(LARGE)), "--store", "runs.db")
+    unfinished, workers = loading(cli, process)
+    process.kill()
+    process.communicate()
+    psutil.wait_procs(workers, timeout=60)
+    of_another = unfinished.with_name(f"other.{os.getpid()}.tmp")
+    of_another.touch()
+    assert unfinished.exists()
+    # One that loads nothing itself.
+    cli.run(cli.write("small.toml", small()), "--system", "null:", "--rounds", "1")
+    assert list(unfinished.parent.iterdir()) == [of_another]
+
+
 def test_no_load_goes_on_without_the_laboratory(cli: Cli, small: Small) -> None:
     path = cli.write("long.toml", small(LONG))
     process = cli.start("run", path, "--store", "runs.db")

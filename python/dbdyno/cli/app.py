@@ -1,7 +1,9 @@
 """The commands and their options."""
 
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -347,8 +349,14 @@ def _root(
     del version
 
 
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 and 4 from the gate, 130 interrupted."""
+    # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         app(args=arguments)
     except DbdynoError as error:

@@ -8,11 +8,13 @@ from typing import Self
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError
+from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.hosts.host import Host, Ready
 from dbdyno.run.hosts.managed import ManagedHost
 from dbdyno.run.hosts.named import NamedHost
 from dbdyno.run.listening import Interrupted
+from dbdyno.run.templates import remove_unfinished
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.url import SystemSpec
 
@@ -45,6 +47,7 @@ class Hosts:
     def __init__(self, directory: str | Path | None = None) -> None:
         """``directory``: where they work, by default in the cache. Raises DbdynoError where that cannot be."""
         self.workspace = Workspace(directory)
+        remove_unfinished(cache_directory("templates"))
         self.interrupted = Interrupted()
         self._of: dict[str, Host] = {}
 
