@@ -73,7 +73,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=padded_environment(padding),
             # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
             start_new_session=True,
@@ -200,7 +201,9 @@ def ask(plan: Event, event: str, timeout_s: float = 3600.0, interrupted: Interru
 
 def write_amalgamation(directory: Path) -> None:
     """Write the source of the bundled SQLite into a directory. Raises SystemFailed."""
-    done = subprocess.run([worker_path(), "amalgamation", directory], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [worker_path(), "amalgamation", directory], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode != 0:
         raise SystemFailed(
             f"the source of the bundled SQLite could not be written to {directory}: {done.stdout.strip()}"
