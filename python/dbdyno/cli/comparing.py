@@ -36,7 +36,7 @@ def print_comparison(
     if json is not None:
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     sides = _side(store, a), _side(store, b)
     store.close()
     compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines)
@@ -65,7 +65,7 @@ def run_gate(
         if path is not None:
             check_writable(path, option)
     share = read_share(margin, "--margin")
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     reference = store.baselines().get(baseline, baseline)
     compared = compare(
         _side(store, reference), _side(store, run), margin=share, metric=metric, across_machines=across_machines
@@ -92,7 +92,7 @@ def run_gate(
 
 def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
     """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     console = Console(highlight=False)
     if name is None:
         found = store.baselines()

@@ -47,7 +47,7 @@ class StoredRuns:
 def read_history(where: str | None, experiment: str, limit: int, cells: list[str] | None = None) -> StoredRuns:
     """Read the newest ``limit`` runs of an experiment that count, of the given cells or of all.
 
-    ``InputError`` where the store holds no run of the experiment, ``StoreError`` where it cannot be read.
+    ``InputError`` where there is no store or it holds no run of the experiment, ``StoreError`` where it cannot be read.
     """
     with _reading(where) as (connection, place):
         shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status)
@@ -103,7 +103,7 @@ def _runs(
 def _reading(where: str | None) -> Iterator[tuple[Connection, str]]:
     """Give a connection to the store and its name; errors speak of the store, as those of ``Store`` do."""
     url = store_url(where)
-    engine = open_engine(url)
+    engine = open_engine(url, make=where is None)
     try:
         with reading(engine, url) as connection:
             yield connection, shown(url)

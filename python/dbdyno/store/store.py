@@ -32,13 +32,15 @@ _BASELINE = "baseline:"
 _ID_TRIES = 20
 
 
-def open_store(where: str | None = None) -> Store:
-    """Open the store at a path or SQLAlchemy URL, by default the user's own, and make it where there is none.
+def open_store(where: str | None = None, *, make: bool = True) -> Store:
+    """Open the store at a path or SQLAlchemy URL, by default the user's own.
 
-    Raises ``InputError`` for a URL that cannot be used and ``StoreError`` for a store that cannot.
+    Where there is none it is made; the user's own in any case, and another only with ``make``, and not for somebody who
+    wants to read. Raises ``InputError`` for a URL that cannot be used and where there is no store, ``StoreError`` for a
+    store that cannot be used.
     """
     url = store_url(where)
-    return Store(open_engine(url), url)
+    return Store(open_engine(url, make=make or where is None), url)
 
 
 class Store:
