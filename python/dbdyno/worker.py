@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import SystemFailed, TrialFailed
-from dbdyno.run.listening import Interrupted
+from dbdyno.run.listening import AtOnce, Interrupted
 
 Event = dict[str, Any]
 
@@ -173,14 +173,6 @@ def _ending(code: int, errors: str, timed_out: bool) -> str:
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
 
 
-class _WholeOrNothing:
-    """A worker whose unfinished work is of no use to anybody: when it is asked to stop, it is ended."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.stop = worker.kill
-        self.kill = worker.kill
-
-
 def ask(plan: Event, event: str, timeout_s: float = 3600.0, interrupted: Interrupted | None = None) -> Event:
     """Carry out a plan that gives one event, and return it. Raises SystemFailed.
 
@@ -189,7 +181,7 @@ def ask(plan: Event, event: str, timeout_s: float = 3600.0, interrupted: Interru
     interrupted = Interrupted() if interrupted is None else interrupted
     worker = Worker(plan, timeout_s)
     try:
-        with interrupted.passing_on_to(_WholeOrNothing(worker)):
+        with interrupted.passing_on_to(AtOnce(worker.kill)):
             found = [each for each in worker if each.get("event") == event]
     except WorkerFailed as error:
         interrupted.check()

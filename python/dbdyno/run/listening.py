@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Protocol
 
@@ -18,6 +18,22 @@ class AtWork(Protocol):
 
     def kill(self) -> None:
         """End it at once."""
+
+
+class AtOnce:
+    """What is of no use to anybody unfinished: when it is asked to end, it is ended."""
+
+    def __init__(self, kill: Callable[[], None]) -> None:
+        """``kill``: ends it at once."""
+        self._kill = kill
+
+    def stop(self) -> None:
+        """End it at once."""
+        self._kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._kill()
 
 
 class Interrupted:

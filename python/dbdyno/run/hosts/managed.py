@@ -15,7 +15,7 @@ from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_directory, set_os_cache
 from dbdyno.run.hosts.host import Ready
-from dbdyno.run.listening import Interrupted
+from dbdyno.run.listening import AtOnce, Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.managed import (
@@ -162,7 +162,10 @@ class ManagedHost:
                     # Nobody wants its data, so that nobody waits until they are written.
                     server.stop(0.0)
                     raise
-                if not server.stop(_GRACE_S):
+                with self._interrupted.passing_on_to(AtOnce(server.kill)):
+                    whole = server.stop(_GRACE_S)
+                if not whole:
+                    self._interrupted.check()
                     raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
             return loaded
 

@@ -71,6 +71,10 @@ class Server:
             return ""
         return f"{signal.Signals(-ended.code).name} killed it"
 
+    def kill(self) -> None:
+        """Kill its main process; :meth:`stop` ends and removes the rest."""
+        self._kept.kill()
+
     def stop(self, grace_s: float = 60.0) -> bool:
         """Shut it down, and say whether that was clean, so that its data are whole without recovery.
 
