@@ -4,10 +4,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 # Small enough that a whole run takes a second or two, with every kind of step of the load in it.
@@ -89,6 +91,25 @@ class Cli:
     def left_behind(self) -> list[str]:
         """Files of trials that are still there."""
         return [str(path) for path in self.work.glob("*")]
+
+
+def loading(cli: Cli, process: subprocess.Popen[str]) -> tuple[Path, list[psutil.Process]]:
+    """Wait until a run loads a template of some megabytes; give the template and the processes of the run."""
+    end = time.monotonic() + 120
+    while time.monotonic() < end and process.poll() is None:
+        for path in (cli.directory / "cache" / "templates").glob("*.tmp"):
+            if size(path) > 50_000_000:
+                return path, psutil.Process(process.pid).children(recursive=True)
+        time.sleep(0.02)
+    raise AssertionError("no template was seen in the making")
+
+
+def size(path: Path) -> int:
+    """The bytes of a file, or of all files below a directory."""
+    try:
+        return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
+    except FileNotFoundError:
+        return 0
 
 
 @pytest.fixture

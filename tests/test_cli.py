@@ -25,7 +25,7 @@ from conftest import SMALL, Cli
         (["run", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["run", "pk-lookup", "--json", "no/such/dir.json"], "--json"),
         (["run", "pk-lookup", "--dir", "/proc", "--store", "s.db"], "/proc"),
-        (["show", "--store", "runs.db"], "holds no runs yet"),
+        (["show", "--store", "runs.db"], "--store runs.db: there is no store of runs there"),
         (["run", "--resume", "last", "--rounds", "3"], "--resume: a run that is resumed keeps its experiment"),
         (["run", "pk-lookup", "--set", "threads=4", "--set", "library_threading=0"], "would corrupt its memory"),
     ],

@@ -1,18 +1,22 @@
 """dbdyno cpu, with a real build of SQLite under the real valgrind."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Cli
+from conftest import Cli, loading
 from dbdyno.cpu.attribution import attribute, of_library
 from dbdyno.cpu.callgrind import parse_profile
+from dbdyno.cpu.counting import counting_directory
 from dbdyno.cpu.source import source_map
 from dbdyno.worker import write_amalgamation
 
@@ -251,6 +255,34 @@ def test_the_worker_beside_the_engine(cpu: Cli, small: Callable[..., str]) -> No
 )
 def test_mistakes(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
     assert said in cpu("cpu", *arguments, code=2)
+
+
+def test_an_unfinished_load_goes_when_it_is_ended(cli: Cli, small: Callable[..., str]) -> None:
+    path = cli.write("large.toml", small(("rows = 2000", "rows = 50000000")))
+    process = cli.start("cpu", path, *QUICK)
+    unfinished, workers = loading(cli, process)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert not any(worker.is_running() for worker in workers)
+    assert list(unfinished.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("parent", [Path("/dev/shm"), Path(tempfile.gettempdir()).resolve()])
+def test_what_a_killed_count_left_goes_with_the_next(parent: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with counting_directory(0) as directory:
+        assert directory.is_dir()
+        left = parent / directory.name.replace(f"{os.getpid():010}", f"{ended.pid:010}")
+        left.mkdir()
+        (left / "trial.db").touch()
+        with counting_directory(0) as other:
+            # Another length of its path would be another count.
+            assert len(str(other)) == len(str(directory)) == len(str(left)) - len(str(parent)) + len(str(other.parent))
+            assert directory.is_dir()
+            assert not left.exists()
+    assert not directory.exists()
 
 
 def test_a_statement_that_fails_is_named(cpu: Cli) -> None:

@@ -12,7 +12,7 @@ from dbdyno.cpu.colours import coloured
 from dbdyno.cpu.document import short_names
 from dbdyno.cpu.elf import object_size
 from dbdyno.cpu.source import SourceMap, source_map
-from dbdyno.cpu.sql_file import kind_of, split_statements
+from dbdyno.cpu.sql_file import kind_of, read_statements, split_statements
 from dbdyno.errors import InputError
 from dbdyno.worker import write_amalgamation
 
@@ -119,6 +119,11 @@ def test_statements_end_where_sqlite_says() -> None:
     found = split_statements(text, "a file")
     assert [(each.line, each.text.split()[0]) for each in found] == [(2, "select"), (5, "create"), (8, "select")]
     assert found[1].text.endswith("end;")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_statement(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("select 1;", encoding="utf-8-sig")
+    assert [each.text for each in read_statements(tmp_path / "a.sql")] == ["select 1;"]
 
 
 @pytest.mark.parametrize("text", ["", " ;; \n", "-- nothing\n", ".mode list\nselect 1;"])

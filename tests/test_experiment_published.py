@@ -40,7 +40,7 @@ innodb,1,40
 
 def write_small(small: Small, folder: Path) -> str:
     """The small experiment, with figures of several systems."""
-    (folder / "figures.csv").write_text(FIGURES)
+    (folder / "figures.csv").write_text(FIGURES, encoding="utf-8-sig")
     (folder / "small.toml").write_text(small() + PUBLISHED)
     return str(folder / "small.toml")
 

@@ -5,6 +5,7 @@ import re
 import time
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,15 @@ def test_builtin_experiments() -> None:
         "promo-code",
         "promo-code-engines",
     ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    text = Path(TEMPLATE).read_text(encoding="utf-8")
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8-sig")
+    assert (tmp_path / "a.toml").read_bytes().startswith(b"\xef\xbb\xbf")
+    made = load_experiment(str(tmp_path / "a.toml"))
+    assert made.title
+    assert made.text == text
 
 
 def test_pk_lookup_is_e1() -> None:

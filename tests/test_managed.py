@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -147,6 +148,18 @@ def test_its_end_is_noticed_and_told(place: Place) -> None:
     os.kill(server.pid, signal.SIGKILL)
     assert eventually(lambda: not server.alive())
     assert not server.stop()
+    assert place.left() == []
+
+
+def test_waiting_for_its_end_can_be_cut_short(place: Place) -> None:
+    server = place.start()
+    # It would not end within the time it is given.
+    psutil.Process(server.pid).suspend()
+    cut = threading.Timer(0.3, server.kill)
+    cut.start()
+    assert not server.stop(300.0)
+    cut.join()
+    assert not server.alive()
     assert place.left() == []
 
 

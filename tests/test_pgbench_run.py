@@ -113,7 +113,9 @@ def test_a_seed_given_is_the_seed_of_hashes(tmp_path: Path) -> None:
 
 
 def test_a_description_shows_expressions(tmp_path: Path) -> None:
-    (tmp_path / "s.sql").write_text("\\set a random(1, :scale)\n\\if :a\n\\sleep 3 us\nselect :a;\n\\endif\n")
+    script = "\\set a random(1, :scale)\n\\if :a\n\\sleep 3 us\nselect :a;\n\\endif\n"
+    # A byte order mark, with which some editors begin a file, is no part of it.
+    (tmp_path / "s.sql").write_text(script, encoding="utf-8-sig")
     experiment = pgbench_experiment([str(tmp_path / "s.sql")])
     compiled = compile_cell(experiment, make_cells(experiment).cells[0])
     assert describe(compiled).transactions[0].lines == (

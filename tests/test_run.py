@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from conftest import Cli
+from conftest import Cli, loading
 from dbdyno.results.schema import json_schema
 
 Small = Callable[..., str]
@@ -217,6 +217,60 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Smal
     assert resumed["status"] == "done"
     assert [len(cell["rounds"]) for cell in resumed["cells"]] == [2, 2]
     assert all(each["status"] == "done" for cell in resumed["cells"] for each in cell["rounds"])
+
+
+LARGE = ("rows = 2000", "rows = 50000000")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_load_ends_with_the_first_ctrl_c_and_nothing_of_it_stays(
+    cli: Cli, small: Small, number: signal.Signals
+) -> None:
+    path = cli.write("large.toml", small(LARGE))
+    process = cli.start("run", path, "--store", "runs.db", "--json", "out.json")
+    unfinished, workers = loading(cli, process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert errors == ""
+    assert not any(worker.is_running() for worker in workers)
+    assert not unfinished.exists()
+    assert list((cli.directory / "cache" / "templates").iterdir()) == []
+    assert cli.left_behind() == []
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["status"] == "interrupted"
+    assert [each["status"] for cell in document["cells"] for each in cell["rounds"]] == ["interrupted"]
+
+
+def test_a_load_that_ctrl_c_ends_leaves_what_was_measured(cli: Cli, small: Small) -> None:
+    factor = ("clients = [1, 2]", "n = [1000, 50000000]")
+    path = cli.write(
+        "two.toml", small(factor, ("rows = 2000", 'rows = "${n}"'), ('"${clients}"', "1"), ('"clients"', '"n"'))
+    )
+    # The seed puts the small one first.
+    process = cli.start("run", path, "--store", "runs.db", "--json", "out.json", "--seed", "1")
+    loading(cli, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["status"] == "interrupted"
+    rounds = {cell["factors"]["n"]: [each["status"] for each in cell["rounds"]] for cell in document["cells"]}
+    assert rounds == {1000: ["done"], 50000000: ["interrupted"]}
+
+
+def test_a_template_that_a_killed_run_left_unfinished_goes_with_the_next_run(cli: Cli, small: Small) -> None:
+    process = cli.start("run", cli.write("large.toml", small(LARGE)), "--store", "runs.db")
+    unfinished, workers = loading(cli, process)
+    process.kill()
+    process.communicate()
+    psutil.wait_procs(workers, timeout=60)
+    of_another = unfinished.with_name(f"other.{os.getpid()}.tmp")
+    of_another.touch()
+    assert unfinished.exists()
+    # One that loads nothing itself.
+    cli.run(cli.write("small.toml", small()), "--system", "null:", "--rounds", "1")
+    assert list(unfinished.parent.iterdir()) == [of_another]
 
 
 def test_no_load_goes_on_without_the_laboratory(cli: Cli, small: Small) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Cli
+from conftest import Cli, loading, size
 from dbdyno.systems.managed import create_data, find_installations, start_server
 
 Small = Callable[..., str]
@@ -187,6 +187,45 @@ def test_no_server_outlives_dbdyno(server_cli: Cli, small: Small, number: signal
         # The empty directory of a killed run goes with the next one.
         server_cli.run(server_cli.write("small.toml", small(ONE)), "--system", "postgresql:", "--rounds", "1")
         assert server_cli.left_behind() == []
+
+
+@needs_postgresql
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_load_of_a_server_ends_with_the_first_ctrl_c(server_cli: Cli, small: Small, number: signal.Signals) -> None:
+    file = server_cli.write("large.toml", small(ONE, ("rows = 2000", "rows = 50000000")))
+    process = server_cli.start("run", file, "--system", "postgresql:", "--store", "runs.db", "--json", "out.json")
+    unfinished, processes = loading(server_cli, process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert not any(each.is_running() for each in processes)
+    assert servers(server_cli) == []
+    assert not unfinished.exists()
+    assert list(unfinished.parent.iterdir()) == []
+    assert server_cli.left_behind() == []
+    document = json.loads((server_cli.directory / "out.json").read_text())
+    assert document["status"] == "interrupted"
+
+
+@needs_postgresql
+def test_a_load_of_a_named_server_ends_with_the_first_ctrl_c_and_its_databases_go(
+    server_cli: Cli, small: Small
+) -> None:
+    installation = find_installations("postgresql")[0]
+    data = server_cli.directory / "data"
+    create_data(installation, data)
+    empty = size(data)
+    with start_server(installation, data, server_cli.directory, {"fsync": "off"}) as server:
+        url = f"postgresql://{server.user}@{str(server.socket).replace('/', '%2F')}:{server.port}/"
+        file = server_cli.write("large.toml", small(ONE, ("rows = 2000", "rows = 50000000")))
+        process = server_cli.start("run", file, "--system", url, "--store", "runs.db")
+        wait_until(lambda: size(data) > empty + 50_000_000)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 130, errors
+        query = [installation.programs["psql"], "-h", server.socket, "-p", str(server.port), "-U", server.user]
+        query += ["-Atc", "select datname from pg_database where datname like 'dbdyno\\_%'", "postgres"]
+        assert subprocess.run(query, capture_output=True, text=True, check=True).stdout == ""
 
 
 @needs_postgresql

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.store import Store, TrialRecord, open_store
 from synthetic import lookup_design, lookup_trials, run_record
@@ -221,6 +222,38 @@ def test_a_url_that_cannot_be_used_is_bad_input(where: str, problem: str) -> Non
     with pytest.raises(InputError, match=problem) as caught:
         open_store(where)
     assert "secret" not in str(caught.value)
+
+
+NOWHERE = "there/is/none.db"
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        (NOWHERE, ("show",)),
+        (NOWHERE, ("runs",)),
+        (NOWHERE, ("report",)),
+        (NOWHERE, ("history", "small")),
+        (NOWHERE, ("compare", "a", "b")),
+        (NOWHERE, ("gate", "--baseline", "main")),
+        (NOWHERE, ("baseline", "main")),
+        (NOWHERE, ("run", "--resume", "last")),
+        (f"sqlite:///{NOWHERE}", ("show",)),
+        ("empty.db", ("show",)),
+    ],
+)
+def test_who_only_reads_makes_no_store(cli: Cli, place: str, command: tuple[str, ...]) -> None:
+    (cli.directory / "empty.db").touch()
+    path = place.removeprefix("sqlite:///")
+    assert f"--store {path}: there is no store of runs there; `dbdyno run`" in cli(*command, "--store", place, code=2)
+    assert [each.name for each in cli.directory.iterdir()] == ["empty.db"]
+    assert (cli.directory / "empty.db").stat().st_size == 0
+
+
+def test_the_users_own_store_has_no_runs_yet(cli: Cli) -> None:
+    cli.environment["XDG_DATA_HOME"] = str(cli.directory / "data")
+    assert "no runs in" in cli("runs")
+    assert "holds no runs yet" in cli("show", code=2)
 
 
 def test_a_sqlite_url_is_as_good_as_a_path(tmp_path: Path) -> None:

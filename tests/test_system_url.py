@@ -46,6 +46,7 @@ from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
         ),
         ("mysql:?engine=myisam", SystemSpec("mysql", settings={"engine": "myisam"}, name="mysql:?engine=myisam")),
         ("postgresql://host/db", SystemSpec("postgresql", host="host", database="db", name="postgresql://host/db")),
+        ("mysql://h:65535", SystemSpec("mysql", "h", 65535, name="mysql://h:65535/")),
         ("null:", SystemSpec("null", name="null:")),
     ],
 )
@@ -70,6 +71,10 @@ def test_urls(url: str, expected: SystemSpec) -> None:
             "mysql://me:secret@h:x/d",
             "mysql://me@h:x/d: the host cannot be read; write `mysql://user:password@host:port/database`",
         ),
+        ("postgresql://h:99999/d", "postgresql://h:99999/d: there is no port 99999; give one from 1 to 65535"),
+        ("postgresql://h:65536", "postgresql://h:65536: there is no port 65536; give one from 1 to 65535"),
+        ("mysql://me:secret@h:0/d", "mysql://me@h:0/d: there is no port 0; give one from 1 to 65535"),
+        (f"mysql://h:{'9' * 5000}", f"mysql://h:{'9' * 5000}: there is no port {'9' * 20}; give one from 1 to 65535"),
     ],
 )
 def test_transcript_of_urls(url: str, expected: str) -> None:

@@ -169,6 +169,22 @@ def test_programs_that_cannot_be_run_are_told(cli: Cli, url: str, code: int, mes
 
 
 @pytest.mark.parametrize(
+    ("says", "kept"),
+    [
+        ("for i in range(30000): print('line', i)", "…" + "\n".join(f"line {i}" for i in range(29990, 30000))),
+        ("print('x' * 300000, 'the end')", "…" + "x" * 992 + " the end"),
+        ("[print('line', i) for i in range(10)]", "\n".join(f"line {i}" for i in range(10))),
+        ("print('the end' + '\\n' * 5000)", "the end"),
+    ],
+)
+def test_of_what_a_failing_program_says_the_end_is_kept(cli: Cli, says: str, kept: str) -> None:
+    (cli.directory / "says.py").write_text(says + "\nraise SystemExit(3)\n")
+    document = cli.run("--system", f"exec:{sys.executable} says.py", "--rounds", "1", code=1)
+    (failed,) = document["failed_trials"]
+    assert failed["error"] == f"{sys.executable} ended with 3: {kept}"
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--rounds", "many"], "--rounds: `many` is not a number of rounds; give a number from 1, or `auto`"),

@@ -31,6 +31,13 @@ class TrialFailed(DbdynoError):
     """A trial did not give a result. The message says why."""
 
 
+class RunInterrupted(DbdynoError):
+    """Ctrl-C or SIGTERM ended what had not come so far that anything of it could be kept."""
+
+    exit_code = 130
+    kind = "interrupted"
+
+
 class StoreError(DbdynoError):
     """The store of runs cannot be read or written."""
 

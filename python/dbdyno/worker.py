@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import SystemFailed, TrialFailed
+from dbdyno.run.listening import AtOnce, Interrupted
 
 Event = dict[str, Any]
 
@@ -72,7 +73,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=padded_environment(padding),
             # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
             start_new_session=True,
@@ -171,11 +173,18 @@ def _ending(code: int, errors: str, timed_out: bool) -> str:
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
 
 
-def ask(plan: Event, event: str, timeout_s: float = 3600.0) -> Event:
-    """Carry out a plan that gives one event, and return it. Raises SystemFailed."""
+def ask(plan: Event, event: str, timeout_s: float = 3600.0, interrupted: Interrupted | None = None) -> Event:
+    """Carry out a plan that gives one event, and return it. Raises SystemFailed.
+
+    ``interrupted``: what hears Ctrl-C; the first ends the worker at once, and RunInterrupted is raised.
+    """
+    interrupted = Interrupted() if interrupted is None else interrupted
+    worker = Worker(plan, timeout_s)
     try:
-        found = [each for each in Worker(plan, timeout_s) if each.get("event") == event]
+        with interrupted.passing_on_to(AtOnce(worker.kill)):
+            found = [each for each in worker if each.get("event") == event]
     except WorkerFailed as error:
+        interrupted.check()
         raise SystemFailed(str(error)) from error
     if not found:
         raise SystemFailed(f"the worker gave no `{event}`")
@@ -184,7 +193,9 @@ def ask(plan: Event, event: str, timeout_s: float = 3600.0) -> Event:
 
 def write_amalgamation(directory: Path) -> None:
     """Write the source of the bundled SQLite into a directory. Raises SystemFailed."""
-    done = subprocess.run([worker_path(), "amalgamation", directory], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [worker_path(), "amalgamation", directory], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode != 0:
         raise SystemFailed(
             f"the source of the bundled SQLite could not be written to {directory}: {done.stdout.strip()}"

@@ -1,7 +1,10 @@
 """The commands and their options."""
 
+import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -353,8 +356,24 @@ def _root(
     del version
 
 
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _show_what_can_be_shown() -> None:
+    """Have a character that the terminal's encoding does not know shown as another, in place of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        # Whatever else somebody has chosen, as in PYTHONIOENCODING, holds.
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            # One for one, so that columns stay where they are.
+            stream.reconfigure(errors="replace")
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 and 4 from the gate, 130 interrupted."""
+    # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
+    signal.signal(signal.SIGTERM, _interrupt)
+    _show_what_can_be_shown()
     try:
         app(args=arguments)
     except DbdynoError as error:

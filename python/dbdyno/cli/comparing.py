@@ -28,7 +28,7 @@ def print_comparison(
     if json is not None:
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     sides = side(store, a), side(store, b)
     store.close()
     compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines)
@@ -44,7 +44,7 @@ def print_comparison(
 
 def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
     """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     console = Console(highlight=False)
     if name is None:
         found = store.baselines()

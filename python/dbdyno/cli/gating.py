@@ -80,7 +80,7 @@ def gate_run(
     """Judge a run against a baseline; give the exit code. Raises DbdynoError."""
     outputs.check()
     share = read_share(margin, "--margin")
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     reference = store.baselines().get(baseline, baseline)
     compared = compare(
         side(store, reference), side(store, run), margin=share, metric=metric, across_machines=across_machines

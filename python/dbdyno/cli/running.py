@@ -151,7 +151,7 @@ def run_experiment(asked: Asked, store_place: str | None, exports: Exports, comm
         if asked != Asked(resumed=asked.resumed):
             problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
             raise InputError("--resume", problem, "give only the run, and files to write")
-        store = open_store(store_place)
+        store = open_store(store_place, make=False)
         document, interrupted = resume(asked.resumed, store, console)
     else:
         request = asked.request(command)

@@ -108,7 +108,7 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
     """List the stored runs."""
     from dbdyno.store import open_store
 
-    store = open_store(store_place)
+    store = open_store(store_place, make=False)
     table = Table(box=None, pad_edge=False)
     for column in ("run", "experiment", "started (UTC)", "status", "trials", "failed"):
         table.add_column(column, justify="right" if column in ("trials", "failed") else "left", no_wrap=True)
@@ -127,7 +127,7 @@ def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     from dbdyno.store import open_store
 
     exports.check()
-    document = read_document(open_store(store_place), name)
+    document = read_document(open_store(store_place, make=False), name)
     exports.write(document)
     show(document, Console())
 
@@ -139,7 +139,7 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     from dbdyno.run.execute import read_document
     from dbdyno.store import open_store
 
-    document = read_document(open_store(store_place), name)
+    document = read_document(open_store(store_place, make=False), name)
     path = output or Path(f"dbdyno-{document['id']}.html")
     check_writable(path, "--output")
     write_html(document, path)

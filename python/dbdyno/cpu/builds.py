@@ -156,7 +156,9 @@ def compiler_here() -> tuple[str, str]:
     compiler = os.environ.get("CC", "cc")
     if shutil.which(compiler) is None:
         raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
-    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [compiler, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    ).stdout
     return compiler, said.partition("\n")[0].strip()
 
 
@@ -169,7 +171,7 @@ def _compile(directory: Path, compiler: str, flags: list[str]) -> None:
 
 def compile_command(command: list[str], directory: Path) -> None:
     """Run a compiler in a directory. Raises SystemFailed with the first error it tells."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, cwd=directory)
     if done.returncode == 0:
         return
     telling = re.compile(r"\berror:|undefined reference|multiple definition")

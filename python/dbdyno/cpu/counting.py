@@ -1,7 +1,9 @@
 """Counting: a part of the work on a build, under callgrind, with all that must be the same each time."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from dbdyno.cpu.attribution import Attribution, attribute, of_library
 from dbdyno.cpu.builds import LIBRARY, Build
@@ -24,7 +28,9 @@ from dbdyno.worker import Event, WorkerFailed, ask, worker_path
 # The worker, as the object of its functions is called in the files that are kept.
 WORKER = "dbdyno-worker"
 
+# A count's directory, by the process that counts; the number has as many digits each time.
 _PREFIX = "dbdyno-cpu-"
+_NAME = re.compile(rf"{_PREFIX}-*(?P<owner>\d{{10}})-[a-z0-9_]{{8}}")
 _PATH_LENGTH = 48
 _ROOM = 256 << 20
 
@@ -113,17 +119,31 @@ def counting_directory(size: int) -> Iterator[Path]:
     """Make a directory for a count, in memory where there is room for files of ``size`` bytes and as much again.
 
     Its path is as long each time, since a library works on the path of its database. What a disk does is not in the
-    count, and in memory nobody waits for it.
+    count, and in memory nobody waits for it. It goes with the context; what a count that was killed left behind, the
+    next one removes.
     """
     memory = Path("/dev/shm")  # noqa: S108
+    for place in (memory, Path(tempfile.gettempdir()).resolve()):
+        _remove_left(place)
     fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 3 * size + _ROOM
     parent = memory if fits else Path(tempfile.gettempdir()).resolve()
-    padding = "-" * max(0, _PATH_LENGTH - len(str(parent)) - len(f"/{_PREFIX}12345678"))
-    path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{padding}", dir=parent))
+    padding = "-" * max(0, _PATH_LENGTH - len(str(parent)) - len(f"/{_PREFIX}1234567890-12345678"))
+    path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{padding}{os.getpid():010}-", dir=parent))
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove the directories of counts of this user's whose process is gone."""
+    for path in parent.glob(f"{_PREFIX}*"):
+        name = _NAME.fullmatch(path.name)
+        if name is None or psutil.pid_exists(int(name["owner"])):
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if path.lstat().st_uid == os.geteuid():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _loaded(part: Part, build: Build) -> Path:

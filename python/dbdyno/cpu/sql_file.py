@@ -18,7 +18,7 @@ class SqlStatement(NamedTuple):
 def read_statements(path: Path) -> list[SqlStatement]:
     """Read a file's statements. Raises InputError where it cannot be read, or holds what is no SQL."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(str(path), f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:

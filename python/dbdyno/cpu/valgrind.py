@@ -24,7 +24,9 @@ def valgrind_version() -> str:
     path = shutil.which("valgrind")
     if path is None:
         raise SystemFailed("valgrind is not installed: install it, as with `apt install valgrind`")
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    said = subprocess.run(
+        [path, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    ).stdout.strip()
     found = re.match(r"valgrind-(\d+)\.(\d+)", said)
     if found is None or (int(found[1]), int(found[2])) < _OLDEST:
         raise SystemFailed(f"`valgrind --version` says `{said}`: 3.19 or newer is needed")
@@ -52,7 +54,8 @@ def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry
             [valgrind, *options, *map(str, command)],
             input=entry,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             cwd=directory,
             env=environment,

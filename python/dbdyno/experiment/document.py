@@ -45,7 +45,8 @@ def read_document(name_or_path: str) -> Document:
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
     path = Path(name_or_path)
     try:
-        text = path.read_text(encoding="utf-8")
+        # Some editors begin a file with a byte order mark.
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(name_or_path, "there is no such file", "`dbdyno init` writes one to begin with") from None
     except OSError as error:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from dbdyno.experiment.mistakes import show, wrong
-from dbdyno.experiment.strict import Count, Name, Positive, Seconds, Strict
+from dbdyno.experiment.strict import YEAR_S, Count, Name, Positive, Seconds, Strict
 
 FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "other"]
 
@@ -33,9 +33,12 @@ class Warmup(Strict):
 
 
 class Stop(Strict):
-    """What ends the measured window: for each client, whichever comes first of those given."""
+    """What ends the measured window: for each client, whichever comes first of those given.
 
-    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    ``seconds``: at most a year. Beyond some 10^10 the clocks' arithmetic would end, and with it the window at once.
+    """
+
+    seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)] | None = None
     transactions: Positive | None = None
     statements: Positive | None = None
 
@@ -51,7 +54,7 @@ class Retry(Strict):
 
     attempts: Annotated[int, Field(ge=1, lt=2**32)] = 1
     on: list[FailureKind] = Field(default_factory=list)
-    wait_ms: Seconds = 0.0
+    wait_ms: Annotated[float, Field(ge=0, le=YEAR_S * 1000, allow_inf_nan=False)] = 0.0
 
 
 class Load(Strict):

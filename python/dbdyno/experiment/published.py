@@ -115,7 +115,7 @@ def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[
     if not path.is_file():
         known = sorted(each.name for each in package_path("published").glob("*.csv"))
         raise InputError(place, f"there is no file `{published.file}`", nearest(published.file, known))
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
     source = " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     columns = list(rows[0]) if rows else []

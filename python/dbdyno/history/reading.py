@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 from dbdyno.errors import InputError
 from dbdyno.store.opening import open_engine, reading, shown, store_url
 from dbdyno.store.records import JsonObject, TrialRecord
+from dbdyno.store.shapes import checked
 from dbdyno.store.tables import RUNS, TRIALS
 
 COUNTED = ("done", "failed")
@@ -46,7 +47,7 @@ class StoredRuns:
 def read_history(where: str | None, experiment: str, limit: int, cells: list[str] | None = None) -> StoredRuns:
     """Read the newest ``limit`` runs of an experiment that count, of the given cells or of all.
 
-    ``InputError`` where the store holds no run of the experiment, ``StoreError`` where it cannot be read.
+    ``InputError`` where there is no store or it holds no run of the experiment, ``StoreError`` where it cannot be read.
     """
     with _reading(where) as (connection, place):
         shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status)
@@ -75,7 +76,7 @@ def _runs(
     shape = (RUNS.c.id, RUNS.c.started, RUNS.c.version, RUNS.c.host, RUNS.c.design, RUNS.c.definition)
     wanted = (RUNS.c.experiment == experiment) & (RUNS.c.started >= oldest) & RUNS.c.status.in_(COUNTED)
     query = select(*shape).where(wanted).order_by(RUNS.c.started, RUNS.c.id.desc())
-    runs = {row["id"]: StoredRun(**row) for row in connection.execute(query).mappings() if row["id"] in chosen}
+    runs = {row["id"]: StoredRun(**checked(row)) for row in connection.execute(query).mappings() if row["id"] in chosen}
     # The moment of the oldest run bounds the read; naming each run would meet the limits of servers on parameters.
     of_runs = TRIALS.join(RUNS, RUNS.c.id == TRIALS.c.run_id)
     if cells is not None:
@@ -84,7 +85,7 @@ def _runs(
     latest: dict[tuple[str, str], dict[int, TrialRecord]] = {}
     query = select(*trial).select_from(of_runs).where(wanted).order_by(TRIALS.c.id)
     for row in connection.execute(query).mappings():
-        latest.setdefault((row["run_id"], row["cell"]), {})[row["block"]] = TrialRecord(**row)
+        latest.setdefault((row["run_id"], row["cell"]), {})[row["block"]] = TrialRecord(**checked(row))
     for (run, cell), blocks in latest.items():
         if run in runs:
             runs[run].trials[cell] = [blocks[block] for block in sorted(blocks)]
@@ -92,9 +93,9 @@ def _runs(
     one = select(func.min(TRIALS.c.id)).select_from(of_runs).where(wanted, TRIALS.c.status == "done")
     one = one.group_by(TRIALS.c.run_id, TRIALS.c.cell)
     plans = select(TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.plan).where(TRIALS.c.id.in_(one))
-    for each in connection.execute(plans):
-        if each.run_id in runs:
-            runs[each.run_id].plans[each.cell] = each.plan
+    for row in connection.execute(plans).mappings():
+        if row["run_id"] in runs:
+            runs[row["run_id"]].plans[row["cell"]] = checked(row)["plan"]
     return list(runs.values())
 
 
@@ -102,7 +103,7 @@ def _runs(
 def _reading(where: str | None) -> Iterator[tuple[Connection, str]]:
     """Give a connection to the store and its name; errors speak of the store, as those of ``Store`` do."""
     url = store_url(where)
-    engine = open_engine(url)
+    engine = open_engine(url, make=where is None)
     try:
         with reading(engine, url) as connection:
             yield connection, shown(url)

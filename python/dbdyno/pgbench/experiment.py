@@ -98,7 +98,7 @@ def _source(argument: str) -> _Source:
         file = Path(path)
         name = file.stem
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(path, "there is no such script", f"{nearest(path, names)} Or give a file's path") from None
     except OSError as error:

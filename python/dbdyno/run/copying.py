@@ -7,6 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
+from dbdyno.run.listening import Interrupted
+
 # ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until either is changed.
 _FICLONE = 0x40049409
 _CHUNK = 1 << 26
@@ -15,18 +17,19 @@ _CHUNK = 1 << 26
 _NOT_IN_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def copy_file(source: Path, target: Path) -> None:
-    """Copy a file and put the copy on the device. Raises OSError."""
+def copy_file(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
+    """Copy a file and put the copy on the device. Raises OSError, and RunInterrupted when that is heard on the way."""
     with source.open("rb") as read, target.open("wb") as write:
-        _copy(read.fileno(), write.fileno())
+        _copy(read.fileno(), write.fileno(), interrupted)
         # Pages still to be written would be written during the trial, at the trial's cost.
         os.fsync(write.fileno())
 
 
-def copy_directory(source: Path, target: Path) -> None:
-    """Copy a directory, which must not be there yet, and put the copy on the device. Raises OSError.
+def copy_directory(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
+    """Copy a directory, which must not be there yet, and put the copy on the device.
 
-    Permissions are copied, owners are not. Links are copied as links.
+    Permissions are copied, owners are not. Links are copied as links. Raises OSError, and RunInterrupted when that is
+    heard on the way.
     """
     for top, directories, files in os.walk(source):
         made = target / Path(top).relative_to(source)
@@ -37,7 +40,7 @@ def copy_directory(source: Path, target: Path) -> None:
                 (made / name).symlink_to(path.readlink())
             elif name in files:
                 with path.open("rb") as read, (made / name).open("wb") as write:
-                    _copy(read.fileno(), write.fileno())
+                    _copy(read.fileno(), write.fileno(), interrupted)
         directories[:] = [name for name in directories if not (Path(top) / name).is_symlink()]
     for top, directories, files in os.walk(source):
         for name in [*directories, *files]:
@@ -53,8 +56,11 @@ def copy_directory(source: Path, target: Path) -> None:
         os.close(descriptor)
 
 
-def set_os_cache(directory: Path, state: str) -> None:
-    """Bring all files of a directory into the operating system's cache (``warm``), or out of it (``cold``)."""
+def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = None) -> None:
+    """Bring all files of a directory into the operating system's cache (``warm``), or out of it (``cold``).
+
+    Raises OSError, and RunInterrupted when that is heard on the way.
+    """
     for top, _, files in os.walk(directory):
         for name in files:
             path = Path(top) / name
@@ -65,16 +71,18 @@ def set_os_cache(directory: Path, state: str) -> None:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 else:
                     while file.read(_CHUNK):
-                        pass
+                        _check(interrupted)
 
 
-def _copy(read: int, write: int) -> None:
+def _copy(read: int, write: int, interrupted: Interrupted | None) -> None:
+    _check(interrupted)
     try:
         fcntl.ioctl(write, _FICLONE, read)
     except OSError:
         left = os.fstat(read).st_size
         in_kernel = True
         while left > 0:
+            _check(interrupted)
             try:
                 copied = _step(read, write, min(left, _CHUNK), in_kernel)
             except OSError as error:
@@ -92,3 +100,8 @@ def _step(read: int, write: int, most: int, in_kernel: bool) -> int:
     if in_kernel:
         return os.copy_file_range(read, write, most)
     return os.sendfile(write, read, None, most)
+
+
+def _check(interrupted: Interrupted | None) -> None:
+    if interrupted is not None:
+        interrupted.check()

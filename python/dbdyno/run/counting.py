@@ -69,7 +69,7 @@ def counted_plan(plan: Event, statements: float) -> Event:
 
 def _total(out: Path) -> int:
     try:
-        lines = out.read_text(errors="replace").splitlines()
+        lines = out.read_text(encoding="utf-8", errors="replace").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(("totals:", "summary:")))
     except (OSError, StopIteration, IndexError, ValueError) as error:
         raise SystemFailed("valgrind wrote no count of instructions: is it 3.19 or newer?") from error

@@ -11,21 +11,20 @@ from rich.console import Console
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, make_cells, parse_set
 from dbdyno.engines import EXEC
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import RunInterrupted, StoreError, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
+from dbdyno.results.reading import objects, part, text
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
-from dbdyno.run.listening import Interrupted
 from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
-from dbdyno.run.workspace import Workspace
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -123,7 +122,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
     """Go on with a run from its last finished trial. Raises DbdynoError."""
     run = store.run(name)
     options = run.options
-    experiment = make_experiment(parse(run.definition, options["place"], Path(options["folder"])))
+    experiment = _stored_experiment(run, store)
     request = Request(
         experiment,
         options["set"],
@@ -176,14 +175,14 @@ def _carry_out(
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
     trials = len(plan.cells) * plan.rounds - len(plan.done)
-    interrupted = Interrupted()
+    interrupted = hosts.interrupted
     ended = False
     troubles: list[dict[str, Any]] = []
     try:
         with interrupted.listening(), Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
-                troubles += _measure_machine(plan, prepared, store, hosts.workspace)
+                troubles += _measure_machine(plan, prepared, store, hosts)
             said = carry_out(plan, store, hosts, display, interrupted)
         ended = True
     finally:
@@ -200,11 +199,13 @@ def _carry_out(
     return read_document(store, plan.run_id, experiment), bool(interrupted)
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, workspace: Workspace) -> list[dict[str, Any]]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[dict[str, Any]]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
     troubles: list[dict[str, Any]] = []
     try:
-        store.update_run(plan.run_id, device=device_facts(workspace.path))
+        store.update_run(plan.run_id, device=device_facts(hosts.workspace.path, hosts.interrupted))
+    except RunInterrupted:
+        return troubles
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
         troubles.append({"text": text, "cells": [], "evidence": None})
@@ -222,9 +223,16 @@ def read_document(store: Store, name: str, experiment: Experiment | None = None)
     """Build the document of a stored run, with the published figures its experiment names."""
     run = store.run(name)
     if experiment is None:
-        options = run.options
-        experiment = make_experiment(parse(run.definition, options["place"], Path(options["folder"])))
+        experiment = _stored_experiment(run, store)
     return build_document(run, store.trials(run.id), published=published_figures(experiment, run))
+
+
+def _stored_experiment(run: RunRecord, store: Store) -> Experiment:
+    """Read the definition that a run was made with. Raises InputError, and StoreError where its place is missing."""
+    place, folder = text(run.options, "place"), text(run.options, "folder")
+    if place is None or folder is None:
+        raise StoreError(f"store {store.place}: the options of run {run.id} do not say where its experiment is from")
+    return make_experiment(parse(run.definition, place, Path(folder)))
 
 
 def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Published]:
@@ -233,11 +241,12 @@ def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Publi
     if published is None:
         return {}
     figures: dict[str, Published] = {}
-    for cell in run.design["cells"]:
-        levels = {name: _level(experiment, name, value) for name, value in cell["factors"].items()}
-        figure = published.of(levels, cell["system"]["engine"])
+    for cell in objects(run.design.get("cells")):
+        levels = {name: _level(experiment, name, value) for name, value in part(cell, "factors").items()}
+        figure = published.of(levels, part(cell, "system").get("engine", ""))
         if figure is not None:
-            figures[cell["id"]] = {
+            name = str(cell.get("id", ""))
+            figures[name] = {
                 "value": figure.value,
                 "unit": published.unit,
                 "source": published.source,
@@ -246,11 +255,11 @@ def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Publi
                 "rounds": list(figure.rounds),
             }
             if figure.cpu_percent is not None:
-                figures[cell["id"]]["cpu_percent"] = figure.cpu_percent
+                figures[name]["cpu_percent"] = figure.cpu_percent
             if figure.phases_ms:
-                figures[cell["id"]]["phases_ms"] = dict(figure.phases_ms)
+                figures[name]["phases_ms"] = dict(figure.phases_ms)
             if figure.rows is not None:
-                figures[cell["id"]]["rows"] = figure.rows
+                figures[name]["rows"] = figure.rows
     return figures
 
 

@@ -3,9 +3,11 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Protocol
+
+from dbdyno.errors import RunInterrupted
 
 
 class AtWork(Protocol):
@@ -16,6 +18,22 @@ class AtWork(Protocol):
 
     def kill(self) -> None:
         """End it at once."""
+
+
+class AtOnce:
+    """What is of no use to anybody unfinished: when it is asked to end, it is ended."""
+
+    def __init__(self, kill: Callable[[], None]) -> None:
+        """``kill``: ends it at once."""
+        self._kill = kill
+
+    def stop(self) -> None:
+        """End it at once."""
+        self._kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._kill()
 
 
 class Interrupted:
@@ -39,11 +57,18 @@ class Interrupted:
             else:
                 self.worker.kill()
 
+    def check(self) -> None:
+        """Raise RunInterrupted where one has been heard."""
+        if self:
+            raise RunInterrupted("the run was interrupted")
+
     @contextlib.contextmanager
     def passing_on_to(self, worker: AtWork) -> Iterator[None]:
-        """Pass what is heard on to a worker for as long as the context lasts."""
+        """Pass what is heard on to a worker for as long as the context lasts, and at once what has been heard."""
         self.worker = worker
         try:
+            if self:
+                worker.stop()
             yield
         finally:
             self.worker = None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
+from dbdyno.run.listening import Interrupted
 from dbdyno.worker import Worker, ask
 
 _DEVICE_SECONDS = 0.4
@@ -39,8 +40,8 @@ def host_facts(directory: Path) -> dict[str, Any]:
     }
 
 
-def device_facts(directory: Path) -> dict[str, Any]:
-    """Measure the device under a directory: syncs and random reads a second. Raises SystemFailed."""
+def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
+    """Measure the device under a directory: syncs and random reads a second. Raises SystemFailed and RunInterrupted."""
     task = {
         "kind": "device",
         "directory": str(directory),
@@ -48,7 +49,8 @@ def device_facts(directory: Path) -> dict[str, Any]:
         "bytes": _DEVICE_BYTES,
         "depths": _DEVICE_DEPTHS,
     }
-    facts: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "device", 120.0)["device"]
+    plan = {"schema": "dbdyno.plan/1", "seed": 1, "task": task}
+    facts: dict[str, Any] = ask(plan, "device", 120.0, interrupted)["device"]
     return facts
 
 

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -17,8 +17,11 @@ from dbdyno.results.histograms import encode_ns
 from dbdyno.run.machine import busy_seconds
 from dbdyno.worker import Event, padded_environment
 
-# How much of what a failing program said is kept.
-_SAID = 2000
+# How much of what a failing program said is kept: lines, and characters of them all.
+_SAID_LINES = 10
+_SAID = 1000
+# Bytes at the end of its output among which they are looked for.
+_LOOKED_AT = 1 << 16
 
 # How often a running program is looked at for Ctrl-C and for its time.
 _LOOK_S = 0.05
@@ -105,13 +108,21 @@ def _once(command: Sequence[str], padding: int, interrupted: object, longest_s: 
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode == 0:
             return took, usage
-        size = said.tell()
-        said.seek(max(0, size - _SAID))
-        text = said.read().decode(errors="replace").strip()
+        text = _end_of(said)
     how = f"ended with {process.returncode}" if process.returncode > 0 else f"was ended by signal {-process.returncode}"
     if timer.late:
         how = f"was still running after {longest_s:g} s and was stopped"
     raise TrialFailed(f"{command[0]} {how}" + (f": {text}" if text else ""))
+
+
+def _end_of(said: IO[bytes]) -> str:
+    """Give the last lines of what a program said, with a mark where there was more."""
+    # What the program wrote is not in what this object knows of the file.
+    size = os.fstat(said.fileno()).st_size
+    first = max(0, size - _LOOKED_AT)
+    text = os.pread(said.fileno(), size - first, first).decode(errors="replace").strip()
+    kept = "\n".join(text.splitlines()[-_SAID_LINES:])[-_SAID:]
+    return kept if kept == text and not first else f"…{kept}"
 
 
 class _Stopper:

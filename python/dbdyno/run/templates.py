@@ -41,6 +41,7 @@ def template(path: Path, make: Callable[[Path], Any]) -> Template:
 
     ``make`` gives what loading took, by table. Others in the directory make room for it. Raises SystemFailed.
     """
+    remove_unfinished(path.parent)
     if path.exists():
         os.utime(path)
         return Template(path, 0.0, _loaded(path))
@@ -59,6 +60,14 @@ def template(path: Path, make: Callable[[Path], Any]) -> Template:
     return Template(path, time.monotonic() - start, loaded)
 
 
+def remove_unfinished(directory: Path) -> None:
+    """Remove the templates in a directory that killed runs left half made."""
+    for unfinished in directory.glob("*.tmp*"):
+        owner = unfinished.name.split(".")[1]
+        if not (owner.isdigit() and psutil.pid_exists(int(owner))):
+            _remove(unfinished)
+
+
 def _loaded(path: Path) -> dict[str, Any]:
     """Read what loading a template took, which is kept beside it."""
     try:
@@ -69,11 +78,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 
 
 def _make_room(directory: Path, keep: Path) -> None:
-    """Remove the templates unused for longest until the rest fits; and what killed runs left half made."""
-    for unfinished in directory.glob("*.tmp*"):
-        owner = unfinished.name.split(".")[1]
-        if not (owner.isdigit() and psutil.pid_exists(int(owner))):
-            _remove(unfinished)
+    """Remove the templates unused for longest until the rest fits."""
     by_use = sorted((*directory.glob("*.db"), *directory.glob("*.data")), key=lambda path: path.stat().st_mtime)
     sizes = {path: _size(path) for path in by_use}
     total = sum(sizes.values())

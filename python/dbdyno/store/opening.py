@@ -45,15 +45,17 @@ def store_url(where: str | None) -> URL:
         ) from None
 
 
-def open_engine(url: URL) -> Engine:
-    """Return an engine on a store that is there and readable, made new where nothing is yet.
+def open_engine(url: URL, *, make: bool = True) -> Engine:
+    """Return an engine on a store that is there and readable; ``make``: made new where nothing is yet.
 
-    Raises ``InputError`` for a dialect or driver that is not installed, ``StoreError`` for a file that is no store,
-    cannot be written, or was made by a newer dbdyno.
+    Raises ``InputError`` for a dialect or driver that is not installed, and where there is no store and none is to be
+    made, ``StoreError`` for a file that is no store, cannot be written, or was made by a newer dbdyno.
     """
     place = shown(url)
     path = _sqlite_path(url)
     if path is not None:
+        if not make and not path.exists():
+            raise _none_there(place)
         _prepare_file(path)
     try:
         engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S} if path is not None else {})
@@ -63,7 +65,7 @@ def open_engine(url: URL) -> Engine:
         ) from None
     for tries_left in reversed(range(_OPEN_TRIES)):
         try:
-            _check(engine, place, is_sqlite=path is not None)
+            _check(engine, place, is_sqlite=path is not None, make=make)
             break
         except DBAPIError as error:
             # Two processes may make the store at the same moment: the slower one looks again.
@@ -138,6 +140,12 @@ def _prepare_file(path: Path) -> None:
         raise StoreError(f"store {path}: {reason(error)}; give a path that can be written with --store") from error
 
 
+def _none_there(place: str) -> InputError:
+    return InputError(
+        f"--store {place}", "there is no store of runs there", "`dbdyno run` with that `--store` makes one"
+    )
+
+
 def _is_race(error: DBAPIError) -> bool:
     return isinstance(error, IntegrityError) or "already exists" in str(error.orig)
 
@@ -149,13 +157,15 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys = on")
 
 
-def _check(engine: Engine, place: str, *, is_sqlite: bool) -> None:
+def _check(engine: Engine, place: str, *, is_sqlite: bool, make: bool) -> None:
     with engine.begin() as connection:
         names = set(inspect(connection).get_table_names())
         if META.name not in names:
             # A file of somebody else is left as it was. In a server's database other tables are nothing unusual.
             if names and is_sqlite:
                 raise StoreError(f"store {place}: is a database of another program; give another path with --store")
+            if not make:
+                raise _none_there(place)
             METADATA.create_all(connection, checkfirst=True)
             if connection.execute(select(META.c.value).where(META.c.key == "version")).first() is None:
                 connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))

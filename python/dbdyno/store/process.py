@@ -26,7 +26,7 @@ def is_gone(process: Mapping[str, Any] | None) -> bool:
     """Whether a process that :func:`this_process` named has ended. Of other hosts' processes nothing is known."""
     import psutil
 
-    if not process or process.get("host") != platform.node():
+    if not isinstance(process, Mapping) or process.get("host") != platform.node():
         return False
     if process.get("boot") != _boot():
         return True

@@ -17,6 +17,7 @@ from dbdyno.store.opening import default_path, open_engine, reading, shown, stor
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, utc_now
 from dbdyno.store.secrets import clean_json, mask_command
+from dbdyno.store.shapes import checked
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.text import first_of
 
@@ -31,13 +32,15 @@ _BASELINE = "baseline:"
 _ID_TRIES = 20
 
 
-def open_store(where: str | None = None) -> Store:
-    """Open the store at a path or SQLAlchemy URL, by default the user's own, and make it where there is none.
+def open_store(where: str | None = None, *, make: bool = True) -> Store:
+    """Open the store at a path or SQLAlchemy URL, by default the user's own.
 
-    Raises ``InputError`` for a URL that cannot be used and ``StoreError`` for a store that cannot.
+    Where there is none it is made; the user's own in any case, and another only with ``make``, and not for somebody who
+    wants to read. Raises ``InputError`` for a URL that cannot be used and where there is no store, ``StoreError`` for a
+    store that cannot be used.
     """
     url = store_url(where)
-    return Store(open_engine(url), url)
+    return Store(open_engine(url, make=make or where is None), url)
 
 
 class Store:
@@ -151,7 +154,8 @@ class Store:
             query = query.limit(limit)
         unfinished = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.status == "running")
         with reading(self._engine, self._url) as connection:
-            killed = {row.id for row in connection.execute(unfinished) if is_gone(row.options.get("process"))}
+            running = [checked(row) for row in connection.execute(unfinished).mappings()]
+            killed = {row["id"] for row in running if is_gone(row["options"].get("process"))}
             found = [RunSummary(**row) for row in connection.execute(query).mappings()]
         return [replace(each, status="interrupted") if each.id in killed else each for each in found]
 
@@ -163,7 +167,7 @@ class Store:
         run_id = self._find(name)
         with reading(self._engine, self._url) as connection:
             row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one()
-        run = RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
+            run = RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
         killed = run.status == "running" and is_gone(run.options.get("process"))
         return replace(run, status="interrupted") if killed else run
 
@@ -210,6 +214,9 @@ class Store:
 
 
 def _only(kind: type, row: RowMapping) -> dict[str, Any]:
-    """Return the columns of ``row`` that ``kind`` knows: an older dbdyno reads past columns added later."""
+    """Return the columns of ``row`` that ``kind`` knows: an older dbdyno reads past columns added later.
+
+    Raises ValueError where one holds what dbdyno does not write.
+    """
     names = {each.name for each in fields(kind)}
-    return {name: value for name, value in row.items() if name in names}
+    return {name: value for name, value in checked(row).items() if name in names}

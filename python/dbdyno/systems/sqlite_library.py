@@ -71,7 +71,7 @@ def _build(settings: SqliteSettings) -> Path:
                 "-ldl",
                 "-lm",
             ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
             if done.returncode != 0:
                 said = done.stderr.strip().splitlines()
                 raise SystemFailed(

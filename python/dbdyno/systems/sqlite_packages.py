@@ -147,7 +147,8 @@ def _run(command: list[str], package: str, directory: Path, **environment: str) 
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             timeout=_TIMEOUT_S,
         )

@@ -13,8 +13,10 @@ from dbdyno.errors import InputError
 _ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite", "mssql": "sqlserver"}
 _URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 _AUTHORITY = re.compile(
-    r"(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>\[[^\]]*\]|[^:@/\[\]]*)(?::(?P<port>\d{1,5}))?"
+    r"(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>\[[^\]]*\]|[^:@/\[\]]*)(?::(?P<port>[0-9]+))?"
 )
+
+_LAST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def parse_url(url: str) -> SystemSpec:
         SystemSpec(
             engine,
             host=parts["host"],
-            port=int(parts["port"]) if parts["port"] else None,
+            port=_port(url, parts["port"]),
             user=parts["user"],
             password=parts["password"],
             database=unquote(path) or None,
@@ -83,6 +85,14 @@ def parse_url(url: str) -> SystemSpec:
             label=label,
         )
     )
+
+
+def _port(url: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if len(text) > len(str(_LAST_PORT)) or not 1 <= int(text) <= _LAST_PORT:
+        raise InputError(_shown(url), f"there is no port {text[:20]}", f"give one from 1 to {_LAST_PORT}")
+    return int(text)
 
 
 def _program(url: str, rest: str) -> SystemSpec:

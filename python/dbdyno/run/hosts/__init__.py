@@ -8,10 +8,13 @@ from typing import Self
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError
+from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.hosts.host import Host, Ready
 from dbdyno.run.hosts.managed import ManagedHost
 from dbdyno.run.hosts.named import NamedHost
+from dbdyno.run.listening import Interrupted
+from dbdyno.run.templates import remove_unfinished
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.url import SystemSpec
 
@@ -36,11 +39,16 @@ class NoHost:
 
 
 class Hosts:
-    """The hosts of a run, each made when it is first needed, and where they work; all go with the context."""
+    """The hosts of a run, each made when it is first needed, and where they work; all go with the context.
+
+    ``interrupted``: who listens with it ends the loading and copying of tables with the first Ctrl-C.
+    """
 
     def __init__(self, directory: str | Path | None = None) -> None:
         """``directory``: where they work, by default in the cache. Raises DbdynoError where that cannot be."""
         self.workspace = Workspace(directory)
+        remove_unfinished(cache_directory("templates"))
+        self.interrupted = Interrupted()
         self._of: dict[str, Host] = {}
 
     def __enter__(self) -> Self:
@@ -77,8 +85,10 @@ class Hosts:
             case "null":
                 return NoHost()
             case "sqlite":
-                return FileHost(self.workspace)
+                return FileHost(self.workspace, self.interrupted)
             case "sqlserver" if not system.host:
                 remedy = "name one that runs: `sqlserver://user:password@host/database`"
                 raise InputError(system.name, "dbdyno starts no SQL Server itself", remedy)
-        return NamedHost(system) if system.host else ManagedHost(system.engine, self.workspace)
+        if system.host:
+            return NamedHost(system, self.interrupted)
+        return ManagedHost(system.engine, self.workspace, self.interrupted)

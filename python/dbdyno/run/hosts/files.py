@@ -11,6 +11,7 @@ from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
 from dbdyno.run.hosts.host import Ready
+from dbdyno.run.listening import Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.sqlite_library import Library, find_library
@@ -24,8 +25,9 @@ class FileHost:
 
     notes: list[str] | None = None
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Make nothing yet."""
+    def __init__(self, workspace: Workspace, interrupted: Interrupted) -> None:
+        """Make nothing yet. ``interrupted``: what ends loading and copying."""
+        self._interrupted = interrupted
         self.database = workspace.path / "trial.db"
         self._of: tuple[Path, int, tuple[int, int, int]] | None = None
         self._libraries: dict[tuple[str | int | None, ...], Library] = {}
@@ -67,7 +69,8 @@ class FileHost:
             return Template(Path(named), 0.0)
 
         def load(path: Path) -> Any:
-            return ask(compiled.load_plan(compiled.load_target(str(path), library.path)), "loaded")["tables"]
+            plan = compiled.load_plan(compiled.load_target(str(path), library.path))
+            return ask(plan, "loaded", interrupted=self._interrupted)["tables"]
 
         return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
 
@@ -90,7 +93,7 @@ class FileHost:
         for path in (self.database, *side):
             path.unlink(missing_ok=True)
         try:
-            copy_file(template_path, self.database)
+            copy_file(template_path, self.database, self._interrupted)
         except OSError as error:
             self.database.unlink(missing_ok=True)
             raise SystemFailed(f"copying the loaded tables to {self.database}: {reason(error)}") from error

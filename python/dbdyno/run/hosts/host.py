@@ -35,7 +35,7 @@ class Host(Protocol):
     def ready(self, compiled: CompiledCell, block: int) -> AbstractContextManager[Ready]:
         """Have a cell's system ready, with its tables as they were loaded, for as long as the context lasts.
 
-        Raises DbdynoError.
+        Raises DbdynoError; RunInterrupted where Ctrl-C was heard before it was ready.
         """
 
     def close(self) -> None:

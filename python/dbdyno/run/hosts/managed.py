@@ -15,6 +15,7 @@ from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_directory, set_os_cache
 from dbdyno.run.hosts.host import Ready
+from dbdyno.run.listening import AtOnce, Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.managed import (
@@ -85,9 +86,13 @@ class ManagedHost:
 
     notes: list[str] | None = None
 
-    def __init__(self, engine: str, workspace: Workspace) -> None:
-        """``workspace``: where the run works; a server that may not go there gets a place of its own."""
+    def __init__(self, engine: str, workspace: Workspace, interrupted: Interrupted) -> None:
+        """``workspace``: where the run works; a server that may not go there gets a place of its own.
+
+        ``interrupted``: what ends loading and copying.
+        """
         self._engine = engine
+        self._interrupted = interrupted
         self._workspace = workspace
         self._own: Workspace | None = None
         # Looking for one asks programs for their versions; a run keeps to the one it began with.
@@ -108,8 +113,8 @@ class ManagedHost:
         begun = time.monotonic()
         try:
             try:
-                copy_directory(made.path, data)
-                set_os_cache(data, compiled.definition.load.os_cache)
+                copy_directory(made.path, data, self._interrupted)
+                set_os_cache(data, compiled.definition.load.os_cache, self._interrupted)
             except OSError as error:
                 raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
@@ -147,10 +152,20 @@ class ManagedHost:
 
         def load(path: Path) -> Any:
             create_data(installation, path)
+            self._interrupted.check()
             settings = _LOADING.get(self._engine) or _LOADING[installation.product]
             with start_server(installation, path, path.parent, settings, remove=[path]) as server:
-                loaded = ask(compiled.load_plan(target(server)), "loaded")["tables"]
-                if not server.stop(_GRACE_S):
+                try:
+                    plan = compiled.load_plan(target(server))
+                    loaded = ask(plan, "loaded", interrupted=self._interrupted)["tables"]
+                except BaseException:
+                    # Nobody wants its data, so that nobody waits until they are written.
+                    server.stop(0.0)
+                    raise
+                with self._interrupted.passing_on_to(AtOnce(server.kill)):
+                    whole = server.stop(_GRACE_S)
+                if not whole:
+                    self._interrupted.check()
                     raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
             return loaded
 

@@ -15,6 +15,7 @@ from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.host import Ready
+from dbdyno.run.listening import Interrupted
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.systems.tls import Tls
@@ -41,9 +42,10 @@ class NamedHost:
     Their names are the same in every run of a user on a machine, so that a run removes what a killed one left there.
     """
 
-    def __init__(self, system: SystemSpec) -> None:
-        """``system``: the server. Nothing is connected yet."""
+    def __init__(self, system: SystemSpec, interrupted: Interrupted) -> None:
+        """``system``: the server. ``interrupted``: what ends loading. Nothing is connected yet."""
         self._system = system
+        self._interrupted = interrupted
         # The key of the data in the database to copy, and what loading them took.
         self._key = ""
         self._loaded: dict[str, Any] = {}
@@ -79,6 +81,8 @@ class NamedHost:
             self._recreate(name, " character set utf8mb4" if self._system.engine == "mysql" else "")
             self._load(compiled, name)
             durations = {"load_s": time.monotonic() - begun}
+        # Creating and dropping are waited for: a server goes on with them when nobody listens any more.
+        self._interrupted.check()
         yield Ready(self._target(compiled, name), durations, self._loaded)
 
     def close(self) -> None:
@@ -106,7 +110,8 @@ class NamedHost:
 
     def _load(self, compiled: CompiledCell, name: str) -> None:
         try:
-            steps = ask(compiled.load_plan(self._target(compiled, name)), "loaded", _LONGEST_S)["tables"]
+            plan = compiled.load_plan(self._target(compiled, name))
+            steps = ask(plan, "loaded", _LONGEST_S, self._interrupted)["tables"]
         except SystemFailed as error:
             raise SystemFailed(f"loading the tables: {error}") from error
         self._loaded = {"at": utc_now(), "tables": steps}

@@ -165,7 +165,13 @@ def _beside(home: Path, *names: str) -> Path:
 def _version(pattern: re.Pattern[str], *command: str | Path) -> str | None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_VERSION_S, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_VERSION_S,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return None

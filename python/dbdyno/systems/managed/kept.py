@@ -86,6 +86,12 @@ class Kept:
         """Tell the keeper that the program is up: what it holds in the kernel by now is known if it is killed."""
         self._tell("note\n")
 
+    def kill(self) -> None:
+        """Kill the program; its keeper does the rest. Also while :meth:`stop` waits for it."""
+        if self._program is not None and self.alive():
+            with contextlib.suppress(psutil.Error):
+                self._program.kill()
+
     def stop(self, grace_s: float) -> bool:
         """End the program, wait until nothing is left of it, and say whether it ended at the first asking.
 

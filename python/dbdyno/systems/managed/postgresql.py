@@ -95,7 +95,7 @@ def command(
 def is_ready(places: Places, pid: int) -> bool:
     """Whether the server with this process id says that it takes connections."""
     try:
-        lines = (places.data / "postmaster.pid").read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = (places.data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
         return False
     return len(lines) >= _STATUS_LINE and lines[0] == str(pid) and lines[_STATUS_LINE - 1].strip() == "ready"

@@ -60,7 +60,7 @@ class Server:
         if self._kept.ended is not None:
             return last_words(self._kept.ended.output)
         try:
-            return last_words(self.log.read_text(errors="replace"))
+            return last_words(self.log.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             return ""
 
@@ -70,6 +70,10 @@ class Server:
         if ended is None or ended.code >= 0:
             return ""
         return f"{signal.Signals(-ended.code).name} killed it"
+
+    def kill(self) -> None:
+        """Kill its main process; :meth:`stop` ends and removes the rest."""
+        self._kept.kill()
 
     def stop(self, grace_s: float = 60.0) -> bool:
         """Shut it down, and say whether that was clean, so that its data are whole without recovery.
@@ -136,7 +140,7 @@ def start_server(
     server = Server(installation, places, kept, tcp_port)
     try:
         _await(server, family, places, kept, timeout_s, settings)
-        change = adjusted(settings, server.log.read_text(errors="replace"))
+        change = adjusted(settings, server.log.read_text(encoding="utf-8", errors="replace"))
         if change is not None:
             name, words = change
             raise InputError(name, f"{installation.title} does not take `{settings[name]}`: {words}")

@@ -26,7 +26,7 @@ def segments(pid: int) -> set[Segment]:
     """Give the segments of shared memory that a process maps; none where there is no such process."""
     found = set()
     try:
-        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return set()
     for line in lines:

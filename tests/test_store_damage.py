@@ -1,0 +1,114 @@
+"""A store whose JSON is JSON still, but not what dbdyno wrote: one clear error, or what can be read of it."""
+
+import contextlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from conftest import SMALL, Cli
+from dbdyno.errors import StoreError
+from dbdyno.history.build import build_history
+from dbdyno.history.metrics import metric
+from dbdyno.history.reading import read_history
+from dbdyno.report.html import html_report
+from dbdyno.report.table import show
+from dbdyno.run.execute import read_document
+from dbdyno.store import open_store
+
+Read = Callable[[str], object]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one run."""
+    cli = Cli(tmp_path_factory.mktemp("damage"))
+    text = SMALL.replace("transactions = 500", "transactions = 5")
+    cli("run", cli.write("small.toml", text), "--store", "runs.db")
+    return cli.directory / "runs.db"
+
+
+def shown(path: str) -> str:
+    store = open_store(path)
+    try:
+        document = read_document(store, "last")
+    finally:
+        store.close()
+    out = StringIO()
+    show(document, Console(file=out))
+    return out.getvalue() + html_report(document)
+
+
+def history(path: str) -> object:
+    return build_history("small", read_history(path, "small", 10), metric("throughput"))
+
+
+def listed(path: str) -> object:
+    store = open_store(path)
+    try:
+        return store.runs()
+    finally:
+        store.close()
+
+
+def damaged(whole: Path, tmp_path: Path, table: str, column: str, value: Any) -> str:
+    path = tmp_path / "runs.db"
+    shutil.copyfile(whole, path)
+    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(f"update dbdyno_{table} set {column} = ?", [json.dumps(value)])
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "read"),
+    [
+        *(("runs", name, shown) for name in ("design", "command", "options", "host", "device", "ceiling", "findings")),
+        *(("trials", name, shown) for name in ("plan", "result", "intervals", "diagnosis", "durations")),
+        *(("runs", name, history) for name in ("design", "host")),
+        *(("trials", name, history) for name in ("plan", "result")),
+    ],
+)
+@pytest.mark.parametrize("value", [[1, 2], "text", 3])
+def test_a_column_of_another_shape_is_one_clear_error(
+    whole: Path, tmp_path: Path, table: str, column: str, read: Read, value: Any
+) -> None:
+    path = damaged(whole, tmp_path, table, column, value)
+    with pytest.raises(
+        StoreError, match=rf"^store {path}: holds something unreadable \(`{column}` of run 20\d+-\w+ is"
+    ):
+        read(path)
+
+
+def test_a_run_under_way_with_other_options_is_no_traceback(whole: Path, tmp_path: Path) -> None:
+    path = damaged(whole, tmp_path, "runs", "options", [1, 2])
+    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("update dbdyno_runs set status = 'running'")
+    with pytest.raises(StoreError, match="`options`"):
+        listed(path)
+
+
+def test_options_without_a_place_are_told(whole: Path, tmp_path: Path) -> None:
+    path = damaged(whole, tmp_path, "runs", "options", {"process": 3})
+    with pytest.raises(StoreError, match="do not say where its experiment is from"):
+        shown(path)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        {},
+        *({"cells": cells} for cells in (3, [1], [{"id": 3}], [{"id": "a", "factors": 3, "system": []}])),
+        *({name: 3} for name in ("factors", "measure", "report", "remedies", "stopping", "margin", "title")),
+    ],
+)
+def test_what_a_design_lacks_does_not_hide_the_rest(whole: Path, tmp_path: Path, design: dict[str, Any]) -> None:
+    path = damaged(whole, tmp_path, "runs", "design", design)
+    assert "clients=1" in shown(path)
+    history(path)
+    listed(path)
