@@ -117,6 +117,23 @@ def test_failures_are_no_throughput_and_are_named() -> None:
     )
 
 
+def test_arrivals_never_begun_are_told_with_what_was_offered_and_served() -> None:
+    def rounds(skipped: int) -> list[TrialRecord]:
+        ok = 30_000 - skipped
+        full = result(books=books(ok, issued=30_000, skipped=skipped), elapsed_s=1.0)
+        failed = trial(2, result=None, status="failed", error="killed")
+        return [trial(0, result=full), trial(1, result=full), failed]
+
+    (text,) = [each["text"] for each in one_cell(rounds(26_489))["findings"] if "arrivals" in each["text"]]
+    assert text == (
+        "88 % of arrivals were never begun: 3,511 of 30,000 transactions/s offered were served; latencies are of "
+        "those only, and of `response` lower bounds."
+    )
+    texts = [each["text"] for each in one_cell(rounds(300))["findings"]]
+    assert any(each.startswith("1.0 % of arrivals were never begun: 29,700 of 30,000") for each in texts)
+    assert not any("arrivals" in each["text"] for each in one_cell(rounds(299))["findings"])
+
+
 def test_books_that_do_not_balance_are_no_result() -> None:
     document = one_cell([trial(result=result(books=books(90, issued=100)))])
     assert document["cells"][0]["throughput"]["mean"] is None

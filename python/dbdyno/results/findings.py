@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
+from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Finding
@@ -93,6 +94,38 @@ def failures(cells: Sequence[Cell]) -> list[Finding]:
             }
         )
     return found
+
+
+def never_begun(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where an open loop did not begin 1 % or more of the arrivals that were due, by cell."""
+    found: list[Finding] = []
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        due, skipped = sum(each["issued"] for each in done), sum(each["skipped"] for each in done)
+        elapsed = sum(each["elapsed_s"] or 0.0 for each in done)
+        if not skipped or skipped < OVERLOADED * due or not elapsed:
+            continue
+        served = sum(each["ok"] for each in done)
+        found.append(
+            {
+                "text": f"{_percent(skipped / due)} of arrivals were never begun: {_rate(served / elapsed)} of "
+                f"{_rate(due / elapsed)} transactions/s offered were served; latencies are of those only, and of "
+                "`response` lower bounds.",
+                "cells": [cell["id"]],
+                "evidence": {"skipped": skipped, "issued": due, "ok": served},
+            }
+        )
+    return found
+
+
+def _percent(share: float) -> str:
+    """Write a share as a percentage, one below 10 % with a digit more."""
+    return f"{share * 100:.{1 if share < 0.0995 else 0}f} %"
+
+
+def _rate(value: float) -> str:
+    """Write a rate without a fraction where it has three digits before it."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def cut_short(cells: Sequence[Cell]) -> list[Finding]:
