@@ -117,6 +117,45 @@ def test_failures_are_no_throughput_and_are_named() -> None:
     )
 
 
+def several_cells(trials: dict[str, list[TrialRecord]]) -> Document:
+    design = {"cells": [{"id": name, "system": "sqlite:", "factors": {"cell": name}} for name in trials]}
+    own = [dataclasses.replace(each, cell=name) for name, made in trials.items() for each in made]
+    return build_document(run_record(design), own)
+
+
+def failed_of_1000(times: int, message: str, kind: str = "locked", **changes: Any) -> TrialRecord:
+    made = result(books=books(1000 - times, issued=1000, failed={kind: times}), failures={kind: message})
+    return trial(result=made, **changes)
+
+
+def test_failures_are_told_by_cell_kind_and_message() -> None:
+    document = several_cells(
+        {
+            "a": [failed_of_1000(4, "busy"), failed_of_1000(0, "busy", block=1)],
+            "b": [failed_of_1000(500, "busy"), failed_of_1000(900, "killed", block=1, status="failed", error="killed")],
+            "c": [failed_of_1000(7, "table is locked")],
+            "d": [failed_of_1000(3, "not unique", kind="constraint")],
+        }
+    )
+    assert [(each["text"], each["cells"]) for each in document["findings"][:3]] == [
+        (
+            'In 2 cells transactions failed (locked): "busy"; they are not in the throughput: '
+            "500 of 1,000 (50 %) at b; 4 of 2,000 (0.2 %) at a.",
+            ["b", "a"],
+        ),
+        ('7 of 1,000 transactions failed (locked): "table is locked"; they are not in the throughput.', ["c"]),
+        ('3 of 1,000 transactions failed (constraint): "not unique"; they are not in the throughput.', ["d"]),
+    ]
+
+
+def test_of_many_cells_with_failures_the_five_worst_are_told() -> None:
+    document = several_cells({str(times): [failed_of_1000(times * 100, "busy")] for times in range(1, 8)})
+    text = document["findings"][0]["text"]
+    assert text.startswith("In 7 cells transactions failed")
+    assert text.endswith("400 of 1,000 (40 %) at 4; 300 of 1,000 (30 %) at 3; and 2 more.")
+    assert len(document["findings"][0]["cells"]) == 7
+
+
 def test_arrivals_never_begun_are_told_with_what_was_offered_and_served() -> None:
     def rounds(skipped: int) -> list[TrialRecord]:
         ok = 30_000 - skipped

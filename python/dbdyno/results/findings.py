@@ -13,6 +13,9 @@ from dbdyno.results.document import Finding
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
 _LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
 
+# Cells whose failures are told one by one.
+_MOST_CELLS = 5
+
 
 def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
     """Say where systems with otherwise equal factors did not do the same work, once for each difference.
@@ -76,24 +79,33 @@ def other_products(cells: Sequence[Cell]) -> list[Finding]:
 
 
 def failures(cells: Sequence[Cell]) -> list[Finding]:
-    """Say how many transactions failed, by kind, with the first message of each."""
-    found: list[Finding] = []
-    for kind in dict.fromkeys(kind for cell in cells for kind in cell["failed"]):
-        hit = [cell for cell in cells if cell["failed"].get(kind)]
-        total = sum(cell["failed"][kind] for cell in hit)
-        issued = sum(each["issued"] for cell in hit for each in cell["rounds"])
-        messages = Counter(
-            message for cell in hit for each in cell["rounds"] if (message := each["failures"].get(kind))
-        )
-        first = f': "{messages.most_common(1)[0][0]}"' if messages else ""
-        found.append(
-            {
-                "text": f"{total:,} of {issued:,} transactions failed ({kind}){first}; they are not in the throughput.",
-                "cells": [cell["id"] for cell in hit],
-                "evidence": {"kind": kind, "failed": total, "issued": issued},
-            }
-        )
-    return found
+    """Say how many transactions failed in the trials that count, by kind and message, with each cell's own share.
+
+    A cell's message is the one that most of its rounds met first.
+    """
+    found: dict[tuple[str, str], list[tuple[Cell, int, int]]] = {}
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        issued = sum(each["issued"] for each in done)
+        for kind, times in sum((Counter(each["failed"]) for each in done), Counter()).items():
+            messages = Counter(message for each in done if (message := each["failures"].get(kind)))
+            first = messages.most_common(1)[0][0] if messages else ""
+            found.setdefault((kind, first), []).append((cell, times, issued))
+    return [_failures(kind, message, hit) for (kind, message), hit in found.items()]
+
+
+def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]]) -> Finding:
+    hit.sort(key=lambda each: -each[1] / each[2])
+    what = f"transactions failed ({kind})" + (f': "{message}"' if message else "")
+    what += "; they are not in the throughput"
+    if len(hit) == 1:
+        text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}."
+    else:
+        parts = [f"{times:,} of {issued:,} ({_percent(times / issued)}) at {cell['id']}" for cell, times, issued in hit]
+        more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
+        text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
+    shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
+    return {"text": text, "cells": [cell["id"] for cell, _, _ in hit], "evidence": {"kind": kind, "by_cell": shares}}
 
 
 def never_begun(cells: Sequence[Cell]) -> list[Finding]:
