@@ -260,6 +260,44 @@ def test_shares_of_ceilings() -> None:
     assert shares == {"harness": pytest.approx(0.004), "device_sync": pytest.approx(0.5), "device_read": 0.1}
 
 
+SEGMENTS = ("sync", "read", "mutex_wait", "prepare", "idle", "run_queue", "client", "server", "engine", "unknown")
+
+
+def zeros(name: str, **segments: float) -> dict[str, Any]:
+    """The result of a worker that says 0 of everything but the segments given."""
+    time = {"client_s": 2.0, "cpu_s": 1.0, "segments": dict.fromkeys(SEGMENTS, 0.0) | segments}
+    return result(engine={"engine": name}, io={"syncs": 0, "lock_calls": 0, "cache_hits": 0}, mutex=None, time=time)
+
+
+def nulls(source: dict[str, float | None]) -> set[str]:
+    return {name for name, value in source.items() if value is None}
+
+
+def test_what_nothing_looked_at_on_a_server_is_null_and_not_0() -> None:
+    (cell,) = one_cell([trial(result=zeros("PostgreSQL", client=0.5, server=1.5))])["cells"]
+    assert cell["time"] is not None
+    unseen = {"sync", "read", "mutex_wait", "prepare", "engine", "unknown"}
+    for segments in (cell["rounds"][0]["segments"], cell["time"]["segments"], cell["time"]["shares"]):
+        assert nulls(segments) == unseen
+    assert cell["time"]["shares"]["server"] == 0.75
+    assert cell["time"]["segments"]["idle"] == 0.0
+    assert nulls(cell["rounds"][0]["io"]) == nulls(cell["io_per_transaction"]) == {"syncs", "lock_calls", "cache_hits"}
+    # Of a server that does tell how long preparing took, that stands.
+    (told,) = one_cell([trial(result=zeros("MariaDB", client=0.5, server=1.0, prepare=0.5))])["cells"]
+    assert told["rounds"][0]["segments"]["prepare"] == 0.5
+
+
+def test_what_sqlite_was_seen_not_to_do_is_0() -> None:
+    seen = zeros("sqlite", engine=2.0) | {"mutex": {"contended": 0, "wait_s": 0.0, "sites": []}}
+    (round_,) = one_cell([trial(result=seen)])["cells"][0]["rounds"]
+    assert round_["io"] == {"syncs": 0, "lock_calls": 0, "cache_hits": 0}
+    assert nulls(round_["segments"]) == {"client", "server"}
+    unwatched = trial(result=zeros("sqlite", engine=2.0), plan={"task": {"record": {"io": False}}})
+    (round_,) = one_cell([unwatched])["cells"][0]["rounds"]
+    assert nulls(round_["io"]) == {"syncs", "lock_calls"}
+    assert nulls(round_["segments"]) == {"client", "server", "sync", "read", "mutex_wait"}
+
+
 def test_without_syncs_there_is_no_share_of_syncs() -> None:
     shares = one_cell([trial()], device={"sync_per_s": 1000.0})["cells"][0]["share_of_ceiling"]
     assert shares["device_sync"] is None

@@ -168,7 +168,7 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
     found: list[Finding] = []
     for cell in cells:
         share = cell["share_of_ceiling"]["device_sync"]
-        syncs = cell["io_per_transaction"].get("syncs", 0.0)
+        syncs = cell["io_per_transaction"].get("syncs") or 0.0
         # One client's commits cannot share a sync.
         if share is None or share <= 1.0 or syncs < 1.0:
             continue
