@@ -239,13 +239,15 @@ class Round(TypedDict):
     instructions: float | None
     """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
     rows: int | None
-    """Rows returned."""
+    """Rows returned, by transactions that ended well within the window."""
     rows_changed: int | None
+    """Of the same transactions."""
     statements: int | None
+    """Of the same transactions."""
     transactions: JsonObject
     """By name: ok, failed."""
     statements_by_name: JsonObject
-    """By name: executions, rows, changed."""
+    """By name: executions, rows, changed; of all transactions, those that failed included."""
     latency_ms: dict[str, Latency]
     cpu_percent: CpuPercent
     scheduling: JsonObject
