@@ -119,9 +119,12 @@ def _wait(result: Json) -> Limit | None:
     largest = max(kinds, key=lambda kind: kinds[kind], default="")
     if not largest or kinds[largest] < WAITING * total:
         return None
+    most = sorted(events[largest].items(), key=lambda item: -item[1])[:3]
+    # Some events of different classes have one name, as IO:WALWrite and LWLock:WALWrite.
+    shown = [name.partition(":")[2] for name, _ in most]
     parts = ", ".join(
-        f"{name.partition(':')[2]} {percent(count / total)}"
-        for name, count in sorted(events[largest].items(), key=lambda item: -item[1])[:3]
+        f"{name if shown.count(event) > 1 else event} {percent(count / total)}"
+        for event, (name, count) in zip(shown, most, strict=True)
     )
     samples = int((result.get("waits") or {}).get("samples") or 0)
     text = f"{percent(kinds[largest] / total)} of the sessions at work were seen waiting: {parts} ({samples:,} looks)"
