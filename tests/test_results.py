@@ -353,6 +353,39 @@ def test_different_rows_are_unlike_work() -> None:
     assert document["comparisons"][0]["verdict"] is None
 
 
+def test_rows_that_differ_where_rows_are_changed_may_come_of_growth() -> None:
+    design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two", "three")]}
+
+    def text(systems: int, changed: int) -> str:
+        trials = [
+            dataclasses.replace(
+                trial(result=result(books=books(10), work={"rows_returned": rows, "rows_changed": changed})), cell=name
+            )
+            for name, rows in [("one", 1950), ("two", 1980), ("three", 2500)][:systems]
+        ]
+        return build_document(run_record(design), trials)["findings"][0]["text"]
+
+    for systems in (2, 3):
+        assert text(systems, 0).endswith("not ranked.")
+        assert text(systems, 7).endswith(
+            "not ranked. Their transactions also change rows: rows returned may differ because the data grew at "
+            "different speed."
+        )
+
+
+def test_a_device_that_was_slower_than_when_it_was_measured_is_in_doubt() -> None:
+    def told(seconds: float) -> list[str]:
+        synced = result(books=books(500), elapsed_s=1.0, io={"syncs": 1000})
+        synced["time"] = {"client_s": 10.0, "segments": {"sync": seconds}}
+        document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0})
+        return [each["text"] for each in document["findings"] if "slower during" in each["text"]]
+
+    assert told(4.9) == []
+    (text,) = told(5.0)
+    assert "a sync took 5 ms on average, and 1 ms on the idle device" in text
+    assert "`of syncs`" in text
+
+
 def test_outliers_are_marked_and_counted() -> None:
     rates = (1000, 1010, 990, 1005, 600)
     trials = [trial(block, result=result(books=books(ok), elapsed_s=1.0)) for block, ok in enumerate(rates)]

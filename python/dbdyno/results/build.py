@@ -16,6 +16,7 @@ from dbdyno.results.findings import (
     never_begun,
     other_products,
     outlying_rounds,
+    slower_device,
     unlike_work,
 )
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
@@ -87,6 +88,7 @@ def build_document(
             *never_begun(cells),
             *cut_short(cells),
             *beyond_the_device(cells),
+            *slower_device(cells, run.device or {}),
             *outlying_rounds(cells),
             *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
             *troubles,

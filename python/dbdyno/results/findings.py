@@ -9,9 +9,14 @@ from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Finding
+from dbdyno.results.reading import JsonObject, number
 
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
 _LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
+
+# Times as long as it was measured to take that a sync takes, from which the measurement is in doubt: a sync of ours can
+# be of more pages than one, which alone makes it two or three times as long.
+_SLOWER = 5.0
 
 # Cells whose failures are told one by one.
 _MOST_CELLS = 5
@@ -49,7 +54,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
         if len(apart) == 2:
             a, b, difference = hits[0]
             names = f"{a['system']['name']} and {b['system']['name']}"
-            yield f"{names} did unlike work ({difference}); they are not ranked.", apart
+            yield f"{names} did unlike work ({difference}); they are not ranked.{_grown(what, apart)}", apart
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
@@ -57,7 +62,15 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
             value = f"{rows:.4g}" if what == ROWS else str(cell["system"]["durability"])
             by_value.setdefault(value, []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
-        yield f"The systems did unlike work ({what}: {values}); those that differ are not ranked.", apart
+        text = f"The systems did unlike work ({what}: {values}); those that differ are not ranked."
+        yield text + _grown(what, apart), apart
+
+
+def _grown(what: str, apart: Sequence[Cell]) -> str:
+    """Add why rows may differ although the statements are alike, where the transactions change rows as well."""
+    if what != ROWS or not any(each["rows_changed"] for cell in apart for each in cell["rounds"]):
+        return ""
+    return " Their transactions also change rows: rows returned may differ because the data grew at different speed."
 
 
 def other_products(cells: Sequence[Cell]) -> list[Finding]:
@@ -181,6 +194,36 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
             }
         )
     return found
+
+
+def slower_device(cells: Sequence[Cell], device: JsonObject) -> list[Finding]:
+    """Say where syncs took several times as long as the device had been measured to take, so that figure is in doubt.
+
+    ``device``: as in the document. Once for all cells, for which the share of the device's syncs is known.
+    """
+    measured = number(device, "sync_us")
+    slow: dict[str, float] = {}
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        syncs = sum(each["io"].get("syncs") or 0 for each in done)
+        seconds = sum(each["segments"].get("sync") or 0.0 for each in done)
+        if cell["share_of_ceiling"]["device_sync"] is None or not measured or not syncs:
+            continue
+        if seconds / syncs * 1e6 >= _SLOWER * measured:
+            slow[cell["id"]] = seconds / syncs * 1000
+    if not slow or not measured:
+        return []
+    least, most = (f"{each:.3g}" for each in (min(slow.values()), max(slow.values())))
+    took = least if least == most else f"{least} to {most}"
+    return [
+        {
+            "text": "The device was slower during the trials than when it was measured: a sync took "
+            f"{took} ms on average, and {measured / 1000:.3g} ms on the idle device; its speed changes, or another "
+            "program uses it: repeat the run before relying on `of syncs`.",
+            "cells": list(slow),
+            "evidence": {"sync_ms": slow, "measured_ms": measured / 1000},
+        }
+    ]
 
 
 def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:
