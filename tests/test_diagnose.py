@@ -102,6 +102,52 @@ def test_a_log_that_is_synced_is_not_told_to_use_a_log() -> None:
     assert "journal_mode" not in limit["advice"]
 
 
+BOTH = pytest.mark.parametrize("judge", [diagnose, diagnose_server])
+
+
+@BOTH
+def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> None:
+    trial = result(cpu_s=0.2, idle=0.6, engine=0.4)
+    trial["books"] = {"issued": 1000, "ok": 991, "failed": {}, "skipped": 9}
+    assert judge(trial, clients=2)["resource"] == "offered load"
+    trial["books"] = {"issued": 1000, "ok": 990, "failed": {}, "skipped": 10}
+    limit = judge(trial, clients=2)
+    assert limit["resource"] == "number of clients"
+    assert limit["evidence"].endswith("60 % of the time, yet 10 of 1,000 arrivals were never begun")
+    assert "rate" not in limit["advice"]
+
+
+@BOTH
+def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
+    trial = result(cpu_s=0.2, idle=0.9, engine=0.1)
+    # Half of those begun is not most; what was never begun did not fail.
+    trial["books"] = {"issued": 150, "ok": 50, "failed": {"locked": 50}, "skipped": 50}
+    assert judge(trial, clients=2)["resource"] != "failures"
+    trial["books"] = {"issued": 1000, "ok": 200, "failed": {"constraint": 1, "locked": 699}, "skipped": 100}
+    trial["failures"] = {"constraint": "not unique", "locked": "database is locked"}
+    trial["engine"]["engine"] = "sqlite"
+    limit = judge(trial, clients=2)
+    assert limit["resource"] == "failures"
+    assert limit["evidence"] == ('700 of 900 transactions failed (78 %), 699 of the kind locked: "database is locked"')
+    assert "BEGIN IMMEDIATE" in limit["advice"]
+    assert "busy_timeout" in limit["advice"]
+
+
+def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() -> None:
+    trial = result(engine=1.0)
+    trial["books"] = {"issued": 100, "ok": 1, "failed": {"constraint": 99}}
+    trial["failures"] = {"constraint": "not unique"}
+    limit = diagnose(trial, clients=2)
+    assert limit is not None
+    assert limit["evidence"] == '99 of 100 transactions failed (99 %), all of the kind constraint: "not unique"'
+    assert limit["advice"].startswith("look at the message")
+    trial["books"]["failed"] = {"locked": 99}
+    trial["engine"]["engine"] = "PostgreSQL"
+    elsewhere = diagnose_server(trial, clients=2)
+    assert elsewhere is not None
+    assert "BEGIN IMMEDIATE" not in elsewhere["advice"]
+
+
 def test_nothing_done_has_no_limit() -> None:
     assert diagnose({}, clients=1) is None
     assert diagnose({"time": {"client_s": 0, "segments": {}}}, clients=1) is None
@@ -120,3 +166,16 @@ def test_whoever_disturbs_a_server_is_named(machine: float, steal: float, eviden
     limit = diagnose_server(trial, clients=2)
     assert limit is not None
     assert (limit["resource"], limit["evidence"]) == ("disturbed machine", evidence)
+
+
+def test_events_of_one_name_are_told_with_their_class() -> None:
+    trial = result(cpu_s=0.1, cores=2, engine=1.0)
+    seen = {"IO:WALWrite": 50, "LWLock:WALWrite": 30, "IO:WALSync": 10, "CPU:running": 10, "Client:ClientRead": 900}
+    trial["waits"] = {"samples": 20, "seen": seen}
+    limit = diagnose_server(trial, clients=8)
+    assert limit is not None
+    assert limit["resource"] == "disk flush"
+    assert limit["evidence"] == (
+        "90 % of the sessions at work were seen waiting: "
+        "IO:WALWrite 50 %, LWLock:WALWrite 30 %, WALSync 10 % (20 looks)"
+    )

@@ -117,6 +117,62 @@ def test_failures_are_no_throughput_and_are_named() -> None:
     )
 
 
+def several_cells(trials: dict[str, list[TrialRecord]]) -> Document:
+    design = {"cells": [{"id": name, "system": "sqlite:", "factors": {"cell": name}} for name in trials]}
+    own = [dataclasses.replace(each, cell=name) for name, made in trials.items() for each in made]
+    return build_document(run_record(design), own)
+
+
+def failed_of_1000(times: int, message: str, kind: str = "locked", **changes: Any) -> TrialRecord:
+    made = result(books=books(1000 - times, issued=1000, failed={kind: times}), failures={kind: message})
+    return trial(result=made, **changes)
+
+
+def test_failures_are_told_by_cell_kind_and_message() -> None:
+    document = several_cells(
+        {
+            "a": [failed_of_1000(4, "busy"), failed_of_1000(0, "busy", block=1)],
+            "b": [failed_of_1000(500, "busy"), failed_of_1000(900, "killed", block=1, status="failed", error="killed")],
+            "c": [failed_of_1000(7, "table is locked")],
+            "d": [failed_of_1000(3, "not unique", kind="constraint")],
+        }
+    )
+    assert [(each["text"], each["cells"]) for each in document["findings"][:3]] == [
+        (
+            'In 2 cells transactions failed (locked): "busy"; they are not in the throughput: '
+            "500 of 1,000 (50 %) at b; 4 of 2,000 (0.2 %) at a.",
+            ["b", "a"],
+        ),
+        ('7 of 1,000 transactions failed (locked): "table is locked"; they are not in the throughput.', ["c"]),
+        ('3 of 1,000 transactions failed (constraint): "not unique"; they are not in the throughput.', ["d"]),
+    ]
+
+
+def test_of_many_cells_with_failures_the_five_worst_are_told() -> None:
+    document = several_cells({str(times): [failed_of_1000(times * 100, "busy")] for times in range(1, 8)})
+    text = document["findings"][0]["text"]
+    assert text.startswith("In 7 cells transactions failed")
+    assert text.endswith("400 of 1,000 (40 %) at 4; 300 of 1,000 (30 %) at 3; and 2 more.")
+    assert len(document["findings"][0]["cells"]) == 7
+
+
+def test_arrivals_never_begun_are_told_with_what_was_offered_and_served() -> None:
+    def rounds(skipped: int) -> list[TrialRecord]:
+        ok = 30_000 - skipped
+        full = result(books=books(ok, issued=30_000, skipped=skipped), elapsed_s=1.0)
+        failed = trial(2, result=None, status="failed", error="killed")
+        return [trial(0, result=full), trial(1, result=full), failed]
+
+    (text,) = [each["text"] for each in one_cell(rounds(26_489))["findings"] if "arrivals" in each["text"]]
+    assert text == (
+        "88 % of arrivals were never begun: 3,511 of 30,000 transactions/s offered were served; latencies are of "
+        "those only, and of `response` lower bounds."
+    )
+    texts = [each["text"] for each in one_cell(rounds(300))["findings"]]
+    assert any(each.startswith("1.0 % of arrivals were never begun: 29,700 of 30,000") for each in texts)
+    assert not any("arrivals" in each["text"] for each in one_cell(rounds(299))["findings"])
+
+
 def test_books_that_do_not_balance_are_no_result() -> None:
     document = one_cell([trial(result=result(books=books(90, issued=100)))])
     assert document["cells"][0]["throughput"]["mean"] is None
@@ -204,6 +260,44 @@ def test_shares_of_ceilings() -> None:
     assert shares == {"harness": pytest.approx(0.004), "device_sync": pytest.approx(0.5), "device_read": 0.1}
 
 
+SEGMENTS = ("sync", "read", "mutex_wait", "prepare", "idle", "run_queue", "client", "server", "engine", "unknown")
+
+
+def zeros(name: str, **segments: float) -> dict[str, Any]:
+    """The result of a worker that says 0 of everything but the segments given."""
+    time = {"client_s": 2.0, "cpu_s": 1.0, "segments": dict.fromkeys(SEGMENTS, 0.0) | segments}
+    return result(engine={"engine": name}, io={"syncs": 0, "lock_calls": 0, "cache_hits": 0}, mutex=None, time=time)
+
+
+def nulls(source: dict[str, float | None]) -> set[str]:
+    return {name for name, value in source.items() if value is None}
+
+
+def test_what_nothing_looked_at_on_a_server_is_null_and_not_0() -> None:
+    (cell,) = one_cell([trial(result=zeros("PostgreSQL", client=0.5, server=1.5))])["cells"]
+    assert cell["time"] is not None
+    unseen = {"sync", "read", "mutex_wait", "prepare", "engine", "unknown"}
+    for segments in (cell["rounds"][0]["segments"], cell["time"]["segments"], cell["time"]["shares"]):
+        assert nulls(segments) == unseen
+    assert cell["time"]["shares"]["server"] == 0.75
+    assert cell["time"]["segments"]["idle"] == 0.0
+    assert nulls(cell["rounds"][0]["io"]) == nulls(cell["io_per_transaction"]) == {"syncs", "lock_calls", "cache_hits"}
+    # Of a server that does tell how long preparing took, that stands.
+    (told,) = one_cell([trial(result=zeros("MariaDB", client=0.5, server=1.0, prepare=0.5))])["cells"]
+    assert told["rounds"][0]["segments"]["prepare"] == 0.5
+
+
+def test_what_sqlite_was_seen_not_to_do_is_0() -> None:
+    seen = zeros("sqlite", engine=2.0) | {"mutex": {"contended": 0, "wait_s": 0.0, "sites": []}}
+    (round_,) = one_cell([trial(result=seen)])["cells"][0]["rounds"]
+    assert round_["io"] == {"syncs": 0, "lock_calls": 0, "cache_hits": 0}
+    assert nulls(round_["segments"]) == {"client", "server"}
+    unwatched = trial(result=zeros("sqlite", engine=2.0), plan={"task": {"record": {"io": False}}})
+    (round_,) = one_cell([unwatched])["cells"][0]["rounds"]
+    assert nulls(round_["io"]) == {"syncs", "lock_calls"}
+    assert nulls(round_["segments"]) == {"client", "server", "sync", "read", "mutex_wait"}
+
+
 def test_without_syncs_there_is_no_share_of_syncs() -> None:
     shares = one_cell([trial()], device={"sync_per_s": 1000.0})["cells"][0]["share_of_ceiling"]
     assert shares["device_sync"] is None
@@ -257,6 +351,39 @@ def test_different_rows_are_unlike_work() -> None:
     document = build_document(run_record(design), trials)
     assert document["comparisons"][0]["unlike"] == ["rows returned by a transaction: 195 against 198"]
     assert document["comparisons"][0]["verdict"] is None
+
+
+def test_rows_that_differ_where_rows_are_changed_may_come_of_growth() -> None:
+    design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two", "three")]}
+
+    def text(systems: int, changed: int) -> str:
+        trials = [
+            dataclasses.replace(
+                trial(result=result(books=books(10), work={"rows_returned": rows, "rows_changed": changed})), cell=name
+            )
+            for name, rows in [("one", 1950), ("two", 1980), ("three", 2500)][:systems]
+        ]
+        return build_document(run_record(design), trials)["findings"][0]["text"]
+
+    for systems in (2, 3):
+        assert text(systems, 0).endswith("not ranked.")
+        assert text(systems, 7).endswith(
+            "not ranked. Their transactions also change rows: rows returned may differ because the data grew at "
+            "different speed."
+        )
+
+
+def test_a_device_that_was_slower_than_when_it_was_measured_is_in_doubt() -> None:
+    def told(seconds: float) -> list[str]:
+        synced = result(books=books(500), elapsed_s=1.0, io={"syncs": 1000})
+        synced["time"] = {"client_s": 10.0, "segments": {"sync": seconds}}
+        document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0})
+        return [each["text"] for each in document["findings"] if "slower during" in each["text"]]
+
+    assert told(4.9) == []
+    (text,) = told(5.0)
+    assert "a sync took 5 ms on average, and 1 ms on the idle device" in text
+    assert "`of syncs`" in text
 
 
 def test_outliers_are_marked_and_counted() -> None:

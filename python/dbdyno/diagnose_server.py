@@ -4,18 +4,32 @@ The evidence is how the clients' time was divided between computing and waiting 
 of the server's processes, and what the server's sessions were seen waiting for. The rules, first match wins;
 docs/architecture.md gives the reasons for the bounds:
 
-1. Idle half of the time (open loop, thinking): the load, not the system, is the limit.
-2. A thread of the clients used 90 % or more of a processor: the client.
-3. Other programs kept the processors busy: the machine was disturbed.
-4. Connecting took a third of the clients' time or more: connection set-up.
-5. A quarter or more of the sessions at work were seen in waits of one kind, more than in any other: it.
-6. Client and server used 85 % or more of the processors: the CPU, and whose.
-7. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time, else
+1. More than half of the transactions begun failed: the failures.
+2. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
+   were never begun all the same, the number of clients.
+3. A thread of the clients used 90 % or more of a processor: the client.
+4. Other programs kept the processors busy: the machine was disturbed.
+5. Connecting took a third of the clients' time or more: connection set-up.
+6. A quarter or more of the sessions at work were seen in waits of one kind, more than in any other: it.
+7. Client and server used 85 % or more of the processors: the CPU, and whose.
+8. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time, else
    the round trip.
-8. Anything else is unclear, and says so with the shares.
+9. Anything else is unclear, and says so with the shares.
 """
 
-from dbdyno.limit import FULL, WAITING, Json, Limit, disturbed_machine, limit, offered_load, percent, shares_of, unclear
+from dbdyno.limit import (
+    FULL,
+    WAITING,
+    Json,
+    Limit,
+    disturbed_machine,
+    failing,
+    limit,
+    offered_load,
+    percent,
+    shares_of,
+    unclear,
+)
 
 _CLIENT = 90.0
 _CONNECTING = 1 / 3
@@ -62,9 +76,9 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
     client = float(cpu.get("process_percent") or 0) / 100
     known = ((result.get("server") or {}).get("cpu") or {}).get("process_percent")
     server = None if known is None else float(known) / 100
-    idle = offered_load(shares)
-    if idle is not None:
-        return idle
+    first = failing(result) or offered_load(shares, result)
+    if first is not None:
+        return first
     hottest = float(cpu.get("hottest_thread_percent") or 0)
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
@@ -105,9 +119,12 @@ def _wait(result: Json) -> Limit | None:
     largest = max(kinds, key=lambda kind: kinds[kind], default="")
     if not largest or kinds[largest] < WAITING * total:
         return None
+    most = sorted(events[largest].items(), key=lambda item: -item[1])[:3]
+    # Some events of different classes have one name, as IO:WALWrite and LWLock:WALWrite.
+    shown = [name.partition(":")[2] for name, _ in most]
     parts = ", ".join(
-        f"{name.partition(':')[2]} {percent(count / total)}"
-        for name, count in sorted(events[largest].items(), key=lambda item: -item[1])[:3]
+        f"{name if shown.count(event) > 1 else event} {percent(count / total)}"
+        for event, (name, count) in zip(shown, most, strict=True)
     )
     samples = int((result.get("waits") or {}).get("samples") or 0)
     text = f"{percent(kinds[largest] / total)} of the sessions at work were seen waiting: {parts} ({samples:,} looks)"

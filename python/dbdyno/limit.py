@@ -12,6 +12,12 @@ Limit = dict[str, str]
 _IDLE = 0.5
 WAITING = 0.25
 
+# Of the arrivals of an open loop: never begun, from which it counts as overloaded.
+OVERLOADED = 0.01
+
+# Of the transactions begun: failed, above which nothing else is worth a word.
+_FAILED = 0.5
+
 # Of the processors: kept busy by others, and by what is measured. Of one: what the host took, to be worth a clause.
 _DISTURBED = 0.3
 FULL = 0.85
@@ -37,13 +43,46 @@ def shares_of(segments: Mapping[str, float] | None, total: float) -> dict[str, f
     return {name: float(seconds) / total for name, seconds in (segments or {}).items()}
 
 
-def offered_load(shares: Mapping[str, float]) -> Limit | None:
-    """Say that the clients had too little to do, where they had. ``shares``: of their time, by segment."""
+def failing(result: Json) -> Limit | None:
+    """Say that most of the transactions that were begun failed, where they did. ``result``: the worker's."""
+    books = result.get("books") or {}
+    failed = {str(kind): int(times) for kind, times in (books.get("failed") or {}).items() if times}
+    begun, total = int(books.get("issued") or 0) - int(books.get("skipped") or 0), sum(failed.values())
+    if total <= _FAILED * begun:
+        return None
+    kind = max(failed, key=lambda each: failed[each])
+    text = f"{total:,} of {begun:,} transactions failed ({percent(total / begun)}), "
+    text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
+    message = (result.get("failures") or {}).get(kind)
+    text += f" of the kind {kind}" + (f': "{message}"' if message else "")
+    return limit("failures", text, _against(kind, (result.get("engine") or {}).get("engine")))
+
+
+def _against(kind: str, engine: object) -> str:
+    if kind == "locked" and engine == "sqlite":
+        return "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is long enough"
+    if kind in ("locked", "deadlock", "serialization"):
+        return "shorter transactions, or work that meets less often on the same rows; load.retry tries again"
+    return "look at the message: nothing else counts before this is mended"
+
+
+def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
+    """Say that the clients had too little to do, where they had: of an open loop, that is the load.
+
+    ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were never begun, the load was not
+    too low, and clients that were idle all the same are too few, or were held up for a part of the window.
+    """
     idle = shares.get("idle", 0.0)
     if idle < _IDLE:
         return None
     text = f"the clients had nothing to do for {percent(idle)} of the time"
-    return limit("offered load", text, "raise the rate, or use more clients")
+    books = result.get("books") or {}
+    issued, skipped = int(books.get("issued") or 0), int(books.get("skipped") or 0)
+    if skipped < OVERLOADED * issued or not skipped:
+        return limit("offered load", text, "raise the rate, or use more clients")
+    text += f", yet {skipped:,} of {issued:,} arrivals were never begun"
+    advice = "use more clients if they think; else see in the timeline when the system stood still"
+    return limit("number of clients", text, advice)
 
 
 def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Limit | None:

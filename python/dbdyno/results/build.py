@@ -13,8 +13,10 @@ from dbdyno.results.findings import (
     beyond_the_device,
     cut_short,
     failures,
+    never_begun,
     other_products,
     outlying_rounds,
+    slower_device,
     unlike_work,
 )
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
@@ -83,8 +85,10 @@ def build_document(
             *_stored(run),
             *other_products(cells),
             *failures(cells),
+            *never_begun(cells),
             *cut_short(cells),
             *beyond_the_device(cells),
+            *slower_device(cells, run.device or {}),
             *outlying_rounds(cells),
             *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
             *troubles,

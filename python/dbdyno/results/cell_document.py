@@ -126,9 +126,9 @@ class Time(TypedDict):
     client_s: float
     """Clients times elapsed seconds, summed over the rounds."""
     cpu_s: float | None
-    segments: dict[str, float]
-    """Seconds per segment, summed over the rounds."""
-    shares: dict[str, float]
+    segments: dict[str, float | None]
+    """Seconds per segment, summed over the rounds; null where it was not looked at."""
+    shares: dict[str, float | None]
     """The same as shares of client_s."""
 
 
@@ -239,13 +239,15 @@ class Round(TypedDict):
     instructions: float | None
     """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
     rows: int | None
-    """Rows returned."""
+    """Rows returned, by transactions that ended well within the window."""
     rows_changed: int | None
+    """Of the same transactions."""
     statements: int | None
+    """Of the same transactions."""
     transactions: JsonObject
     """By name: ok, failed."""
     statements_by_name: JsonObject
-    """By name: executions, rows, changed."""
+    """By name: executions, rows, changed; of all transactions, those that failed included."""
     latency_ms: dict[str, Latency]
     cpu_percent: CpuPercent
     scheduling: JsonObject
@@ -253,10 +255,11 @@ class Round(TypedDict):
     disk: Disk
     process_io: JsonObject
     """read_bytes, write_bytes of the worker's process."""
-    io: JsonObject
-    """Counts of the engine: syncs, reads, read_bytes, writes, write_bytes, cache_hits, cache_misses, cache_spills."""
-    segments: dict[str, float]
-    """Seconds of the clients' time."""
+    io: dict[str, float | None]
+    """Counts of the engine: syncs, reads, read_bytes, writes, write_bytes, lock_calls, file_lock_waits, cache_hits,
+    cache_misses, cache_spills; null what nothing looked at, as on a server."""
+    segments: dict[str, float | None]
+    """Seconds of the clients' time; null where it was not looked at."""
     client_s: float | None
     peak_rss_bytes: int | None
     warmup: JsonObject
@@ -285,8 +288,8 @@ class Cell(TypedDict):
     """The same as HdrHistogram V2, base64, in nanoseconds."""
     cpu_percent: CpuPercent
     disk: Disk
-    io_per_transaction: dict[str, float]
-    """The engine's own counts divided by the transactions that succeeded, over all rounds."""
+    io_per_transaction: dict[str, float | None]
+    """The engine's own counts divided by the transactions that succeeded, over all rounds; null as in the rounds."""
     rows_per_transaction: float | None
     """Rows returned by a transaction that succeeded, over all rounds."""
     time: Time | None

@@ -167,12 +167,12 @@ def _disk(rounds: Sequence[Disk]) -> Disk:
     }
 
 
-def _io_per_transaction(done: Sequence[Round]) -> dict[str, float]:
+def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:
     ok = sum(each["ok"] for each in done)
     if not ok:
         return {}
-    names = dict.fromkeys(chain.from_iterable(numbers(each["io"]) for each in done))
-    return {name: (_sum(number(each["io"], name) for each in done) or 0) / ok for name in names}
+    names = dict.fromkeys(chain.from_iterable(each["io"] for each in done))
+    return {name: ratio(_sum(each["io"].get(name) for each in done), ok) for name in names}
 
 
 def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
@@ -180,12 +180,12 @@ def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
     if not client_s:
         return None
     names = dict.fromkeys(chain.from_iterable(each["segments"] for each in done))
-    segments = {name: _sum(each["segments"].get(name) for each in done) or 0.0 for name in names}
+    segments = {name: _sum(each["segments"].get(name) for each in done) for name in names}
     return {
         "client_s": client_s,
         "cpu_s": _sum(number(part(each, "time"), "cpu_s") for each in results),
         "segments": segments,
-        "shares": {name: seconds / client_s for name, seconds in segments.items()},
+        "shares": {name: ratio(seconds, client_s) for name, seconds in segments.items()},
     }
 
 
@@ -253,7 +253,7 @@ def _shares(run: RunRecord, done: Sequence[Round], time: Time | None, system: Sy
     # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
     statements = ratio(_sum(each["statements"] for each in done), elapsed)
-    synced = any(number(each["io"], "syncs") for each in done)
+    synced = any(each["io"].get("syncs") for each in done)
     sync_per_s = number(run.device or {}, "sync_per_s")
     commits = ratio(sum(each["ok"] for each in done), elapsed)
     random_reads = [number(each, "per_s") or 0.0 for each in objects((run.device or {}).get("random_read"))]

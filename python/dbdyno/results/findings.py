@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
+from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Finding
+from dbdyno.results.reading import JsonObject, number
 
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
 _LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
+
+# Times as long as it was measured to take that a sync takes, from which the measurement is in doubt: a sync of ours can
+# be of more pages than one, which alone makes it two or three times as long.
+_SLOWER = 5.0
+
+# Cells whose failures are told one by one.
+_MOST_CELLS = 5
 
 
 def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
@@ -45,7 +54,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
         if len(apart) == 2:
             a, b, difference = hits[0]
             names = f"{a['system']['name']} and {b['system']['name']}"
-            yield f"{names} did unlike work ({difference}); they are not ranked.", apart
+            yield f"{names} did unlike work ({difference}); they are not ranked.{_grown(what, apart)}", apart
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
@@ -53,7 +62,15 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
             value = f"{rows:.4g}" if what == ROWS else str(cell["system"]["durability"])
             by_value.setdefault(value, []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
-        yield f"The systems did unlike work ({what}: {values}); those that differ are not ranked.", apart
+        text = f"The systems did unlike work ({what}: {values}); those that differ are not ranked."
+        yield text + _grown(what, apart), apart
+
+
+def _grown(what: str, apart: Sequence[Cell]) -> str:
+    """Add why rows may differ although the statements are alike, where the transactions change rows as well."""
+    if what != ROWS or not any(each["rows_changed"] for cell in apart for each in cell["rounds"]):
+        return ""
+    return " Their transactions also change rows: rows returned may differ because the data grew at different speed."
 
 
 def other_products(cells: Sequence[Cell]) -> list[Finding]:
@@ -75,24 +92,65 @@ def other_products(cells: Sequence[Cell]) -> list[Finding]:
 
 
 def failures(cells: Sequence[Cell]) -> list[Finding]:
-    """Say how many transactions failed, by kind, with the first message of each."""
+    """Say how many transactions failed in the trials that count, by kind and message, with each cell's own share.
+
+    A cell's message is the one that most of its rounds met first.
+    """
+    found: dict[tuple[str, str], list[tuple[Cell, int, int]]] = {}
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        issued = sum(each["issued"] for each in done)
+        for kind, times in sum((Counter(each["failed"]) for each in done), Counter()).items():
+            messages = Counter(message for each in done if (message := each["failures"].get(kind)))
+            first = messages.most_common(1)[0][0] if messages else ""
+            found.setdefault((kind, first), []).append((cell, times, issued))
+    return [_failures(kind, message, hit) for (kind, message), hit in found.items()]
+
+
+def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]]) -> Finding:
+    hit.sort(key=lambda each: -each[1] / each[2])
+    what = f"transactions failed ({kind})" + (f': "{message}"' if message else "")
+    what += "; they are not in the throughput"
+    if len(hit) == 1:
+        text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}."
+    else:
+        parts = [f"{times:,} of {issued:,} ({_percent(times / issued)}) at {cell['id']}" for cell, times, issued in hit]
+        more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
+        text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
+    shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
+    return {"text": text, "cells": [cell["id"] for cell, _, _ in hit], "evidence": {"kind": kind, "by_cell": shares}}
+
+
+def never_begun(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where an open loop did not begin 1 % or more of the arrivals that were due, by cell."""
     found: list[Finding] = []
-    for kind in dict.fromkeys(kind for cell in cells for kind in cell["failed"]):
-        hit = [cell for cell in cells if cell["failed"].get(kind)]
-        total = sum(cell["failed"][kind] for cell in hit)
-        issued = sum(each["issued"] for cell in hit for each in cell["rounds"])
-        messages = Counter(
-            message for cell in hit for each in cell["rounds"] if (message := each["failures"].get(kind))
-        )
-        first = f': "{messages.most_common(1)[0][0]}"' if messages else ""
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        due, skipped = sum(each["issued"] for each in done), sum(each["skipped"] for each in done)
+        elapsed = sum(each["elapsed_s"] or 0.0 for each in done)
+        if not skipped or skipped < OVERLOADED * due or not elapsed:
+            continue
+        served = sum(each["ok"] for each in done)
         found.append(
             {
-                "text": f"{total:,} of {issued:,} transactions failed ({kind}){first}; they are not in the throughput.",
-                "cells": [cell["id"] for cell in hit],
-                "evidence": {"kind": kind, "failed": total, "issued": issued},
+                "text": f"{_percent(skipped / due)} of arrivals were never begun: {_rate(served / elapsed)} of "
+                f"{_rate(due / elapsed)} transactions/s offered were served; latencies are of those only, and of "
+                "`response` lower bounds.",
+                "cells": [cell["id"]],
+                "evidence": {"skipped": skipped, "issued": due, "ok": served},
             }
         )
     return found
+
+
+def _percent(share: float) -> str:
+    """Write a share as a percentage, one below 10 % with a digit more."""
+    return f"{share * 100:.{1 if share < 0.0995 else 0}f} %"
+
+
+def _rate(value: float) -> str:
+    """Write a rate without a fraction where it has three digits before it."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def cut_short(cells: Sequence[Cell]) -> list[Finding]:
@@ -123,7 +181,7 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
     found: list[Finding] = []
     for cell in cells:
         share = cell["share_of_ceiling"]["device_sync"]
-        syncs = cell["io_per_transaction"].get("syncs", 0.0)
+        syncs = cell["io_per_transaction"].get("syncs") or 0.0
         # One client's commits cannot share a sync.
         if share is None or share <= 1.0 or syncs < 1.0:
             continue
@@ -136,6 +194,36 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
             }
         )
     return found
+
+
+def slower_device(cells: Sequence[Cell], device: JsonObject) -> list[Finding]:
+    """Say where syncs took several times as long as the device had been measured to take, so that figure is in doubt.
+
+    ``device``: as in the document. Once for all cells, for which the share of the device's syncs is known.
+    """
+    measured = number(device, "sync_us")
+    slow: dict[str, float] = {}
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        syncs = sum(each["io"].get("syncs") or 0 for each in done)
+        seconds = sum(each["segments"].get("sync") or 0.0 for each in done)
+        if cell["share_of_ceiling"]["device_sync"] is None or not measured or not syncs:
+            continue
+        if seconds / syncs * 1e6 >= _SLOWER * measured:
+            slow[cell["id"]] = seconds / syncs * 1000
+    if not slow or not measured:
+        return []
+    least, most = (f"{each:.3g}" for each in (min(slow.values()), max(slow.values())))
+    took = least if least == most else f"{least} to {most}"
+    return [
+        {
+            "text": "The device was slower during the trials than when it was measured: a sync took "
+            f"{took} ms on average, and {measured / 1000:.3g} ms on the idle device; its speed changes, or another "
+            "program uses it: repeat the run before relying on `of syncs`.",
+            "cells": list(slow),
+            "evidence": {"sync_ms": slow, "measured_ms": measured / 1000},
+        }
+    ]
 
 
 def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:

@@ -12,6 +12,13 @@ from dbdyno.store.records import TrialRecord
 # What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
 _WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
 
+# Of the engine's counts and the segments of the clients' time: what a layer below SQLite sees of its files, what
+# SQLite alone tells, and what is told of the clients of a server only.
+_FILES = frozenset({"syncs", "reads", "read_bytes", "writes", "write_bytes", "lock_calls", "sync", "read", "write"})
+_INSIDE = frozenset({"file_lock_waits", "cache_hits", "cache_misses", "cache_spills", "file_lock_wait", "prepare"})
+_MUTEXES = frozenset({"mutex_wait"})
+_OF_A_CLIENT = frozenset({"client", "server"})
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -51,6 +58,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         status, kind = "failed", "books"
         error = f"the books do not balance: {totals['issued']} issued, {settled} accounted for"
     elapsed = number(result, "elapsed_s")
+    unseen = _unseen(result, trial.plan)
     return {
         "block": trial.block,
         "position": trial.position,
@@ -81,8 +89,8 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "scheduling": part(result, "scheduling"),
         "disk": _disk(part(result, "disk"), elapsed),
         "process_io": part(result, "process_io"),
-        "io": part(result, "io"),
-        "segments": numbers(part(result, "time", "segments")),
+        "io": _seen(part(result, "io"), unseen),
+        "segments": _seen(part(result, "time", "segments"), unseen),
         "client_s": number(part(result, "time"), "client_s"),
         "peak_rss_bytes": count(part(result, "memory"), "peak_rss_bytes"),
         "warmup": part(result, "warmup"),
@@ -91,6 +99,24 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "intervals": objects(trial.intervals),
         "histograms": {name: each for name, each in part(result, "histograms").items() if isinstance(each, str)},
     }
+
+
+def _unseen(result: JsonObject, plan: JsonObject) -> frozenset[str]:
+    """Name the counts and segments that nothing looked at, where the worker says 0."""
+    engine = text(part(result, "engine"), "engine")
+    if engine is None:
+        return frozenset()
+    if engine == "sqlite":
+        files = _FILES if part(plan, "task", "record").get("io") is False else frozenset()
+        return _OF_A_CLIENT | files | (frozenset() if part(result, "mutex") else _MUTEXES)
+    if engine == "null":
+        return _FILES | _INSIDE | _MUTEXES | _OF_A_CLIENT
+    # What a server computed is in no segment of its own, and what is not explained counts as waiting for it.
+    return _FILES | _INSIDE | _MUTEXES | {"engine", "unknown"}
+
+
+def _seen(source: JsonObject, unseen: frozenset[str]) -> dict[str, float | None]:
+    return {name: None if name in unseen and value == 0 else value for name, value in numbers(source).items()}
 
 
 def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:

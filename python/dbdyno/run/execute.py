@@ -25,7 +25,7 @@ from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
-from dbdyno.stats import Stopping
+from dbdyno.stats import CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
 from dbdyno.systems.url import SystemSpec, parse_url
@@ -193,7 +193,8 @@ def _carry_out(
         troubles.append({"text": said, "cells": [], "evidence": None})
     troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
     findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
-    findings += [*cross_cell_findings(document), *lock_findings(document, prepared.compiled)]
+    confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
+    findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
     failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
     store.finish_run(plan.run_id, "interrupted" if interrupted else "failed" if failed else "done", findings)
     return read_document(store, plan.run_id, experiment), bool(interrupted)

@@ -1,67 +1,108 @@
-"""What the cells of a run say together: what more of a factor does, and each step of a chain."""
+"""What the cells of a run say together: what more of a factor does, and each step of a chain.
 
+A sentence is a claim like a verdict of the table, and is held to the same test. Which cell is the best and which the
+worst is known only after the fact, so the p values are corrected for all pairs that could have been picked.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from dbdyno.results import Document
-from dbdyno.results.comparing import by_block
-from dbdyno.stats import MARGIN, paired_ratio
+from dbdyno.results.comparing import by_block, differences
+from dbdyno.stats import CONFIDENCE, MARGIN, Ratio, decide, paired_ratio
+
+_DIFFERENT = ("faster", "slower")
 
 
-def cross_cell_findings(document: Document) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two cells that may be compared. ``where``: the levels of the other factors, where there are several."""
+
+    where: str
+    first: Any
+    other: Any
+
+
+def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> list[dict[str, Any]]:
     """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
 
-    Only changes whose 95 % interval, paired within blocks, lies clear of no change by the margin are told.
+    Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
+    one before. Only changes are told that are differences as verdicts are (:func:`dbdyno.stats.decide`, all pairs of
+    the run that could have been picked decided together), whose interval at ``confidence``, paired within blocks, lies
+    clear of no change by the margin, and which the run's own comparisons of the same two cells do not leave open. Of a
+    chain's step that is left open the ratio is told, as such.
     """
     axis = document["report"].get("along") or document["report"].get("x")
     if not axis:
         return []
+    chain = bool(document["report"].get("chain"))
+    groups = list(_groups(document, axis))
+    pairs = [
+        _Pair(where, first, other)
+        for where, cells in groups
+        for first, other in (pairwise(cells) if chain else ((cells[0], each) for each in cells[1:]))
+        if not (first["system"]["name"] != other["system"]["name"] and differences(first, other))
+    ]
+    table = {frozenset((each["a"], each["b"])): each for each in document["comparisons"]}
+    margin = document["comparisons"][0]["margin"] if document["comparisons"] else MARGIN
+    ratios = [paired_ratio(by_block(pair.first), by_block(pair.other), confidence) for pair in pairs]
+    extremes = {cell["id"] for _, cells in groups for cell in _extremes(cells)}
+    found = []
+    for pair, ratio, decision in zip(pairs, ratios, decide(ratios, margin), strict=True):
+        if not chain and pair.other["id"] not in extremes:
+            continue
+        known = table.get(frozenset((pair.first["id"], pair.other["id"])))
+        verdicts = [decision.verdict] if known is None else [decision.verdict, known["verdict"]]
+        text = _change(axis, pair, ratio, verdicts, margin, chain=chain)
+        if ratio is not None and text is not None:
+            ids = [pair.first["id"], pair.other["id"]]
+            found.append({"text": text, "cells": ids, "evidence": {"ratio": ratio.mean, "p": decision.p}})
+    return found
+
+
+def _groups(document: Document, axis: str) -> Iterator[tuple[str, list[Any]]]:
+    """Give the measured cells that differ in the axis alone, with the levels of the other factors that are several."""
     groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
     for cell in document["cells"]:
         if axis in cell["factors"]:
             others = tuple((name, level) for name, level in cell["factors"].items() if name != axis)
             groups.setdefault(others, []).append(cell)
     several = {name for others in groups for name, _ in others if len({dict(each).get(name) for each in groups}) > 1}
-    judge = _step_by_step if document["report"].get("chain") else _along
+    for others, cells in groups.items():
+        measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+        if len(measured) > 1:
+            yield ", ".join(f"{name}={level}" for name, level in others if name in several), measured
+
+
+def _extremes(cells: list[Any]) -> list[Any]:
+    """Give the best cell of a group, and the worst of those after the first."""
     return [
-        finding
-        for others, cells in groups.items()
-        for finding in judge(axis, ", ".join(f"{name}={level}" for name, level in others if name in several), cells)
+        max(cells, key=lambda cell: cell["throughput"]["mean"]),
+        min(cells[1:], key=lambda cell: cell["throughput"]["mean"]),
     ]
 
 
-def _step_by_step(axis: str, where: str, cells: list[Any]) -> list[dict[str, Any]]:
-    """Compare each cell with the one before: what each change of a chain did."""
-    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
-    return _changes(axis, where, list(pairwise(measured)))
-
-
-def _along(axis: str, where: str, cells: list[Any]) -> list[dict[str, Any]]:
-    """Compare the best and the worst cell with the first."""
-    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
-    if len(measured) < 2:
-        return []
-    first = measured[0]
-    best = max(measured, key=lambda cell: cell["throughput"]["mean"])
-    worst = min(measured[1:], key=lambda cell: cell["throughput"]["mean"])
-    others = [best] if best is worst else [best, worst]
-    return _changes(axis, where, [(first, other) for other in others if other is not first])
-
-
-def _changes(axis: str, where: str, pairs: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
-    at = f"With {where}: " if where else ""
-    found = []
-    for first, other in pairs:
-        ratio = paired_ratio(by_block(first), by_block(other))
-        if ratio is None or ratio.low is None or ratio.high is None:
-            continue
-        if ratio.low < 1 + MARGIN and ratio.high > 1 / (1 + MARGIN):
-            continue
-        verb = "rises" if ratio.mean > 1 else "falls"
-        text = (
-            f"{at}throughput {verb} to {ratio.mean:.3g} times ({ratio.low:.3g} to {ratio.high:.3g}) from "
-            f"{axis}={first['factors'][axis]} to {axis}={other['factors'][axis]}."
-        )
-        text = text[0].upper() + text[1:]
-        found.append({"text": text, "cells": [first["id"], other["id"]], "evidence": {"ratio": ratio.mean}})
-    return found
+def _change(
+    axis: str,
+    pair: _Pair,
+    ratio: Ratio | None,
+    verdicts: Sequence[str | None],
+    margin: float,
+    *,
+    chain: bool,
+) -> str | None:
+    """Tell a change; nothing where there is nothing to tell. ``verdicts``: all that there are of the pair."""
+    if ratio is None or ratio.low is None or ratio.high is None or None in verdicts:
+        return None
+    size = f"{ratio.mean:.3g} times ({ratio.low:.3g} to {ratio.high:.3g})"
+    steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
+    at = f"With {pair.where}: throughput" if pair.where else "Throughput"
+    if all(verdict in _DIFFERENT for verdict in verdicts):
+        if ratio.low < 1 + margin and ratio.high > 1 / (1 + margin):
+            return None
+        return f"{at} {'rises' if ratio.mean > 1 else 'falls'} to {size} {steps}."
+    if chain and "inconclusive" in verdicts:
+        return f"{at} {steps} is {size}: not settled by {ratio.count} rounds."
+    return None

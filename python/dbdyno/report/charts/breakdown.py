@@ -39,7 +39,7 @@ def breakdown_chart(document: Document) -> Figure | None:
         rows += [
             {"cell": name, "series": _NAMES.get(segment, segment), "share": share, "order": order}
             for order, (segment, share) in enumerate(cell["time"]["shares"].items())
-            if share >= _LEAST
+            if share is not None and share >= _LEAST
         ]
     if not rows:
         return None

@@ -1,0 +1,103 @@
+"""What a run says of its cells together holds as often as the table's verdicts do. All results are synthetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy
+import pytest
+
+from dbdyno.results import Document
+from dbdyno.results.comparing import compare_with_baseline
+from dbdyno.run.findings import cross_cell_findings
+from dbdyno.stats import MARGIN
+
+
+def document(rounds: Sequence[Sequence[float]], *, chain: bool = False, groups: int = 1) -> Document:
+    """A document of cells with the throughputs ``rounds`` in each block, along the factor ``n``, in so many groups."""
+    size = len(rounds) // groups
+    cells: Any = [
+        {
+            "id": f"group={index // size},n={index % size}",
+            "system": {"name": "sqlite:", "durability": None},
+            "factors": {"group": index // size, "n": index % size},
+            "throughput": {"mean": sum(values) / len(values)},
+            "rounds": [{"block": block, "throughput": value} for block, value in enumerate(values)],
+        }
+        for index, values in enumerate(rounds)
+    ]
+    return cast(Document, {"report": {"x": "n", "chain": chain}, "cells": cells, "comparisons": []})
+
+
+def with_table(made: Document) -> Document:
+    return cast(Document, {**made, "comparisons": compare_with_baseline(made["cells"], MARGIN)})
+
+
+def noisy(seed: int, means: Sequence[float], rounds: int, deviation: float) -> list[list[float]]:
+    random = numpy.random.default_rng(seed)
+    return [[float(mean * each) for each in numpy.exp(random.normal(0, deviation, rounds))] for mean in means]
+
+
+def claims(made: Document) -> list[str]:
+    return [text for each in cross_cell_findings(made) if "not settled" not in (text := each["text"])]
+
+
+@pytest.mark.parametrize("chain", [False, True])
+@pytest.mark.parametrize(("cells", "rounds"), [(2, 2), (5, 2), (7, 2), (2, 5), (5, 5), (7, 5)])
+def test_of_equal_cells_at_most_2_percent_of_runs_claim_anything(cells: int, rounds: int, chain: bool) -> None:
+    # Without the table, which only ever takes claims back.
+    runs = 400
+    false = sum(bool(claims(document(noisy(seed, [1000.0] * cells, rounds, 0.1), chain=chain))) for seed in range(runs))
+    assert false / runs <= 0.02 + 3 * math.sqrt(0.02 * 0.98 / runs)
+
+
+def test_all_groups_of_a_run_are_decided_together() -> None:
+    runs = 400
+    false = sum(bool(claims(document(noisy(seed, [1000.0] * 8, 3, 0.1), groups=4))) for seed in range(runs))
+    assert false / runs <= 0.02 + 3 * math.sqrt(0.02 * 0.98 / runs)
+
+
+def test_the_best_and_the_worst_that_differ_are_told() -> None:
+    made = with_table(document(noisy(1, [1000.0, 2000.0, 1500.0, 500.0], 5, 0.01)))
+    (best, worst) = claims(made)
+    assert best.startswith("Throughput rises to ")
+    assert best.endswith(" from n=0 to n=1.")
+    assert worst.startswith("Throughput falls to ")
+    assert worst.endswith(" from n=0 to n=3.")
+
+
+def test_the_group_is_named_where_there_are_several() -> None:
+    texts = claims(document(noisy(1, [1000.0, 2000.0, 1000.0, 500.0], 5, 0.01), groups=2))
+    assert [text.split(" to ")[0] for text in texts] == [
+        "With group=0: throughput rises",
+        "With group=1: throughput falls",
+    ]
+
+
+def test_what_the_table_leaves_open_is_not_claimed() -> None:
+    """Of two groups of two, the findings test two pairs and the table three: p between 0.02 / 3 and 0.02 / 2."""
+    open_in_the_table = 0
+    for seed in range(100):
+        alone = document(noisy(seed, [1000.0, 1250.0, 1000.0, 1000.0], 4, 0.05), groups=2)
+        made = with_table(alone)
+        verdicts = {(each["a"], each["b"]): each["verdict"] for each in made["comparisons"]}
+        told = [each["cells"] for each in cross_cell_findings(made)]
+        for a, b in told:
+            assert verdicts.get((a, b), "faster") in ("faster", "slower")
+        open_in_the_table += len(told) < len(cross_cell_findings(alone))
+    # Else there was nothing to hold back.
+    assert open_in_the_table > 0
+
+
+def test_a_step_of_a_chain_that_is_open_is_told_as_open() -> None:
+    (step, settled) = cross_cell_findings(document([[100, 101, 99], [50, 900, 400], [1, 2, 3]], chain=True))
+    assert step["text"].startswith("Throughput from n=0 to n=1 is 2.62 times (")
+    assert step["text"].endswith("): not settled by 3 rounds.")
+    assert step["cells"] == ["group=0,n=0", "group=0,n=1"]
+    assert settled["text"].endswith("not settled by 3 rounds.")
+
+
+def test_one_round_says_nothing() -> None:
+    assert cross_cell_findings(document([[100], [900]], chain=True)) == []
