@@ -116,3 +116,13 @@ def test_a_name_that_leads_nowhere_is_one_clear_error(server_cli: Cli, small: Sm
         assert process.returncode == 1
         assert errors.startswith("dbdyno: ") and words in errors, errors
         assert len(errors.splitlines()) <= 3
+
+
+def test_a_system_that_is_not_there_fails_its_own_trials_only(cli: Cli, small: Small) -> None:
+    nowhere = "postgresql://nobody@127.0.0.1:1/"
+    file = cli.write("small.toml", small(ONE))
+    document = cli.run(file, "--system", "sqlite:", "--system", nowhere, "--rounds", "1", code=1)
+    states = {cell["system"]["name"]: cell["rounds"][0]["status"] for cell in document["cells"]}
+    assert states == {"sqlite:": "done", "postgresql://***@127.0.0.1:1/": "failed"}
+    (failed,) = document["failed_trials"]
+    assert "nothing listens there" in failed["error"]

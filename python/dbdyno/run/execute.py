@@ -90,9 +90,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     with Hosts(request.directory) as hosts:
-        for each in prepared.compiled:
-            if each.cell.system.engine != EXEC:
-                hosts.of(each).check(each)
+        _check(prepared.compiled, hosts)
         run = RunRecord(
             experiment=request.experiment.name,
             seed=seed,
@@ -116,6 +114,23 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
         return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
+
+
+def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
+    """See that the systems can be had. Raises DbdynoError for a mistake in what was asked for, or where none can.
+
+    One that cannot be reached fails its own trials, which say why; the others are measured.
+    """
+    failures: list[SystemFailed] = []
+    for each in compiled:
+        if each.cell.system.engine == EXEC:
+            continue
+        try:
+            hosts.of(each).check(each)
+        except SystemFailed as error:
+            failures.append(error)
+    if failures and len(failures) == len(compiled):
+        raise failures[0]
 
 
 def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:

@@ -51,6 +51,7 @@ class NamedHost:
         self._loaded: dict[str, Any] = {}
         self._tls = Tls()
         self._lock: IO[bytes] | None = None
+        self._checked = False
         self._made: set[str] = set()
         self.notes: list[str] | None = None
 
@@ -62,10 +63,14 @@ class NamedHost:
         self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
+        self._checked = True
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:  # noqa: ARG002
         """Have a database with the tables as they were loaded; without tables, the one that the URL names."""
+        if not self._checked:
+            # The run goes on after an earlier one, or the server was not there before.
+            self.check(compiled)
         if not _makes_data(compiled):
             yield Ready(self._target(compiled, self._own_database))
             return
