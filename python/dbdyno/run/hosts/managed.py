@@ -158,6 +158,11 @@ class ManagedHost:
                 try:
                     plan = compiled.load_plan(target(server))
                     loaded = ask(plan, "loaded", interrupted=self._interrupted)["tables"]
+                except SystemFailed as error:
+                    # One that breaks connections off (a full disk is such a reason) has said why, though not to them.
+                    said = server.last_words() if "the connection" in str(error) else ""
+                    server.stop(0.0)
+                    raise SystemFailed(f"{error}; {installation.title} said: {said}" if said else str(error)) from error
                 except BaseException:
                     # Nobody wants its data, so that nobody waits until they are written.
                     server.stop(0.0)
