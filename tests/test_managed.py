@@ -18,6 +18,7 @@ import pytest
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.run.hosts.managed import target
 from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
+from dbdyno.systems.managed.shared_memory import segments
 from dbdyno.worker import ask
 
 # Of each engine: a setting, and how the server says it.
@@ -145,10 +146,14 @@ def test_listens_on_its_socket_only(place: Place) -> None:
 
 def test_its_end_is_noticed_and_told(place: Place) -> None:
     server = place.start()
+    family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+    held = [each.path for process in family for each in segments(process.pid) if each.path is not None]
     os.kill(server.pid, signal.SIGKILL)
     assert eventually(lambda: not server.alive())
     assert not server.stop()
     assert place.left() == []
+    # Shared memory of a killed server would stay for as long as the machine runs.
+    assert [path for path in held if Path(path).exists()] == []
 
 
 def test_waiting_for_its_end_can_be_cut_short(place: Place) -> None:

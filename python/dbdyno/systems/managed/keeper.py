@@ -2,8 +2,8 @@
 
 It reads a task, and then words, from standard input, a line each: ``note`` (the server is up), ``stop SECONDS`` and
 ``over``. The end of its input is the end of dbdyno, be it by SIGKILL. It writes what happens as lines of JSON:
-``started`` with the program's process id, ``ended`` with its code and the end of what it wrote, ``stopped`` when
-nothing of it is left, or ``failed`` with a reason.
+``started`` with the program's process id, ``noted``, ``ended`` with its code and the end of what it wrote,
+``stopped`` when nothing of it is left, or ``failed`` with a reason.
 """
 
 import contextlib
@@ -127,6 +127,7 @@ class Keeper:
             for word in self._words():
                 if word == "note":
                     self._segments |= shared_memory.segments(self._pid)
+                    _say(noted=True)
                 elif word.startswith("stop "):
                     self._stop(float(word.removeprefix("stop ")))
                     return

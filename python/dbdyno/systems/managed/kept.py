@@ -83,8 +83,10 @@ class Kept:
         return self.ended
 
     def note(self) -> None:
-        """Tell the keeper that the program is up: what it holds in the kernel by now is known if it is killed."""
+        """Have the keeper note what the program, which is up, holds in the kernel: for the case that it is killed."""
         self._tell("note\n")
+        while self.ended is None and (said := self._report(_KEEPER_S)) and "noted" not in said:
+            pass
 
     def kill(self) -> None:
         """Kill the program; its keeper does the rest. Also while :meth:`stop` waits for it."""

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,26 @@ def remove(left: set[Segment]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     for segment in left:
         if segment.path is not None:
-            with contextlib.suppress(OSError):
-                Path(segment.path).unlink()
+            for path in [*_listed(Path(segment.path)), Path(segment.path)]:
+                with contextlib.suppress(OSError):
+                    path.unlink()
         elif segment.identifier is not None:
             libc.shmctl(ctypes.c_int(segment.identifier), ctypes.c_int(_IPC_RMID), None)
+
+
+def _listed(control: Path) -> list[Path]:
+    """Give the segments that one lists, if it is PostgreSQL's control segment: those that only its sessions map.
+
+    Its list holds the numbers that are in their names, in a layout that differs between versions: any of its words that
+    is the number of a segment of the same user's is taken for one. The numbers are random, of 32 bits.
+    """
+    try:
+        data, owner = control.read_bytes(), control.stat().st_uid
+        words = {word for (word,) in struct.iter_unpack("=I", data[: len(data) // 4 * 4])}
+        return [
+            path
+            for path in control.parent.glob("PostgreSQL.*")
+            if path.suffix[1:].isdigit() and int(path.suffix[1:]) in words and path.stat().st_uid == owner
+        ]
+    except OSError:
+        return []
