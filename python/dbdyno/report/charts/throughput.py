@@ -36,6 +36,9 @@ def throughput_chart(document: Document) -> Figure | None:
         # A logarithm has no place for an interval that reaches below zero.
         for each in means:
             each["low"] = max(each["low"], each["value"] / 10)
+    for each in means:
+        # No throughput is below zero, however wide its interval.
+        each["low"] = max(each["low"], 0.0)
     base = alt.Chart(data(means)).encode(x=_x(chosen), color=colour(chosen.series, title=chosen.by_title))
     y = _y(unit, means, logarithmic=logarithmic)
     layers = [
