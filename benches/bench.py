@@ -20,6 +20,7 @@ from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
 from dbdyno.experiment import load_experiment
 from dbdyno.run.hosts.files import FileHost
+from dbdyno.run.listening import Interrupted
 from dbdyno.run.workspace import Workspace
 from dbdyno.systems.sqlite_library import find_library
 from dbdyno.systems.sqlite_settings import SqliteSettings
@@ -44,7 +45,7 @@ class Bench:
         experiment = load_experiment("pk-lookup")
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
-        host = FileHost(Workspace(directory))
+        host = FileHost(Workspace(directory), Interrupted())
         with host.ready(self.compiled, 0):
             self.database = host.database
         source = directory / "source"
