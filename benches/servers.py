@@ -319,7 +319,7 @@ def descriptors(servers: Servers) -> Iterator[Figure]:
             "kind": "trial",
             "target": target(server),
             "clients": 4,
-            "connect": "per_transaction",
+            "connect": "per-transaction",
             "arrival": {"loop": "open", "rate": 100},
             "window": {"seconds": 60},
             "statements": [{"name": "s", "sql": SELECT}],
