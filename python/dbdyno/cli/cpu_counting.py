@@ -19,11 +19,9 @@ from dbdyno.cpu.run import CpuRequest, count
 from dbdyno.cpu.saved import SavedCount, counts_directory, load, save
 from dbdyno.cpu.show import show, show_changes
 from dbdyno.cpu.source import read_source_map
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 from dbdyno.export import check_writable, write_text
-
-# The gate's answer, as `dbdyno gate` has it.
-_REGRESSION = 3
+from dbdyno.gate import EXIT_CODES
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
             f"{each.part}: {each.engine:,.1f} instructions a statement in the engine, {each.worker:,.1f} in the worker"
         )
         console.print(f"{line}: {each.ratio:.3f} of the engine alone", highlight=False)
-    return _REGRESSION if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
+    return EXIT_CODES["regression"] if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
 
 
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
@@ -125,7 +123,7 @@ def _compare(before: SavedCount, document: CpuDocument, margin: float | None, co
         return 0
     why = "other rows" if found.unlike else f"more than {margin * 100:.3g} % above {before.place.name}"
     console.print(f"regression: {why}", highlight=False)
-    return _REGRESSION
+    return EXIT_CODES["regression"]
 
 
 def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:
@@ -138,5 +136,6 @@ def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:
             for index, part in enumerate(each.parts):
                 (place / f"callgrind.out.{index}").write_text(part.raw, encoding="utf-8")
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError("--callgrind", f"{directory} cannot be written: {why}", "give another directory") from None
+        raise InputError(
+            "--callgrind", f"{directory} cannot be written: {reason(error)}", "give another directory"
+        ) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import SystemFailed, reason
 
 # Costs, in the order of a profile's events.
 Costs = list[int]
@@ -77,9 +77,7 @@ def read_profile(path: Path) -> Profile:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise SystemFailed(
-            f"{path}: callgrind's file cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from None
+        raise SystemFailed(f"{path}: callgrind's file cannot be read: {reason(error)}") from None
     return parse_profile(text, str(path))
 
 

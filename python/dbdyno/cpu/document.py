@@ -16,7 +16,7 @@ from dbdyno.cpu.counters import CYCLES_FORMULA, counters
 from dbdyno.cpu.counting import Counted
 from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 from dbdyno.run.machine import host_facts
 from dbdyno.store import utc_now
 from dbdyno.worker import worker_path
@@ -108,7 +108,7 @@ def read_document(path: Path) -> CpuDocument:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(str(path), f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(str(path), f"it cannot be read: {reason(error)}") from None
     except ValueError:
         found = None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:

@@ -17,7 +17,7 @@ from dbdyno.cpu.costs import EngineCosts, engine_costs
 from dbdyno.cpu.counting import WORKER
 from dbdyno.cpu.document import BuildCount, CpuDocument
 from dbdyno.cpu.source import SourceMap, source_map
-from dbdyno.errors import InputError, StoreError
+from dbdyno.errors import InputError, StoreError, reason
 from dbdyno.store.opening import default_path
 
 _DOCUMENT = "count.json"
@@ -100,8 +100,9 @@ def _save(place: Path, document: CpuDocument, count: BuildCount) -> None:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise StoreError(f"{place}: the count cannot be kept: {why}; give another directory with --counts") from error
+        raise StoreError(
+            f"{place}: the count cannot be kept: {reason(error)}; give another directory with --counts"
+        ) from error
 
 
 def load(name: str, directory: Path) -> SavedCount:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from dbdyno.cpu.baseline import Change, Changes
 from dbdyno.cpu.document import CpuDocument, short_names, unlike_results
+from dbdyno.text import shortened
 
 _HOTTEST = 12
 _PARTS_OF_KIND = 12
@@ -165,7 +166,7 @@ def _show_groups(build: dict[str, Any], console: Console) -> None:
         name = group["name"] if len(build["parts"]) == 1 else f"{part}: {group['name']}"
         per = group["i_refs_per_execution"]
         table.add_row(
-            name if len(name) <= 60 else name[:59] + "…",
+            shortened(name, 60),
             f"{group['i_refs']:,}",
             f"{group['i_refs'] / build['i_refs'] * 100:.1f} %",
             f"{group['executions']:,}",

@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 
 
 class SqlStatement(NamedTuple):
@@ -20,7 +20,7 @@ def read_statements(path: Path) -> list[SqlStatement]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(str(path), f"it cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(str(path), f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(str(path), f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     return split_statements(text, str(path))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.compile import PLAN, CompiledCell, compile_cell, refusal
 from dbdyno.cpu.sql_file import kind_of, read_statements, sql_task
 from dbdyno.design import Cell, make_cells, parse_set
 from dbdyno.errors import InputError
@@ -49,7 +49,7 @@ class Part:
             task["data_seed"] = self.compiled.definition.data_seed
         if transactions is not None:
             task["window"] = {"transactions": transactions}
-        return {"schema": "dbdyno.plan/1", "seed": seed, "task": task}
+        return {"schema": PLAN, "seed": seed, "task": task}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
+from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.run.listening import Interrupted
 from dbdyno.worker import Worker, ask
 
@@ -49,7 +49,7 @@ def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
         "bytes": _DEVICE_BYTES,
         "depths": _DEVICE_DEPTHS,
     }
-    plan = {"schema": "dbdyno.plan/1", "seed": 1, "task": task}
+    plan = {"schema": PLAN, "seed": 1, "task": task}
     facts: dict[str, Any] = ask(plan, "device", 120.0, interrupted)["device"]
     return facts
 
@@ -68,7 +68,7 @@ def ceiling(compiled: CompiledCell) -> dict[str, Any]:
         "warmup": {"seconds": 0.1, "transactions": 0},
         "window": {"seconds": _CEILING_SECONDS, "transactions": None, "statements": None},
     }
-    plan = {"schema": "dbdyno.plan/1", "seed": 1, "task": trial}
+    plan = {"schema": PLAN, "seed": 1, "task": trial}
     for event in Worker(plan, 60.0):
         if event["event"] == "result" and event["elapsed_s"] > 0:
             return {"operations_per_s": event["work"]["statements"] / event["elapsed_s"], "clock": event["clock"]}

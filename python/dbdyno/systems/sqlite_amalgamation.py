@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, reason
 from dbdyno.paths import cache_directory
 
 # Its names in directories, the usual one first.
@@ -44,8 +44,7 @@ def _define(file: Path) -> str | None:
     try:
         found = _VERSION.search(file.read_bytes())
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError(str(file), f"it cannot be read: {why}", "give a file that can be read") from error
+        raise InputError(str(file), f"it cannot be read: {reason(error)}", "give a file that can be read") from error
     return found[1].decode(errors="replace") if found else None
 
 
