@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import shlex
 import shutil
@@ -15,6 +14,7 @@ from typing import Any
 from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
+from dbdyno.systems.sqlite_library import c_compiler
 from dbdyno.systems.sqlite_releases import release_source
 
 # The usual optimisation, where a user's `--cflags` name none. Line numbers change no instruction.
@@ -153,9 +153,7 @@ def _read(directory: Path) -> Build:
 
 def compiler_here() -> tuple[str, str]:
     """Give the compiler's command, and the first line of what it says of its version. Raises SystemFailed."""
-    compiler = os.environ.get("CC", "cc")
-    if shutil.which(compiler) is None:
-        raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
+    compiler = c_compiler()
     said = subprocess.run(
         [compiler, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
     ).stdout

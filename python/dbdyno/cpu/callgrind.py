@@ -6,10 +6,9 @@ then by number, line numbers may be relative to the last, and the costs behind a
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from dbdyno.errors import SystemFailed, reason
+from dbdyno.errors import SystemFailed
 
 # Costs, in the order of a profile's events.
 Costs = list[int]
@@ -72,17 +71,11 @@ def add_up(costs: Iterable[Costs], events: int) -> Costs:
     return [sum(row[index] for row in rows) for index in range(events)]
 
 
-def read_profile(path: Path) -> Profile:
-    """Read a file of callgrind. Raises SystemFailed where it is none, or its lines do not add up to its totals."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise SystemFailed(f"{path}: callgrind's file cannot be read: {reason(error)}") from None
-    return parse_profile(text, str(path))
-
-
 def parse_profile(text: str, place: str) -> Profile:
-    """Read the text of such a file; ``place`` is what messages call it. Raises SystemFailed as :func:`read_profile`."""
+    """Read the text of a file of callgrind; ``place`` is what messages call it.
+
+    Raises SystemFailed where it is none, or its lines do not add up to its totals.
+    """
     reader = _Reader(place)
     for line in text.splitlines():
         reader.line(line)

@@ -73,15 +73,24 @@ def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
 
     Raises SystemFailed and TrialFailed.
     """
-    first = count_once(part, build, seed)
     if part.once or not twice:
-        return first
-    second = count_once(part, build, seed, 2 * first.transactions)
-    more = second.statements - first.statements
+        return count_once(part, build, seed)
+    first, second, more = count_twice(part, build, seed)
     if more <= 0:
         return first
     both = zip(first.attribution.engine, second.attribution.engine, strict=True)
     return replace(first, per_statement=[(b - a) / more for a, b in both])
+
+
+def count_twice(part: Part, build: Build, seed: int) -> tuple[Counted, Counted, int]:
+    """Count a part, and twice as many transactions of it; give both counts, and how many statements more those have.
+
+    The difference of the two is the cost of so many statements without what is done once. Raises SystemFailed and
+    TrialFailed.
+    """
+    first = count_once(part, build, seed)
+    second = count_once(part, build, seed, 2 * first.transactions)
+    return first, second, second.statements - first.statements
 
 
 def count_once(part: Part, build: Build, seed: int, transactions: int | None = None) -> Counted:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dbdyno.cpu.builds import build
-from dbdyno.cpu.counting import count_once
+from dbdyno.cpu.counting import count_twice
 from dbdyno.cpu.valgrind import valgrind_version
 from dbdyno.cpu.work import find_work
 from dbdyno.errors import TrialFailed
@@ -43,9 +43,7 @@ def own_costs(
         tell(f"counting {part.name}")
         record = part.task["record"] | {"io": True, "groups": None}
         ordinary = replace(part, task=part.task | {"record": record})
-        first = count_once(ordinary, library, seed)
-        second = count_once(ordinary, library, seed, 2 * first.transactions)
-        more = second.statements - first.statements
+        first, second, more = count_twice(ordinary, library, seed)
         engine = second.attribution.engine[0] - first.attribution.engine[0]
         worker = second.attribution.harness[0] - first.attribution.harness[0]
         if more <= 0 or engine <= 0:

@@ -50,9 +50,7 @@ def _build(settings: SqliteSettings) -> Path:
     flags = shlex.split(settings.cflags or "")
     if settings.library_threading is not None:
         flags.append(f"-DSQLITE_THREADSAFE={settings.library_threading}")
-    compiler = os.environ.get("CC", "cc")
-    if shutil.which(compiler) is None:
-        raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
+    compiler = c_compiler()
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as scratch:
         source = _source(settings.source, Path(scratch))
         key = hashlib.sha256()
@@ -81,6 +79,14 @@ def _build(settings: SqliteSettings) -> Path:
             shutil.copyfile(Path(scratch) / "out.so", unfinished)
             unfinished.rename(built)
     return built
+
+
+def c_compiler() -> str:
+    """Give the C compiler's command: ``CC``, else ``cc``. Raises SystemFailed where there is none."""
+    compiler = os.environ.get("CC", "cc")
+    if shutil.which(compiler) is None:
+        raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
+    return compiler
 
 
 def _source(source: str | None, scratch: Path) -> Path:
