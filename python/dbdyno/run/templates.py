@@ -41,10 +41,10 @@ def template(path: Path, make: Callable[[Path], Any]) -> Template:
 
     ``make`` gives what loading took, by table. Others in the directory make room for it. Raises SystemFailed.
     """
-    remove_unfinished(path.parent)
     if path.exists():
         os.utime(path)
         return Template(path, 0.0, _loaded(path))
+    remove_unfinished(path.parent)
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     start = time.monotonic()
     try:

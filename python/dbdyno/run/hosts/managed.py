@@ -158,14 +158,14 @@ class ManagedHost:
                 try:
                     plan = compiled.load_plan(target(server))
                     loaded = ask(plan, "loaded", interrupted=self._interrupted)["tables"]
-                except SystemFailed as error:
+                except BaseException as error:
                     # One that breaks connections off (a full disk is such a reason) has said why, though not to them.
-                    said = server.last_words() if "the connection" in str(error) else ""
-                    server.stop(0.0)
-                    raise SystemFailed(f"{error}; {installation.title} said: {said}" if said else str(error)) from error
-                except BaseException:
+                    broken = isinstance(error, SystemFailed) and "the connection" in str(error)
+                    said = server.last_words() if broken else ""
                     # Nobody wants its data, so that nobody waits until they are written.
                     server.stop(0.0)
+                    if said:
+                        raise SystemFailed(f"{error}; {installation.title} said: {said}") from error
                     raise
                 with self._interrupted.passing_on_to(AtOnce(server.kill)):
                     whole = server.stop(_GRACE_S)
