@@ -51,7 +51,7 @@ def tar(files: dict[str, bytes]) -> bytes:
 
 @pytest.fixture
 def npm_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A registry with `sqlite3` 3.0.6, and 9.0.0 without SQLite in it."""
+    """A registry with `sqlite3` 3.0.6, and 9.0.0 without SQLite in it; and with two ages of `better-sqlite3`."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     archive = tar(
@@ -64,27 +64,47 @@ def npm_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     )
     manifest = b'{"name": "sqlite3", "version": "3.0.6"}'
     packages = {
-        "3.0.6": tar({"package/package.json": manifest, "package/deps/sqlite-autoconf-3080900.tar.gz": archive}),
-        "9.0.0": tar({"package/package.json": manifest.replace(b"3.0.6", b"9.0.0")}),
+        "sqlite3": {
+            "3.0.6": tar({"package/package.json": manifest, "package/deps/sqlite-autoconf-3080900.tar.gz": archive}),
+            "9.0.0": tar({"package/package.json": manifest.replace(b"3.0.6", b"9.0.0")}),
+        },
+        "better-sqlite3": {
+            "8.1.0": tar(
+                {
+                    "package/package.json": b'{"name": "better-sqlite3", "version": "8.1.0"}',
+                    "package/deps/sqlite3/sqlite3.c": TEXT.format("3.40.1").encode(),
+                    "package/deps/sqlite3/sqlite3.h": b"/* header */",
+                    "package/other/sqlite3.c": TEXT.format("1.1.1").encode(),
+                }
+            ),
+            "7.4.3": tar(
+                {
+                    "package/package.json": b'{"name": "better-sqlite3", "version": "7.4.3"}',
+                    "package/deps/sqlite3.tar.gz": tar({"sqlite3.c": TEXT.format("3.36.0").encode()}),
+                }
+            ),
+        },
     }
 
     class Registry(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = packages.get(self.path.removeprefix("/sqlite3-").removesuffix(".tgz"))
+            name, _, file = self.path.strip("/").partition("/")
+            there = packages.get(name, {})
+            found = there.get(file.removesuffix(".tgz"))
             here = f"http://127.0.0.1:{self.server.server_address[1]}"
             versions = {
                 version: {
-                    "name": "sqlite3",
+                    "name": name,
                     "version": version,
                     "dist": {
-                        "tarball": f"{here}/sqlite3-{version}.tgz",
+                        "tarball": f"{here}/{name}/{version}.tgz",
                         "shasum": hashlib.sha1(content).hexdigest(),
                     },
                 }
-                for version, content in packages.items()
+                for version, content in there.items()
             }
-            document = {"name": "sqlite3", "dist-tags": {"latest": "9.0.0"}, "versions": versions}
-            answer = found or (json.dumps(document).encode() if self.path == "/sqlite3" else b"")
+            document = {"name": name, "dist-tags": {"latest": max(versions, default="")}, "versions": versions}
+            answer = found or (json.dumps(document).encode() if there and not file else b"")
             self.send_response(200 if answer else 404)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
@@ -185,6 +205,15 @@ def _rustup_home() -> Path:
 
 def contents(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+@pytest.mark.usefixtures("npm_registry")
+@pytest.mark.parametrize(("version", "package"), [("3.40.1", "8.1.0"), ("3.36.0", "7.4.3")])
+def test_a_package_may_have_the_source_as_files_or_in_an_archive(cache: Path, version: str, package: str) -> None:
+    source = release_source(version)
+    assert (source.version, source.family, source.package) == (version, "npm better-sqlite3", package)
+    assert source.directory == cache / f"better-{package}"
+    assert source.difference is None
 
 
 @pytest.mark.usefixtures("npm_registry")
@@ -292,7 +321,7 @@ def test_a_file_of_another_name_is_kept_by_its_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("foo:3.21.0", "foo:3.21.0: there is no family `foo` of packages; known: `npm:`, `go:`, `crate:`"),
+        ("foo:3.21.0", "foo:3.21.0: there is no family `foo` of packages; known: `npm:`, `go:`, `crate:`, `better:`"),
         ("./nothing", "./nothing: this is neither a release nor a file; give a release as `3.21.0`, or the path of"),
         ("npm:3.21.0", "npm:3.21.0: no known package has SQLite 3.21.0; the nearest known: `npm:3.15.0` and `npm:3.24"),
         ("npm@1.2.3-../..", "npm@1.2.3-../..: this is neither a release nor a file"),

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dbdyno.errors import InputError, SystemFailed
@@ -84,28 +85,29 @@ def _cached_name(family: Family, version: str) -> str:
     return f"{family.key}-{version}"
 
 
-def _from_npm(version: str, scratch: Path) -> Path:
-    """Fetch with npm: the package has SQLite's own archive among its dependencies."""
-    package = f"sqlite3@{version}"
+def _from_npm(name: str, version: str, scratch: Path) -> Path:
+    """Fetch with npm: the package has SQLite's source among its dependencies, as an archive or as files."""
+    package = f"{name}@{version}"
     _run(["npm", "pack", package, "--ignore-scripts", "--loglevel=error"], package, scratch)
     content = scratch / "content"
     content.mkdir()
     try:
         for path in scratch.glob("*.tgz"):
             with tarfile.open(path) as package_file:
+                _take(package_file, content, "package/deps/(?:sqlite3/)?")
                 for member in package_file:
                     if re.search(r"/deps/sqlite[^/]*\.tar\.[a-z0-9]+$", member.name) and member.isfile():
                         with tarfile.open(fileobj=package_file.extractfile(member)) as archive:
-                            _take(archive, content)
+                            _take(archive, content, r"(?:\./)?(?:[^/]+/)?")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise SystemFailed(f"{package} cannot be unpacked: {error}") from error
     return content
 
 
-def _take(archive: tarfile.TarFile, directory: Path) -> None:
-    """Write the files of the archive's top directory, by their names only, so that none lands elsewhere."""
+def _take(archive: tarfile.TarFile, directory: Path, within: str) -> None:
+    """Write the source's files that lie ``within`` a directory, by their names only, so that none lands elsewhere."""
     for member in archive:
-        if member.isfile() and re.fullmatch(r"(?:\./)?[^/]+/sqlite3(?:ext)?\.[ch]", member.name):
+        if member.isfile() and re.fullmatch(rf"{within}sqlite3(?:ext)?\.[ch]", member.name):
             content = archive.extractfile(member)
             if content is not None:
                 with content, (directory / Path(member.name).name).open("wb") as file:
@@ -170,7 +172,8 @@ def _complaint(out: str, errors: str) -> str:
 
 # The first that has a release is taken: npm's has SQLite's own archive, to Go's source a condition is added.
 FAMILIES = (
-    Family("npm", "npm sqlite3", "npm", _from_npm),
+    Family("npm", "npm sqlite3", "npm", partial(_from_npm, "sqlite3")),
     Family("go", "go-sqlite3", "go", _from_go),
     Family("crate", "crate libsqlite3-sys", "cargo", _from_cargo),
+    Family("better", "npm better-sqlite3", "npm", partial(_from_npm, "better-sqlite3")),
 )
