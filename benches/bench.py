@@ -17,6 +17,7 @@ from typing import Any
 from figures import Figure, run, spread
 
 from dbdyno.compile import compile_cell
+from dbdyno.cpu.bare import BARE_LOOP
 from dbdyno.design import make_cells, parse_set
 from dbdyno.experiment import load_experiment
 from dbdyno.run.hosts.files import FileHost
@@ -26,7 +27,6 @@ from dbdyno.systems.sqlite_library import find_library
 from dbdyno.systems.sqlite_settings import SqliteSettings
 from dbdyno.worker import Worker, worker_path
 
-HERE = Path(__file__).parent
 KEYS = 100_000
 LOOKUP = "select * from user where id = ?"
 CHEAP = "select c1 from user where id = ?"
@@ -54,9 +54,7 @@ class Bench:
         source.mkdir()
         subprocess.run([worker_path(), "amalgamation", source], check=True)
         self.bare = directory / "bare"
-        subprocess.run(
-            ["cc", "-O2", f"-I{source}", "-o", self.bare, HERE / "bare.c", self.library, "-lpthread"], check=True
-        )
+        subprocess.run(["cc", "-O2", f"-I{source}", "-o", self.bare, BARE_LOOP, self.library, "-lpthread"], check=True)
 
     def plan(self, sql: str, clients: int, operations: int, cache_size: int, **trial: Any) -> dict[str, Any]:
         target = {"engine": "sqlite", "path": str(self.database), "library": self.library}

@@ -15,9 +15,12 @@ import pytest
 
 from conftest import Cli, loading
 from dbdyno.cpu.attribution import attribute, of_library
+from dbdyno.cpu.bare import bare_loop
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import counting_directory
+from dbdyno.cpu.own_cost import USUAL_WORK
 from dbdyno.cpu.source import source_map
+from dbdyno.cpu.work import find_work
 from dbdyno.worker import write_amalgamation
 
 pytestmark = pytest.mark.skipif(
@@ -237,6 +240,38 @@ def test_the_worker_beside_the_engine(cpu: Cli, small: Callable[..., str]) -> No
     # Nobody draws parameters, counts and measures for nothing.
     assert worker > 50
     cpu("cpu", "--self", name, *QUICK, "--margin", "0.01%", code=3)
+
+
+def test_the_worker_against_a_bare_loop(cpu: Cli) -> None:
+    # What measuring may add to the cheapest statement there is; optimised, as users' libraries are.
+    said = cpu("cpu", "--self", "--set", "statement=value", "--margin", "10%")
+    pattern = (
+        r"([\d,.]+) instructions .* engine, ([\d,.]+) in the worker: .*, ([\d.]+) of a bare loop in C \(([\d,.]+)\)"
+    )
+    found = re.search(pattern, " ".join(said.split()))
+    assert found is not None
+    engine, worker, ratio, loop = (float(each.replace(",", "")) for each in found.groups())
+    assert ratio == pytest.approx((engine + worker) / loop, abs=0.001)
+    # The loop draws keys, reads rows and calls the same library.
+    assert engine < loop < engine + worker
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('connect = "once"', 'connect = "per-transaction"'),
+        ("uniform = [1, 5_000] }", "zipf = { low = 1, high = 5_000, exponent = 1.1 } }"),
+        ("[system.sqlite]", '[system.sqlite]\njournal_mode = "wal"'),
+        ("steps = [{ execute", 'steps = [{ begin = "deferred" }, { commit = true }, { execute'),
+    ],
+)
+def test_what_is_more_than_a_bare_loop_is_not_compared_with_one(tmp_path: Path, old: str, new: str) -> None:
+    text = Path(USUAL_WORK).read_text(encoding="utf-8")
+    assert all(bare_loop(part) is not None for part in find_work(USUAL_WORK, []).parts)
+    changed = tmp_path / "changed.toml"
+    assert old in text
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    assert [bare_loop(part) for part in find_work(str(changed), []).parts] == [None, None]
 
 
 @pytest.mark.parametrize(

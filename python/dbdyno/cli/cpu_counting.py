@@ -14,7 +14,7 @@ from dbdyno.cpu.chart import check_suffix, write_chart
 from dbdyno.cpu.document import BuildCount, CpuDocument
 from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.html import write_count
-from dbdyno.cpu.own_cost import USUAL_LEVELS, USUAL_WORK, own_costs
+from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
 from dbdyno.cpu.run import CpuRequest, count
 from dbdyno.cpu.saved import SavedCount, counts_directory, load, save
 from dbdyno.cpu.show import show, show_changes
@@ -102,17 +102,20 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
         raise InputError("--self", "nothing is kept, written or compared of it", "give no more than `--margin`")
     if len(request.sources) * len(request.cflags) != 1:
         raise InputError("--self", "several builds are asked for", "name one source and one set of options")
-    work, chosen = request.work or USUAL_WORK, tuple(request.chosen)
-    if request.work is None and not chosen:
-        chosen = USUAL_LEVELS
     margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
+    work = request.work or USUAL_WORK
     with console.status("counting") as status:
-        costs = own_costs(work, chosen, request.sources[0], request.cflags[0], request.seed, status.update)
+        costs = own_costs(
+            work, tuple(request.chosen), request.sources[0], request.cflags[0], request.seed, status.update
+        )
     for each in costs:
         line = (
             f"{each.part}: {each.engine:,.1f} instructions a statement in the engine, {each.worker:,.1f} in the worker"
         )
-        console.print(f"{line}: {each.ratio:.3f} of the engine alone", highlight=False)
+        line += f": {each.of_engine:.3f} of the engine alone"
+        if each.loop is not None:
+            line += f", {each.of_loop:.3f} of a bare loop in C ({each.loop:,.1f})"
+        console.print(line, highlight=False)
     return EXIT_CODES["regression"] if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
 
 

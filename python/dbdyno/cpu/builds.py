@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.cpu.elf import ObjectSize, object_size
+from dbdyno.cpu.source import read_source_map
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.systems.sqlite_library import c_compiler
@@ -31,7 +32,11 @@ _FORMAT = 2
 
 SOURCE = "sqlite3.c"
 LIBRARY = "libsqlite3.so"
+HEADER = "sqlite3.h"
 BUNDLED = "bundled"
+
+# The interface's variables: within the amalgamation they are defined, and a program is to be told of them only.
+_VARIABLE = re.compile(r"^SQLITE_API\s+((?:const\s+)?char\s+\*?\s*sqlite3_\w+(?:\[\])?)\s*(?:=[^;]*)?;", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,15 @@ def build(spec: str, cflags: str) -> Build:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return _read(directory)
+
+
+def interface(build: Build) -> str:
+    """Give the header of a build, which the amalgamation has in it. Raises SystemFailed."""
+    source = read_source_map(build.text)
+    lines = [line for line, file in zip(source.lines, source.files, strict=True) if file == HEADER]
+    if not lines:
+        raise SystemFailed(f"the source of SQLite {build.source.version} has no {HEADER} in it")
+    return _VARIABLE.sub(r"extern \1;", "\n".join(lines) + "\n")
 
 
 def _flags(cflags: str) -> list[str]:

@@ -95,19 +95,13 @@ def count_twice(part: Part, build: Build, seed: int) -> tuple[Counted, Counted, 
 
 def count_once(part: Part, build: Build, seed: int, transactions: int | None = None) -> Counted:
     """Count a part, with as many ``transactions`` or its own end. Raises SystemFailed and TrialFailed."""
-    template_path = None if part.compiled is None else _loaded(part, build)
-    with counting_directory(0 if template_path is None else template_path.stat().st_size) as directory:
-        database = directory / "trial.db"
-        if template_path is not None:
-            copy_file(template_path, database)
-        # Where the library lies must not show in the count, and its path is that of the object in callgrind's file.
-        library = directory / LIBRARY
-        shutil.copyfile(build.library, library)
-        plan = part.plan(str(database), str(library), seed, transactions)
-        out = directory / "callgrind.out"
-        result, tallies = _events(run_counted([worker_path()], directory, out, json.dumps(plan), whole=False), part)
+    with prepared(part, build) as at:
+        plan = part.plan(str(at.database), str(at.library), seed, transactions)
+        out = at.directory / "callgrind.out"
+        said = run_counted([worker_path()], at.directory, out, json.dumps(plan), whole=False)
+        result, tallies = _events(said, part)
         # The directory is another each time; what is kept of the file is not to show it.
-        raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{directory}/", "")
+        raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{at.directory}/", "")
         raw = raw.replace(str(worker_path()), WORKER)
         profile = parse_profile(raw, str(out))
         attribution = attribute(profile, of_library(LIBRARY, WORKER))
@@ -121,6 +115,29 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
         {number: tally for number, tally in enumerate(tallies) if tally["executions"]},
         None,
     )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Where a count is made: its directory, and in it the database and the library."""
+
+    directory: Path
+    database: Path
+    library: Path
+
+
+@contextmanager
+def prepared(part: Part, build: Build) -> Iterator[Prepared]:
+    """Make a directory with the part's tables, where it has any, and the library. Raises SystemFailed."""
+    template_path = None if part.compiled is None else _loaded(part, build)
+    with counting_directory(0 if template_path is None else template_path.stat().st_size) as directory:
+        database = directory / "trial.db"
+        if template_path is not None:
+            copy_file(template_path, database)
+        # Where the library lies must not show in the count, and its path is that of the object in callgrind's file.
+        library = directory / LIBRARY
+        shutil.copyfile(build.library, library)
+        yield Prepared(directory, database, library)
 
 
 @contextmanager

@@ -1,30 +1,46 @@
-"""The worker's own instructions beside those of the engine that it measures."""
+"""The worker's own instructions beside those of the engine it measures, and against a loop that records nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dbdyno.cpu.builds import build
+from dbdyno.cpu.bare import bare_loop, count_bare_loop
+from dbdyno.cpu.builds import Build, build
 from dbdyno.cpu.counting import count_twice
 from dbdyno.cpu.valgrind import valgrind_version
-from dbdyno.cpu.work import find_work
+from dbdyno.cpu.work import Part, find_work
 from dbdyno.errors import TrialFailed
 
-# Look-ups that an engine answers in a few thousand instructions: what is added to them shows most.
-USUAL_WORK, USUAL_LEVELS = "cpu-cost", ("part=point",)
+#: Look-ups that an engine answers in a few thousand instructions: what is added to them shows most.
+USUAL_WORK = str(Path(__file__).with_name("own_cost.toml"))
 
 
 @dataclass(frozen=True)
 class OwnCost:
-    """Instructions of one statement of a part: the ``engine``'s, and the ``worker``'s beside them."""
+    """Instructions of one statement of a part: the ``engine``'s, and the ``worker``'s beside them.
+
+    ``loop``: those of the bare loop, its engine's included; None where the part is more than such a loop can do.
+    """
 
     part: str
     engine: float
     worker: float
+    loop: float | None
+
+    @property
+    def of_engine(self) -> float:
+        """Both to the engine's alone."""
+        return (self.engine + self.worker) / self.engine
+
+    @property
+    def of_loop(self) -> float | None:
+        """Both to the bare loop's."""
+        return self.loop and (self.engine + self.worker) / self.loop
 
     @property
     def ratio(self) -> float:
-        """Both to the engine's alone, which a loop that records nothing cannot go below."""
-        return (self.engine + self.worker) / self.engine
+        """What a margin is held against: the ratio to the loop, or where there is none to the engine."""
+        return self.of_loop or self.of_engine
 
 
 def own_costs(
@@ -41,14 +57,22 @@ def own_costs(
     found = []
     for part in parts:
         tell(f"counting {part.name}")
-        record = part.task["record"] | {"io": True, "groups": None}
-        ordinary = replace(part, task=part.task | {"record": record})
-        first, second, more = count_twice(ordinary, library, seed)
-        engine = second.attribution.engine[0] - first.attribution.engine[0]
-        worker = second.attribution.harness[0] - first.attribution.harness[0]
-        if more <= 0 or engine <= 0:
-            raise TrialFailed(f"{part.name}: twice the transactions did no more, so that a statement has no cost")
-        found.append(OwnCost(part.name, engine / more, worker / more))
+        found.append(_own_cost(part, library, seed))
     if not found:
         raise TrialFailed(f"{work} cannot be made longer, and what is done once cannot be told from what is not")
     return found
+
+
+def _own_cost(part: Part, library: Build, seed: int) -> OwnCost:
+    record = part.task["record"] | {"io": True, "groups": None}
+    first, second, more = count_twice(replace(part, task=part.task | {"record": record}), library, seed)
+    engine = second.attribution.engine[0] - first.attribution.engine[0]
+    worker = second.attribution.harness[0] - first.attribution.harness[0]
+    if more <= 0 or engine <= 0:
+        raise TrialFailed(f"{part.name}: twice the transactions did no more, so that a statement has no cost")
+    loop = bare_loop(part)
+    bare = None
+    if loop is not None:
+        once, twice = (count_bare_loop(loop, part, library, n) for n in (first.transactions, second.transactions))
+        bare = (twice - once) / (second.transactions - first.transactions)
+    return OwnCost(part.name, engine / more, worker / more, bare)

@@ -9,17 +9,14 @@ import tempfile
 from pathlib import Path
 
 from dbdyno.cpu.attribution import attribute, of_source
-from dbdyno.cpu.builds import BUNDLED, SOURCE, Build, compile_command, compiler_here
+from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import Counted, counting_directory
-from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part, Work
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.systems.sqlite_releases import release_source
-
-_HEADER = "sqlite3.h"
 
 # Raised when programs are compiled in another way.
 _FORMAT = 2
@@ -28,9 +25,6 @@ _FORMAT = 2
 _GIVEN = "given.json"
 
 _UNDECLARED = re.compile(r"error: \W(SQLITE_\w+)\W undeclared")
-
-# The interface's variables: within the amalgamation they are defined, and a program is to be told of them only.
-_VARIABLE = re.compile(r"^SQLITE_API\s+((?:const\s+)?char\s+\*?\s*sqlite3_\w+(?:\[\])?)\s*(?:=[^;]*)?;", re.MULTILINE)
 
 # What the developers' program says of its results with `--verify`.
 _VERIFIED = re.compile(r"^Verification Hash.*$", re.MULTILINE)
@@ -64,7 +58,7 @@ def build_program(path: Path, build: Build) -> Path:
     try:
         shutil.copyfile(path, unfinished / path.name)
         shutil.copyfile(build.directory / "sqlite3.o", unfinished / "sqlite3.o")
-        (unfinished / _HEADER).write_text(_header(build), encoding="utf-8")
+        (unfinished / HEADER).write_text(interface(build), encoding="utf-8")
         flags = ["-g", f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
         libraries = ["-lpthread", "-ldl", "-lm"]
         output = ["-o", path.stem, "-Wl,-z,now", "-Wl,--build-id=none"]
@@ -126,12 +120,3 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
     return Counted(
         part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(given_constants(binary))
     )
-
-
-def _header(build: Build) -> str:
-    """Give the interface of a build, which the amalgamation has in it."""
-    source = read_source_map(build.text)
-    lines = [line for line, file in zip(source.lines, source.files, strict=True) if file == _HEADER]
-    if not lines:
-        raise SystemFailed(f"the source of SQLite {build.source.version} has no {_HEADER} in it")
-    return _VARIABLE.sub(r"extern \1;", "\n".join(lines) + "\n")
