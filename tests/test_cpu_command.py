@@ -126,6 +126,11 @@ def test_html_holds_the_source_with_its_counts(cpu: Cli, first: dict[str, Any]) 
     assert f'id="b0l{hottest["line"]}"' in html and f'href="#b0l{hottest["line"]}"' in html
     assert "<script" not in html and "http://" not in html.partition("<h2>")[0]
     assert "cycle counts approximate energy more than time" in html
+    # The flame graph's frames lead there as well, also in a page of a kept count.
+    frame = re.compile(rf'<a href="#b0l{hottest["line"]}"><g><title>{hottest["name"]}\b')
+    assert frame.search(html)
+    cpu("cpu", "annotate", "first", "--html", "kept.html", "--counts", "counts")
+    assert frame.search((cpu.directory / "kept.html").read_text())
 
 
 def test_builds_side_by_side_give_the_same_rows(cpu: Cli) -> None:

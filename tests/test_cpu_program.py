@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "sqlite3.h"
 static long sum = 0;
 static int row(void *unused, int n, char **values, char **names){
@@ -38,6 +39,14 @@ int main(int argc, char **argv){
   run(db, "create table t(a integer primary key, b text)");
   for(int i = atoi(argv[1]); i > 0; i--) run(db, "insert into t(b) values (hex(zeroblob(20)))");
   run(db, "select b from t order by b");
+  sqlite3_stmt *st;
+  if( sqlite3_prepare_v2(db, "select ?1", -1, &st, 0)!=SQLITE_OK ) return 3;
+  sqlite3_bind_text64(st, 1, "abcdef", 3, SQLITE_STATIC, SQLITE_UTF8);
+  char *z = sqlite3_expanded_sql(st);
+  if( sqlite3_step(st)!=SQLITE_ROW || strcmp((const char*)sqlite3_column_text(st, 0), "abc") ) return 4;
+  printf("%s\n", z);
+  sqlite3_free(z);
+  sqlite3_finalize(st);
   printf("Verification Hash: %ld %s\n", sum, sqlite3_libversion());
   return sqlite3_close(db);
 }
@@ -58,7 +67,7 @@ def counted(cli: Cli, *arguments: str) -> dict[str, Any]:
 
 
 def test_the_count_is_that_of_valgrind_by_hand(cpu: Cli) -> None:
-    build = counted(cpu, "--program-args", "300", "--cflags", "-O0", "--flame", "stacks.txt")["builds"][0]
+    build = counted(cpu, "--program-args", "300", "--cflags", "-O0", "--flame", "flame.svg")["builds"][0]
     (binary,) = (cpu.directory / "cache" / "cpu-programs").glob("*/p")
     by_hand = subprocess.run(
         [str(shutil.which("valgrind")), "--tool=callgrind", "--callgrind-out-file=/dev/null", binary, "300"],
@@ -76,7 +85,7 @@ def test_the_count_is_that_of_valgrind_by_hand(cpu: Cli) -> None:
     assert build["program"]["verified"].endswith(build["version"])
     functions = {each["name"] for each in build["functions"]}
     assert "sqlite3VdbeExec" in functions and not {"main", "row"} & functions
-    assert "sqlite3_exec" in (cpu.directory / "stacks.txt").read_text()
+    assert "sqlite3_exec" in (cpu.directory / "flame.svg").read_text()
 
 
 def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli) -> None:
@@ -86,14 +95,18 @@ def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli) -> None:
     assert "-DNEWER is left out" in note and "sqlite3_of_tomorrow" in note
 
 
-def test_constants_that_a_library_lacks_are_given(cpu: Cli) -> None:
+def test_what_a_library_lacks_is_given(cpu: Cli) -> None:
+    lacking = {"SQLITE_FCNTL_RESERVE_BYTES", "sqlite3_bind_text64", "sqlite3_expanded_sql"}
     (cpu.directory / "older").mkdir()
     write_amalgamation(cpu.directory / "older")
     source = cpu.directory / "older" / "sqlite3.c"
-    source.write_text(re.sub(r"\bSQLITE_FCNTL_RESERVE_BYTES\b", "SQLITE_FCNTL_RENAMED", source.read_text()))
-    document = counted(cpu, "--program-args", "10", "--sqlite", "./older", "--cflags", "-O0")
-    assert document["builds"][0]["program"]["given"] == ["SQLITE_FCNTL_RESERVE_BYTES"]
-    assert any("SQLITE_FCNTL_RESERVE_BYTES is not known to" in note for note in document["notes"])
+    source.write_text(re.sub(rf"\b({'|'.join(lacking)})\b", r"\1_renamed", source.read_text()))
+    document = counted(cpu, "--program-args", "10", "--sqlite", "./older", "--sqlite", "bundled", "--cflags", "-O0")
+    older, newer = (build["program"] for build in document["builds"])
+    assert set(older["given"]) == lacking and newer["given"] == []
+    assert older["verified"] == newer["verified"] != ""
+    for name in lacking:
+        assert any(note.startswith(f"{name}, which") for note in document["notes"])
 
 
 def test_a_program_that_fails_is_told(cpu: Cli) -> None:

@@ -41,8 +41,9 @@ def count_command(
         list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")
     ] = None,
     sqlite: Annotated[
-        str, typer.Option("--sqlite", metavar="SPEC,…", help="Sources: bundled, a sqlite3.c, a directory")
-    ] = "bundled",
+        list[str] | None,
+        typer.Option("--sqlite", metavar="SPEC,…", help="Sources: bundled, a release, a sqlite3.c, a directory"),
+    ] = None,
     cflags: Annotated[
         list[str] | None, typer.Option("--cflags", metavar="OPTIONS", help="A build with these; may be repeated")
     ] = None,
@@ -66,7 +67,8 @@ def count_command(
         Path | None, typer.Option("--callgrind", metavar="DIR", help="Write callgrind's files, for KCachegrind")
     ] = None,
     flame: Annotated[
-        Path | None, typer.Option("--flame", metavar="FILE", help="Write folded stacks, for flame graphs")
+        Path | None,
+        typer.Option("--flame", metavar="FILE", help="Draw a flame graph (.svg), or write its folded stacks"),
     ] = None,
     chart: Annotated[
         Path | None, typer.Option("--chart", metavar="FILE.svg|png", help="Draw the builds as shares of one")
@@ -82,7 +84,8 @@ def count_command(
     from dbdyno.cli.cpu_counting import CpuOutputs, run_count, run_self
     from dbdyno.cpu.run import CpuRequest
 
-    request = CpuRequest(work, chosen or (), sqlite.split(","), cflags or [""], seed, once, program, arguments, base)
+    sources = [spec for each in sqlite or ["bundled"] for spec in each.split(",")]
+    request = CpuRequest(work, chosen or (), sources, cflags or [""], seed, once, program, arguments, base)
     outputs = CpuOutputs(json_file, html, chart, flame, raw, base, save, baseline, margin, counts)
     code = run_self(request, outputs) if own else run_count(request, outputs)
     if code:
@@ -102,7 +105,7 @@ def annotate_command(
 ) -> None:
     """Show the source with what each line cost, in a kept count."""
     from dbdyno.cpu.annotate import annotate
-    from dbdyno.cpu.html import write_count
+    from dbdyno.cpu.html import AnnotatedBuild, write_count
     from dbdyno.cpu.saved import counts_directory, load
     from dbdyno.cpu.text import annotated_lines
 
@@ -111,7 +114,7 @@ def annotate_command(
     saved = load(name, counts_directory(counts))
     source, costs = saved.costs()
     if html is not None:
-        write_count(saved.document, [(source, costs)], None, html)
+        write_count(saved.document, [AnnotatedBuild(source, costs, saved.stacks())], None, html)
         return
     functions = annotate(source, costs, "file" if order == "file" else "hottest")
     if function is not None:

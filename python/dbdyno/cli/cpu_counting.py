@@ -13,7 +13,8 @@ from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
 from dbdyno.cpu.document import BuildCount, CpuDocument
 from dbdyno.cpu.flame import stacks
-from dbdyno.cpu.html import write_count
+from dbdyno.cpu.flame_graph import flame_graph
+from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
 from dbdyno.cpu.run import CpuRequest, count
 from dbdyno.cpu.saved import SavedCount, counts_directory, load, save
@@ -66,11 +67,15 @@ class CpuOutputs:
             _write_callgrind(self.callgrind, counted)
         if self.flame is not None:
             lines = [line for each in counted for line in stacks(each, len(counted) > 1)]
-            write_text(self.flame, "\n".join(lines) + "\n")
+            drawn = self.flame.suffix == ".svg"
+            write_text(self.flame, flame_graph(lines, document["work"]) if drawn else "\n".join(lines) + "\n")
         if self.chart is not None:
             write_chart(draw(document, self.base), self.chart)
         if self.html is not None:
-            sources = [(read_source_map(each.build.text), each.costs) for each in counted]
+            sources = [
+                AnnotatedBuild(read_source_map(each.build.text), each.costs, list(stacks(each, False)))
+                for each in counted
+            ]
             write_count(document, sources, self.base, self.html)
 
 

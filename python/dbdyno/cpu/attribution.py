@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
+from dbdyno.cpu.builds import SOURCE
 from dbdyno.cpu.callgrind import Call, Costs, Function, Line, Profile, add_up
 from dbdyno.errors import SystemFailed
 
 Side = Literal["engine", "harness", "other"]
+
+# What is compiled into a program beside its own file: functions in place of those that an older SQLite lacks.
+STAND_INS = "stand_ins.h"
 
 # The worker's functions that run the statements of one group each (crates/engines/src/sqlite/session/counted.rs).
 _GROUP = re.compile(r"dbdyno_group_(\d\d)")
@@ -55,6 +59,11 @@ def of_source(source: str, programs: frozenset[str]) -> Callable[[Function], Sid
         return "harness" if name in programs else "other"
 
     return side
+
+
+def of_program(name: str) -> Callable[[Function], Side]:
+    """Tell functions of a program whose source has this name, and of SQLite compiled into it."""
+    return of_source(SOURCE, frozenset([name, STAND_INS]))
 
 
 def attribute(profile: Profile, side_of: Callable[[Function], Side]) -> Attribution:

@@ -42,8 +42,8 @@ class Counted:
     ``totals``, ``raw``: callgrind's own sums and file; ``statements``, ``transactions``: what was done in the window;
     ``tallies``: what each group of statements gave, by its number, as the worker's event has it. ``per_statement``: the
     engine's cost of one statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program
-    counted from start to end; ``verified``: what it said of its results; ``given``: the constants that its library
-    lacks and that were defined for it.
+    counted from start to end; ``verified``: what it said of its results; ``given``: the constants and
+    functions that its library lacks and that were defined for it.
     """
 
     part: Part

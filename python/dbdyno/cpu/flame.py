@@ -4,8 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from dbdyno.cpu.attribution import Side, of_library, of_source
-from dbdyno.cpu.builds import LIBRARY, SOURCE
+from dbdyno.cpu.attribution import Side, of_library, of_program
+from dbdyno.cpu.builds import LIBRARY
 from dbdyno.cpu.callgrind import Function, Profile, parse_profile
 from dbdyno.cpu.counting import WORKER
 from dbdyno.cpu.document import BuildCount
@@ -19,7 +19,7 @@ _DEEPEST = 60
 def stacks(count: BuildCount, named: bool) -> Iterator[str]:
     """Give the folded stacks of all parts of a count. ``named``: the build's name is the outermost frame."""
     for counted in count.parts:
-        side = of_source(SOURCE, frozenset([counted.part.name])) if counted.whole else of_library(LIBRARY, WORKER)
+        side = of_program(counted.part.name) if counted.whole else of_library(LIBRARY, WORKER)
         outer = [count.build.label] if named else []
         outer += [counted.part.name] if len(count.parts) > 1 else []
         for line in folded(parse_profile(counted.raw, counted.part.name), side, counted.part.groups):

@@ -13,12 +13,24 @@ from dbdyno.cpu.colours import coloured
 from dbdyno.cpu.costs import EngineCosts
 from dbdyno.cpu.diff import FunctionChange
 from dbdyno.cpu.document import CpuDocument, short_names, unlike_results
+from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.export import write_text
 
 # Functions that cost less than this share of all are folded away.
 _COLD = 0.001
+
+# Functions in the summary.
+_LISTED = 100
+
+
+class AnnotatedBuild(NamedTuple):
+    """What the page of a build is made of. ``stacks``: folded, as :func:`dbdyno.cpu.flame.stacks` gives them."""
+
+    source: SourceMap
+    costs: EngineCosts
+    stacks: list[str]
 
 
 class Piece(NamedTuple):
@@ -30,14 +42,18 @@ class Piece(NamedTuple):
     open: bool
 
 
-def write_count(
-    document: CpuDocument, sources: Sequence[tuple[SourceMap, EngineCosts]], base: str | None, path: Path
-) -> None:
+def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: str | None, path: Path) -> None:
     """Write a count, with the annotated source of each build that ``sources`` has. Raises InputError."""
     builds = document["builds"]
     annotated = [
-        (build["name"], index, list(_pieces(source, costs, index)), _summary(build, index))
-        for index, (build, (source, costs)) in enumerate(zip(builds, sources, strict=False))
+        (
+            build["name"],
+            index,
+            list(_pieces(each.source, each.costs, index)),
+            _summary(build, index),
+            _flame(build, index, each.stacks),
+        )
+        for index, (build, each) in enumerate(zip(builds, sources, strict=False))
     ]
     unlike = [(build["name"], unlike_results(builds[0], build)) for build in builds[1:]]
     write_text(
@@ -119,8 +135,19 @@ def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str
             f"{each['i_refs']:,}",
             100 * each["i_refs"] / build["i_refs"],
         )
-        for each in build["functions"][:100]
+        for each in build["functions"][:_LISTED]
     ]
+
+
+def _flame(build: dict[str, Any], index: int, stacks: list[str]) -> str:
+    """Draw where the instructions were spent; the frames of the costliest functions lead to their source."""
+    anchors = {each["name"]: f"b{index}l{each['line']}" for each in build["functions"][:_LISTED]}
+
+    def anchor(frame: str) -> str | None:
+        # Callgrind numbers the entries of a function that calls itself: `name'2`.
+        return anchors.get(frame.partition("'")[0])
+
+    return flame_graph(stacks, f"Instructions of {build['name']} by caller", anchor) if stacks else ""
 
 
 def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:

@@ -1,6 +1,7 @@
 """A program of the user's own that is compiled with a build of SQLite, and counted from its start to its end."""
 
 import hashlib
+import itertools
 import json
 import re
 import shlex
@@ -8,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from dbdyno.cpu.attribution import attribute, of_source
+from dbdyno.cpu.attribution import STAND_INS, attribute, of_program
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import Counted, counting_directory
@@ -19,12 +20,18 @@ from dbdyno.paths import cache_directory
 from dbdyno.systems.sqlite_releases import release_source
 
 # Raised when programs are compiled in another way.
-_FORMAT = 2
+_FORMAT = 3
 
-# Beside a program: the constants that were defined for it.
+# Beside a program: the constants and functions that were defined for it.
 _GIVEN = "given.json"
 
-_UNDECLARED = re.compile(r"error: \W(SQLITE_\w+)\W undeclared")
+# What stands in for functions that older libraries lack, and how it is told which of them are wanted.
+_STAND_INS = Path(__file__).with_name(STAND_INS)
+_STANDS_IN = "DBDYNO_STANDS_IN_"
+
+_UNDECLARED = re.compile(
+    r"error: (?:\W(?P<constant>SQLITE_\w+)\W undeclared|implicit declaration of function \W(?P<function>sqlite3_\w+))"
+)
 
 # What the developers' program says of its results with `--verify`.
 _VERIFIED = re.compile(r"^Verification Hash.*$", re.MULTILINE)
@@ -58,8 +65,11 @@ def build_program(path: Path, build: Build) -> Path:
     try:
         shutil.copyfile(path, unfinished / path.name)
         shutil.copyfile(build.directory / "sqlite3.o", unfinished / "sqlite3.o")
+        shutil.copyfile(_STAND_INS, unfinished / STAND_INS)
         (unfinished / HEADER).write_text(interface(build), encoding="utf-8")
-        flags = ["-g", f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
+        # A function that nobody declared would be taken for one that gives an int.
+        strict = "-Werror=implicit-function-declaration"
+        flags = ["-g", strict, f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
         libraries = ["-lpthread", "-ldl", "-lm"]
         output = ["-o", path.stem, "-Wl,-z,now", "-Wl,--build-id=none"]
         given = _compile([compiler, *flags, *output, path.name, "sqlite3.o", *libraries], unfinished, build)
@@ -71,28 +81,41 @@ def build_program(path: Path, build: Build) -> Path:
     return binary
 
 
-def given_constants(binary: Path) -> list[str]:
-    """Name the constants that a program's library did not know and that were defined for it."""
+def given_to(binary: Path) -> list[str]:
+    """Name the constants and functions that a program's library did not have and that were defined for it."""
     return list(json.loads((binary.parent / _GIVEN).read_text(encoding="utf-8")))
 
 
 def _compile(command: list[str], directory: Path, build: Build) -> list[str]:
-    """Compile a program; define the constants of SQLite that it asks for and an older library lacks, and name them.
+    """Compile a program; define what of SQLite's it asks for and an older library lacks, and name it.
 
-    A library answers a request that it does not know with an error, which such a program must be ready for.
+    Constants: a library answers a request that it does not know with an error, which such a program must be ready for.
+    Functions: those that have a stand-in.
     """
-    given: dict[str, str] = {}
+    given: dict[str, list[str]] = {}
     while True:
         try:
-            compile_command([*command, *(f"-D{name}={value}" for name, value in given.items())], directory)
+            compile_command([*command, *itertools.chain(*given.values())], directory)
         except SystemFailed as error:
             found = _UNDECLARED.search(str(error))
-            value = found and _newest_value(found[1])
-            if not found or value is None or found[1] in given:
+            name = found and (found["constant"] or found["function"])
+            definition = None if name is None or name in given else _definition(name)
+            if name is None or definition is None:
                 raise SystemFailed(f"it does not compile with SQLite {build.source.version}: {error}") from error
-            given[found[1]] = value
+            given[name] = definition
         else:
             return list(given)
+
+
+def _definition(name: str) -> list[str] | None:
+    """Give the compiler's options that define a constant, or a stand-in for a function; None where there is none."""
+    if name.startswith("SQLITE_"):
+        value = _newest_value(name)
+        return None if value is None else [f"-D{name}={value}"]
+    stands_in = f"{_STANDS_IN}{name}"
+    if not re.search(rf"\b{stands_in}\b", _STAND_INS.read_text(encoding="utf-8")):
+        return None
+    return [f"-D{stands_in}", "-include", STAND_INS]
 
 
 def _newest_value(name: str) -> str | None:
@@ -113,10 +136,8 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
         said = run_counted([copy, *arguments], directory, out, "", whole=True)
         raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{directory}/", "")
     profile = parse_profile(raw, str(out))
-    attribution = attribute(profile, of_source(SOURCE, frozenset([path.name])))
+    attribution = attribute(profile, of_program(path.name))
     if not attribution.engine[0]:
         raise SystemFailed(f"{path.name} called nothing of SQLite")
     verified = "\n".join(_VERIFIED.findall(said))
-    return Counted(
-        part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(given_constants(binary))
-    )
+    return Counted(part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(given_to(binary)))

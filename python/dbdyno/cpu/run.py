@@ -79,14 +79,14 @@ def count(
 
 
 def _given(counts: list[BuildCount]) -> list[str]:
-    """Name the constants that were defined for a program since a library lacks them."""
+    """Name the constants and functions that were defined for a program since a library lacks them."""
     found: dict[str, list[str]] = {}
     for count in counts:
         for part in count.parts:
             for name in part.given:
                 found.setdefault(name, []).append(count.build.source.version)
     return [
-        f"{name} is not known to {', '.join(versions)}, and was defined for them" for name, versions in found.items()
+        f"{name}, which {', '.join(versions)} lacks, was defined for the program" for name, versions in found.items()
     ]
 
 

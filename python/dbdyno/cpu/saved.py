@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_source
+from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
 from dbdyno.cpu.builds import LIBRARY, SOURCE
 from dbdyno.cpu.callgrind import Function, parse_profile
 from dbdyno.cpu.costs import EngineCosts, engine_costs
 from dbdyno.cpu.counting import WORKER
 from dbdyno.cpu.document import BuildCount, CpuDocument
+from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.errors import InputError, StoreError, reason
 from dbdyno.store.opening import default_path
 
 _DOCUMENT = "count.json"
 _TEXT = f"{SOURCE}.gz"
+_STACKS = "stacks.txt.gz"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class SavedCount:
             for index in range(len(self.build["parts"]))
         ]
 
+    def stacks(self) -> list[str]:
+        """Give the folded stacks; none of a count that was kept without them. Raises StoreError."""
+        return self._read(_STACKS).splitlines() if (self.place / _STACKS).is_file() else []
+
     def costs(self) -> tuple[SourceMap, EngineCosts]:
         """Give the source, and what its lines and functions cost. Raises StoreError and SystemFailed."""
         source = self.source()
@@ -63,7 +69,7 @@ class SavedCount:
 def side_of(build: dict[str, Any]) -> Callable[[Function], Side]:
     """Tell whose the functions of a build's count are."""
     program = build.get("program")
-    return of_source(SOURCE, frozenset([program["name"]])) if program else of_library(LIBRARY, WORKER)
+    return of_program(program["name"]) if program else of_library(LIBRARY, WORKER)
 
 
 def counts_directory(named: Path | None) -> Path:
@@ -93,6 +99,8 @@ def _save(place: Path, document: CpuDocument, count: BuildCount) -> None:
         try:
             for index, part in enumerate(count.parts):
                 (unfinished / f"part-{index}.callgrind.gz").write_bytes(gzip.compress(part.raw.encode(), mtime=0))
+            folded = "\n".join(stacks(count, False))
+            (unfinished / _STACKS).write_bytes(gzip.compress(folded.encode(), mtime=0))
             (unfinished / _TEXT).write_bytes(gzip.compress(count.build.text.read_bytes(), 6, mtime=0))
             (unfinished / _DOCUMENT).write_text(json.dumps(document, indent=1), encoding="utf-8")
             shutil.rmtree(place, ignore_errors=True)
