@@ -33,6 +33,7 @@ from dbdyno.report.lines import (
     published_sources,
     published_value,
     round_value,
+    turns_note,
     warnings,
 )
 from dbdyno.report.numbers import figure, level, percent, whole
@@ -141,7 +142,7 @@ def markdown_text(document: Document) -> str:
     parts.append(_markdown_table(document))
     parts.append(_phases(document))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
-    notes += [note for note in [client_note(document)] if note]
+    notes += [note for note in (client_note(document), turns_note(document)) if note]
     notes += loads(document)
     notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
     parts.append("  \n".join(_plain(note) for note in notes))

@@ -16,6 +16,7 @@ use crate::pacing::{Schedule, Timer};
 use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::trial::Shared;
+use crate::turns::Turns;
 use dbdyno_engines::{Engine, Failure, SessionCounters};
 use dbdyno_plan::document::ConnectMode;
 use dbdyno_probes::valgrind;
@@ -39,8 +40,10 @@ pub enum EndedBy {
 /// What one client has to say when it has ended, beside what its thread recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientReport {
-    /// When the last transaction that counts ended; nanoseconds of the clock.
+    /// When the last transaction that counts ended; nanoseconds of the clock, without the pauses between turns.
     pub ended: u64,
+    /// Nanoseconds that its transactions went on after its turns.
+    pub overrun: u64,
     /// Why no further one was begun.
     pub ended_by: EndedBy,
     /// What the engine counted for the client's sessions in the window.
@@ -58,8 +61,16 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
 
 /// A stretch of transactions that count: what ends it, and how far it has come.
 struct Stretch {
-    /// When it ends; nanoseconds of the clock, as all times here.
+    /// When it ends; nanoseconds of the clock, as all times here. A pause between turns puts it off.
     end: u64,
+    /// When the turn ends.
+    turn_end: u64,
+    /// The sooner of the two.
+    until: u64,
+    /// How long it paused between turns.
+    paused: u64,
+    /// How long transactions went on after their turns.
+    overrun: u64,
     /// How many transactions are the most.
     transactions: u64,
     /// How many statements end it, counted in transactions that ended well.
@@ -73,6 +84,17 @@ struct Stretch {
 }
 
 impl Stretch {
+    /// Whether the turn is over, or all.
+    #[inline(always)]
+    fn goes_on(&self) -> bool {
+        self.ended < self.until && self.more()
+    }
+
+    /// Whether only the turn is over.
+    fn awaits_turn(&self) -> bool {
+        self.ended >= self.turn_end && self.ended < self.end && self.more()
+    }
+
     #[inline(always)]
     fn more(&self) -> bool {
         self.issued < self.transactions && self.done < self.statements
@@ -188,28 +210,36 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     async fn window(&mut self, start: u64) -> Result<ClientReport, Failure> {
         self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
-        self.recorder.borrow_mut().begin(start);
+        let turns = Turns::new(self.shared.trial.turns, start);
+        self.recorder.borrow_mut().begin(turns);
         let window = &self.shared.trial.window;
+        let end = window
+            .seconds
+            .map_or(u64::MAX, |seconds| start + (seconds * 1e9) as u64);
+        let turn_end = turns.end(start);
         let mut stretch = Stretch {
-            end: window
-                .seconds
-                .map_or(u64::MAX, |seconds| start + (seconds * 1e9) as u64),
+            end,
             transactions: window.transactions.unwrap_or(u64::MAX),
             statements: window.statements.unwrap_or(u64::MAX),
+            turn_end,
+            until: end.min(turn_end),
+            paused: 0,
+            overrun: 0,
             issued: 0,
             done: 0,
             ended: start,
         };
         valgrind::toggle_counting();
         match self.schedule(start) {
-            None => self.closed_loop(&mut stretch).await,
+            None => self.closed_loop(&mut stretch, turns).await,
             Some(schedule) => self.open_loop(&mut stretch, schedule).await,
         }
         valgrind::toggle_counting();
         self.recorder.borrow_mut().end(stretch.issued);
         self.share.borrow_mut().end(self.shared.engine);
         let report = ClientReport {
-            ended: stretch.ended,
+            ended: stretch.ended - stretch.paused,
+            overrun: stretch.overrun,
             ended_by: stretch.ended_by(self.shared.stopped()),
             session: self.runner.counters().since(&session),
         };
@@ -218,9 +248,16 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     }
 
     /// The next transaction starts when the last has ended: one reading of the clock serves both.
-    async fn closed_loop(&mut self, stretch: &mut Stretch) {
+    async fn closed_loop(&mut self, stretch: &mut Stretch, turns: Turns) {
         stretch.ended = self.shared.clock.now();
-        while let Some((chosen, stop)) = self.run_through(stretch) {
+        loop {
+            let Some((chosen, stop)) = self.run_through(stretch) else {
+                if stretch.awaits_turn() && !self.shared.stopped() {
+                    self.wait_for_turn(stretch, turns).await;
+                    continue;
+                }
+                break;
+            };
             let outcome = self
                 .runner
                 .finish(self.recorder, self.timer, chosen, stop, stretch.end)
@@ -236,14 +273,30 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
+    /// Lets the others have their turns. Time begins to count again when this client is back, so that nothing is made of how
+    /// late the kernel wakes it.
+    #[cold]
+    async fn wait_for_turn(&mut self, stretch: &mut Stretch, turns: Turns) {
+        stretch.overrun += stretch.ended - stretch.turn_end;
+        let turn = turns.next(stretch.ended);
+        self.timer.sleep_until(turn).await;
+        let back = self.shared.clock.now();
+        let pause = back - stretch.ended;
+        stretch.paused += pause;
+        stretch.end = stretch.end.saturating_add(pause);
+        stretch.turn_end = turns.end(turn);
+        stretch.until = stretch.end.min(stretch.turn_end);
+        stretch.ended = back;
+    }
+
     /// Runs transactions one after another for as long as none needs to wait; gives the one that does, or `None` when the
-    /// stretch is over. A function of its own: within the others its loop would run short of registers.
+    /// turn or the stretch is over. A function of its own: within the others its loop would run short of registers.
     #[inline(never)]
     fn run_through(&mut self, stretch: &mut Stretch) -> Option<(usize, Stop)> {
         let shared = self.shared;
         let mut recorder = self.recorder.borrow_mut();
         let planted = shared.trial.planted_work;
-        while stretch.ended < stretch.end && stretch.more() && !shared.stopped() {
+        while stretch.goes_on() && !shared.stopped() {
             stretch.issued += 1;
             let chosen = self.runner.choose();
             match self.runner.begin(&mut recorder, chosen) {

@@ -18,6 +18,7 @@ pub mod slices;
 mod threads;
 pub mod time;
 pub mod trial;
+pub mod turns;
 
 pub use books::Books;
 pub use lead::{Alone, Lead};

@@ -27,6 +27,9 @@ pub struct Outcome {
     pub ended_by: EndedBy,
     /// Seconds the warm-up took.
     pub warmup_s: f64,
+    /// Where the trial took turns with others: seconds that its transactions went on after its turns, by client, and all
+    /// seconds of its window, the others' turns included.
+    pub turns: Option<(f64, f64)>,
     /// By transaction: name, ok, failed.
     pub transactions: Vec<(String, u64, u64)>,
     /// By statement: name, executions, rows returned, rows changed.
@@ -73,6 +76,7 @@ pub(crate) fn conclude<E: Engine>(
         elapsed_s: 0.0,
         ended_by: EndedBy::default(),
         warmup_s: watched.warmup_s,
+        turns: None,
         transactions: trial
             .transactions
             .iter()
@@ -85,7 +89,7 @@ pub(crate) fn conclude<E: Engine>(
             .collect(),
         work: Work::default(),
         histograms: BTreeMap::new(),
-        cpu: watched.after.since(&watched.before, watched.seconds),
+        cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
         server_cpu_percent: watched
             .server_cpu
             .map(|(before, after)| after.saturating_sub(before) as f64 / 1e7 / watched.seconds.max(1e-9)),
@@ -114,7 +118,7 @@ pub(crate) fn conclude<E: Engine>(
         peak_rss_bytes: peak_rss_bytes(),
     };
     let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
-    let mut ended = watched.window_start;
+    let (mut ended, mut overrun) = (watched.window_start, 0);
     for Record {
         clients,
         share,
@@ -153,6 +157,7 @@ pub(crate) fn conclude<E: Engine>(
             outcome.session.add(&report.session);
             total += report.ended.saturating_sub(watched.window_start);
             ended = ended.max(report.ended);
+            overrun += report.overrun;
             outcome.ended_by = outcome.ended_by.max(report.ended_by);
         }
     }
@@ -161,6 +166,9 @@ pub(crate) fn conclude<E: Engine>(
     if let (EndedBy::Seconds, Some(seconds)) = (outcome.ended_by, trial.window.seconds) {
         outcome.elapsed_s = seconds;
     }
+    outcome.turns = trial
+        .turns
+        .map(|_| (overrun as f64 / 1e9 / f64::from(trial.clients), watched.real_s));
     outcome.thread.scale_mutexes(watched.watched_one_in);
     outcome.contention = shared.engine.contention();
     if let Some(contention) = &mut outcome.contention {

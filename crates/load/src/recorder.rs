@@ -7,6 +7,7 @@
 use crate::books::Books;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
+use crate::turns::Turns;
 use dbdyno_engines::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::collections::BTreeMap;
@@ -34,8 +35,8 @@ pub struct Recorder<'a> {
     /// The counts by transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
-    /// When the window began that is recorded.
-    began: u64,
+    /// The turns of the window that is recorded.
+    turns: Option<Turns>,
     boundary: u64,
     interval: Counts,
     /// Actual start to end, of transactions that ended well.
@@ -66,7 +67,7 @@ impl<'a> Recorder<'a> {
         Self {
             live,
             timeline,
-            began: u64::MAX,
+            turns: None,
             boundary: u64::MAX,
             interval: Counts::default(),
             service: latencies(),
@@ -82,16 +83,17 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Forgets everything but the connecting: the window begins at `start`. Of a thread's clients the first does it for all.
-    pub fn begin(&mut self, start: u64) {
-        if self.began == start {
+    /// Forgets everything but the connecting: the window begins, with these turns. Of a thread's clients the first does it
+    /// for all.
+    pub fn begin(&mut self, turns: Turns) {
+        if self.turns == Some(turns) {
             return;
         }
         let opened = self.opened.take();
         *self = Self::new(self.live, self.timeline, self.response.is_some());
         self.opened = opened;
-        self.began = start;
-        self.boundary = start + self.timeline.interval;
+        self.turns = Some(turns);
+        self.boundary = turns.moment(self.timeline.interval);
         self.live.clear();
     }
 
@@ -144,10 +146,10 @@ impl<'a> Recorder<'a> {
     #[cold]
     fn turn(&mut self, end: u64) {
         self.timeline.take_in(&mut self.interval, &mut self.service);
-        let intervals = end.saturating_sub(self.boundary) / self.timeline.interval + 1;
-        self.boundary = self
-            .boundary
-            .saturating_add(intervals.saturating_mul(self.timeline.interval));
+        if let Some(turns) = self.turns {
+            let intervals = turns.active(end) / self.timeline.interval + 1;
+            self.boundary = turns.moment(intervals.saturating_mul(self.timeline.interval));
+        }
     }
 }
 
@@ -162,7 +164,7 @@ mod tests {
         fn no_latency_is_lost_at_the_intervals_ends(steps in proptest::collection::vec(1u64..5_000_000, 1..200)) {
             let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
             let mut recorder = Recorder::new(&live, &timeline, false);
-            recorder.begin(0);
+            recorder.begin(Turns::none(0));
             let mut now = 0;
             for step in &steps {
                 now += step;
@@ -182,7 +184,7 @@ mod tests {
         let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
         let mut recorder = Recorder::new(&live, &timeline, false);
         recorder.ok(0, 5, 5);
-        recorder.begin(100);
+        recorder.begin(Turns::none(100));
         recorder.end(0);
         assert_eq!(recorder.service.len(), 0);
         assert_eq!(recorder.books, Books::default());

@@ -8,6 +8,7 @@ use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
 use crate::slices::Switch;
 use crate::threads::{run_thread, threads};
+use crate::turns::{self, Turns};
 use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
@@ -163,8 +164,10 @@ pub(crate) struct Watched {
     pub(crate) before: Usage,
     pub(crate) after: Usage,
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
-    /// Seconds between the two readings.
+    /// Seconds of the trial's turns between the two readings: all, where it takes none.
     pub(crate) seconds: f64,
+    /// All seconds between them.
+    pub(crate) real_s: f64,
     /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
     pub(crate) server_cpu: Option<(u64, u64)>,
     /// How much longer that time is than the part of it in which contended mutexes were watched.
@@ -193,7 +196,7 @@ pub fn run<E: Engine>(
     mut say: impl FnMut(Event),
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
-    check(trial)?;
+    check(trial, E::REMOTE)?;
     let threads = threads::<E>(trial);
     let shared = Shared {
         engine,
@@ -216,7 +219,8 @@ pub fn run<E: Engine>(
     let timeline = Timeline::new(trial.record.interval_ms * 1_000_000);
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
-    let disk = site.storage.and_then(Disk::of);
+    // What a disk did it did for all that take turns.
+    let disk = site.storage.filter(|_| trial.turns.is_none()).and_then(Disk::of);
     let coordinator = std::thread::current();
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
@@ -294,7 +298,7 @@ fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failu
 }
 
 /// What the types of a plan cannot exclude.
-fn check(trial: &Trial) -> Result<(), TrialError> {
+fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     let wrong = |place: &str, problem: &str| {
         Err(TrialError::Plan(PlanError::Invalid {
             place: place.into(),
@@ -325,6 +329,23 @@ fn check(trial: &Trial) -> Result<(), TrialError> {
         .is_some_and(|part| part.first.checked_add(trial.clients).is_none_or(|end| end > part.of))
     {
         return wrong("task.part", "there are more clients than in all processes");
+    }
+    if let Some(turns) = trial.turns {
+        if !(turns.length_ms.is_finite() && turns.length_ms >= 1.0) {
+            return wrong("task.turns.length_ms", "a turn must last a millisecond at least");
+        }
+        if turns.index >= turns.of {
+            return wrong("task.turns.index", "it must be below `of`");
+        }
+        if !matches!(trial.arrival, Arrival::Closed) {
+            return wrong(
+                "task.turns",
+                "transactions of an open loop start by the clock, and cannot take turns",
+            );
+        }
+        if remote {
+            return wrong("task.turns", "a server does not pause between the turns of its clients");
+        }
     }
     if let Arrival::Open { rate, .. } = trial.arrival
         && !(rate.is_finite() && rate > 0.0)
@@ -362,7 +383,8 @@ fn coordinate<E: Engine>(
         }
     };
     say(Event::Phase("window"));
-    let window_start = shared.start(lead, "window", &shared.window_start)?;
+    let window_start = shared.start(lead, "window", &shared.window_start)? + turns::delay(shared.trial.turns);
+    let turns = Turns::new(shared.trial.turns, window_start);
     shared.engine.reset_contention();
     timeline.take();
     let disk_before = disk.and_then(Disk::read);
@@ -382,24 +404,22 @@ fn coordinate<E: Engine>(
     let mut index = 0;
     let mut after = None;
     loop {
-        let boundary = window_start + (index + 1) * timeline.interval;
+        let boundary = turns.moment((index + 1) * timeline.interval);
         let all_done = watch_until(shared, boundary, switch.as_mut(), || {
             finished.load(Ordering::Acquire) as usize >= live.len()
         });
         let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));
         let Ok(usage_now) = usage_now else { break };
-        let seconds = now.saturating_sub(then) as f64 / 1e9;
+        let seconds = (turns.active(now) - turns.active(then)) as f64 / 1e9;
+        let real_s = now.saturating_sub(then) as f64 / 1e9;
         let counts_now = LiveCounts::read(live);
         if !all_done || counts_now != counts {
             say(Event::Interval(Box::new(Interval {
                 index,
-                span_s: (
-                    (then - window_start) as f64 / 1e9,
-                    now.saturating_sub(window_start) as f64 / 1e9,
-                ),
+                span_s: (turns.active(then) as f64 / 1e9, turns.active(now) as f64 / 1e9),
                 counts: counts_now.since(counts),
                 service_ns: timeline.take(),
-                cpu: usage_now.since(&usage, seconds),
+                cpu: usage_now.since(&usage, seconds, real_s),
                 disk: disk
                     .zip(disk_then.zip(disk_now))
                     .map(|(disk, (a, b))| disk.between(&a, &b, seconds)),
@@ -420,7 +440,8 @@ fn coordinate<E: Engine>(
         before,
         after,
         disk: disk_before.zip(disk_then),
-        seconds: now.saturating_sub(window_start) as f64 / 1e9,
+        seconds: turns.active(now) as f64 / 1e9,
+        real_s: now.saturating_sub(window_start) as f64 / 1e9,
         server_cpu: server_before.zip(server_after),
         watched_one_in: switch.and_then(|switch| switch.scale(now)).unwrap_or(1.0),
     })

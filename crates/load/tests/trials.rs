@@ -297,3 +297,70 @@ fn a_plan_that_would_never_end_is_refused() {
     .unwrap_err();
     assert!(error.to_string().contains("something must end the window"), "{error}");
 }
+
+#[test]
+fn a_trial_that_takes_turns_works_in_its_own_only() {
+    for index in 0..2 {
+        let parts = json!({
+            "window": {"seconds": 0.1},
+            "turns": {"length_ms": 5.0, "index": index, "of": 4},
+            "record": {"interval_ms": 20},
+        });
+        let mut spans = Vec::new();
+        let say = |event| {
+            if let Event::Interval(interval) = event {
+                spans.push((interval.span_s, interval.counts.ok));
+            }
+        };
+        let outcome = try_run(&trial(json!([]), parts), &AtomicBool::new(false), say).unwrap();
+        balance(&outcome);
+        assert_eq!(outcome.ended_by, EndedBy::Seconds);
+        assert!((outcome.elapsed_s - 0.1).abs() < 1e-9, "{}", outcome.elapsed_s);
+        let (overrun_s, real_s) = outcome.turns.unwrap();
+        // Twenty turns of 5 ms, and three of others' between each two.
+        assert!(real_s >= 19.0 * 0.02 + 0.005, "{real_s}");
+        assert!(overrun_s < 0.1, "{overrun_s}");
+        // Whatever the kernel made of it, each client was at work for as long as the window.
+        assert!(outcome.time.total <= 200_000_000 && outcome.time.total > 190_000_000);
+        assert!(outcome.time.cpu < outcome.time.total + 50_000_000);
+        assert_eq!(spans.iter().map(|(_, ok)| ok).sum::<u64>(), outcome.books.ok);
+        assert!(spans.windows(2).all(|pair| pair[0].0.1 <= pair[1].0.0 + 1e-9));
+        assert!(spans[0].0.1 >= 0.02 && spans[0].0.1 < 0.1, "{spans:?}");
+    }
+}
+
+#[test]
+fn a_transaction_that_outlasts_its_turn_is_ended_and_counted_whole() {
+    let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 12}}]);
+    let parts = json!({
+        "clients": 1,
+        "window": {"transactions": 4},
+        "turns": {"length_ms": 5.0, "index": 0, "of": 2},
+    });
+    let outcome = run(&trial(steps, parts));
+    balance(&outcome);
+    assert_eq!((outcome.books.ok, outcome.ended_by), (4, EndedBy::Transactions));
+    assert!(outcome.elapsed_s >= 0.048, "{}", outcome.elapsed_s);
+    let (overrun_s, real_s) = outcome.turns.unwrap();
+    // Each begins with a turn, at 0, 20, 40 and 60 ms; the last is not followed by a pause.
+    assert!(overrun_s >= 0.021, "{overrun_s}");
+    assert!(real_s >= 0.072, "{real_s}");
+}
+
+#[test]
+fn what_cannot_take_turns_is_refused() {
+    for (parts, said) in [
+        (
+            json!({"turns": {"length_ms": 0.5, "index": 0, "of": 2}}),
+            "a millisecond",
+        ),
+        (json!({"turns": {"length_ms": 5.0, "index": 2, "of": 2}}), "below"),
+        (
+            json!({"turns": {"length_ms": 5.0, "index": 0, "of": 2}, "arrival": {"loop": "open", "rate": 10.0}}),
+            "cannot take turns",
+        ),
+    ] {
+        let refused = try_run(&trial(json!([]), parts), &AtomicBool::new(false), |_| {});
+        assert!(refused.unwrap_err().to_string().contains(said));
+    }
+}

@@ -62,6 +62,10 @@ pub struct Trial {
     /// the window, and is told on standard input when they start.
     #[serde(default)]
     pub part: Option<Part>,
+    /// Where several trials take turns: which of them are this one's. It is led as a part of a trial is. Embedded engines and
+    /// closed loops only.
+    #[serde(default)]
+    pub turns: Option<Turns>,
     /// Threads that the clients of a server share; left out: one for four processors. An embedded engine has a thread for
     /// each client, whatever this says.
     #[serde(default)]
@@ -105,6 +109,18 @@ pub struct Part {
     /// The number of the first; the others follow it.
     pub first: u32,
     /// How many clients all processes have.
+    pub of: u32,
+}
+
+/// The turns of one of several trials, each of which runs while the others pause. The window's seconds are those of its turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Turns {
+    /// Milliseconds of a turn. A transaction that has begun is ended in it, or after it.
+    pub length_ms: f64,
+    /// The number of the trial, from 0: the order of the turns.
+    pub index: u32,
+    /// How many trials take turns.
     pub of: u32,
 }
 

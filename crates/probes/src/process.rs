@@ -86,15 +86,17 @@ impl Usage {
         Ok(usage)
     }
 
-    /// The shares of a processor used since an earlier reading, `elapsed_s` seconds ago.
-    pub fn since(&self, earlier: &Self, elapsed_s: f64) -> CpuShare {
-        let percent = |now: f64, then: f64| {
-            if elapsed_s > 0.0 {
-                ((now - then) / elapsed_s * 100.0).max(0.0)
+    /// The shares of a processor used since an earlier reading, `real_s` seconds ago. `active_s`: how many of these the
+    /// process was at work.
+    pub fn since(&self, earlier: &Self, active_s: f64, real_s: f64) -> CpuShare {
+        let share = |now: f64, then: f64, seconds: f64| {
+            if seconds > 0.0 {
+                ((now - then) / seconds * 100.0).max(0.0)
             } else {
                 0.0
             }
         };
+        let percent = |now: f64, then: f64| share(now, then, active_s);
         let thread = |(id, now): (&i32, &f64)| now - earlier.threads.get(id).copied().unwrap_or(0.0);
         let threads: f64 = self.threads.iter().map(thread).sum();
         let by_clock = percent(self.user_s + self.system_s, earlier.user_s + earlier.system_s);
@@ -104,8 +106,8 @@ impl Usage {
             user_percent: percent(self.user_s, earlier.user_s),
             system_percent: percent(self.system_s, earlier.system_s),
             hottest_thread_percent: percent(self.threads.iter().map(thread).fold(0.0, f64::max), 0.0),
-            machine_percent: percent(self.machine_busy_s, earlier.machine_busy_s),
-            steal_percent: percent(self.machine_steal_s, earlier.machine_steal_s),
+            machine_percent: share(self.machine_busy_s, earlier.machine_busy_s, real_s),
+            steal_percent: share(self.machine_steal_s, earlier.machine_steal_s, real_s),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
@@ -185,7 +187,7 @@ mod tests {
             sum = sum.wrapping_add(std::hint::black_box(1));
         }
         let after = Usage::read().expect("/proc is there");
-        let share = after.since(&before, 0.1);
+        let share = after.since(&before, 0.1, 0.1);
         // 100 ms of CPU over a nominal 100 ms: a hundred percent, and other tests' threads on top.
         assert!(share.hottest_thread_percent >= 95.0, "{share:?} {sum}");
         assert!(share.process_percent >= share.hottest_thread_percent, "{share:?}");

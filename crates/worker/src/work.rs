@@ -150,9 +150,10 @@ fn measure<E: Engine>(
             written = result;
         }
     };
-    let outcome = match trial.part {
-        None => dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say),
-        Some(_) => dbdyno_load::run(engine, trial, seed, site, stop, &mut Led(events), say),
+    let outcome = if trial.part.is_none() && trial.turns.is_none() {
+        dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say)
+    } else {
+        dbdyno_load::run(engine, trial, seed, site, stop, &mut Led(events), say)
     }?;
     written?;
     events.result(&outcome, &facts, Clock::get().source())

@@ -124,6 +124,10 @@ def run(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
     ] = False,
+    turns: Annotated[
+        str | None,
+        typer.Option("--turns", metavar="TIME", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
+    ] = None,
     try_remedies: Annotated[
         bool, typer.Option("--try-remedies", help="Measure the experiment's remedies beside what they are for")
     ] = False,
@@ -161,6 +165,7 @@ def run(
         instructions=instructions,
         same_durability=same_durability,
         try_remedies=try_remedies,
+        turns=turns,
     )
     code = run_experiment(asked, store, exports, sys.argv)
     if code:

@@ -80,6 +80,7 @@ class Asked:
     instructions: bool = False
     same_durability: str | None = None
     try_remedies: bool = False
+    turns: str | None = None
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -103,6 +104,7 @@ class Asked:
             self.rest,
             self.instructions,
             self.try_remedies,
+            None if self.turns is None else read_duration(self.turns, "--turns"),
         )
 
     def _systems(self, experiment: Experiment) -> list[SystemSpec]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from dbdyno.errors import InputError
 
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def read_share(text: str, option: str) -> float:
@@ -21,10 +21,10 @@ def read_share(text: str, option: str) -> float:
 
 
 def read_duration(text: str, option: str) -> float:
-    """Read ``90``, ``90s``, ``10m`` or ``1h`` as seconds. Raises InputError unless it is above 0."""
+    """Read ``90``, ``90s``, ``20ms``, ``10m`` or ``1h`` as seconds. Raises InputError unless it is above 0."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text)
     if found is None or found[2] not in ("", *_UNITS) or float(found[1]) <= 0:
-        raise InputError(option, f"`{text}` is not a duration", "write `90s`, `10m` or `1h`")
+        raise InputError(option, f"`{text}` is not a duration", "write `20ms`, `90s`, `10m` or `1h`")
     return float(found[1]) * _UNITS.get(found[2], 1.0)
 
 

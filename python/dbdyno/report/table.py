@@ -29,6 +29,7 @@ from dbdyno.report.lines import (
     published_sources,
     published_value,
     round_value,
+    turns_note,
     warnings,
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
@@ -144,8 +145,7 @@ def _notes(document: Document) -> list[RenderableType]:
     classes = durability(document)
     several = len(classes) > 1
     notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
-    if client_note(document):
-        notes.append(client_note(document))
+    notes += [note for note in (client_note(document), turns_note(document)) if note]
     notes += loads(document)
     notes += [f"published: {source}" for source in published_sources(document)]
     return [Text(note, style="dim") for note in notes]

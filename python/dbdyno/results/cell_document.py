@@ -263,6 +263,8 @@ class Round(TypedDict):
     client_s: float | None
     peak_rss_bytes: int | None
     warmup: JsonObject
+    turns: JsonObject
+    """Of a trial that took turns with others; empty elsewhere."""
     """seconds, transactions."""
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, total_s."""

@@ -25,6 +25,9 @@ _CLIENT = 0.5
 _MUCH = 20
 _STILL_S = 0.9
 
+# Trials that take turns: the share of the time in which transactions went on into the others' turns.
+_OVERRUN = 0.05
+
 # A page cache that misses less often than this per transaction holds the data.
 _MISSES = 0.01
 
@@ -36,6 +39,7 @@ def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> li
         lambda cell: _stood_still(cell, measure),
         _bistable,
         _busy_client,
+        _overran,
     ]
     if beyond_cache:
         checks.append(_fits_in_cache)
@@ -142,6 +146,20 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
         f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials; `--rest` waits for a quiet machine."
     )
     return [{"text": text, "cells": list(hit) if len(hit) < len(cells) else [], "evidence": {"trials": hit}}]
+
+
+def _overran(cell: Cell) -> str | None:
+    """Transactions outlasted the turns, so that the cells did not pause for one another."""
+    overrun_s = elapsed_s = 0.0
+    for each in _done(cell):
+        overrun_s += number(each["turns"], "overrun_s") or 0.0
+        elapsed_s += each["elapsed_s"] or 0.0
+    if overrun_s <= _OVERRUN * elapsed_s:
+        return None
+    return (
+        f"Transactions went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside those of "
+        "other cells: take longer `--turns`, or none."
+    )
 
 
 def _busy_client(cell: Cell) -> str | None:

@@ -94,6 +94,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "client_s": number(part(result, "time"), "client_s"),
         "peak_rss_bytes": count(part(result, "memory"), "peak_rss_bytes"),
         "warmup": part(result, "warmup"),
+        "turns": part(result, "turns"),
         "durations": trial.durations,
         "limit": _limit(trial.diagnosis),
         "intervals": objects(trial.intervals),

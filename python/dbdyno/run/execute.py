@@ -25,6 +25,7 @@ from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
+from dbdyno.run.turns import check_turns
 from dbdyno.stats import CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -37,7 +38,8 @@ class Request:
     """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
-    ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells.
+    ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
+    ``turn_s``: the cells of a block take turns of so many seconds.
     """
 
     experiment: Experiment
@@ -52,6 +54,7 @@ class Request:
     rest: bool = False
     instructions: bool = False
     try_remedies: bool = False
+    turn_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ def prepare(request: Request) -> Prepared:
     for each in compiled:
         if request.instructions:
             check_counting(each)
+        if request.turn_s is not None:
+            check_turns(each, request.turn_s)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
@@ -106,6 +111,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "rest": request.rest,
                 "instructions": request.instructions,
                 "try_remedies": request.try_remedies,
+                "turn_s": request.turn_s,
                 "process": this_process(),
             },
             host=host_facts(hosts.workspace.path),
@@ -158,6 +164,7 @@ def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
         bool(options.get("rest")),
         bool(options.get("instructions")),
         bool(options.get("try_remedies")),
+        options.get("turn_s"),
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
@@ -182,6 +189,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         stopping=prepared.stopping,
         rest=request.rest,
         instructions=request.instructions,
+        turn_s=request.turn_s,
     )
 
 

@@ -1,6 +1,7 @@
 """What a person sees while a run goes on: a line that moves on a terminal, a line a trial elsewhere."""
 
 import time
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -26,6 +27,7 @@ class Display:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._what = ""
+        self._shown = ""
         if console.is_terminal:
             columns = (BarColumn(24), TextColumn("{task.description}"))
             self._progress = Progress(*columns, console=console, transient=True)
@@ -51,14 +53,17 @@ class Display:
         """The tables of a cell are about to be made or copied."""
         self._update(f"{self._what} · preparing its tables")
 
-    def trial(self, block: int, position: int, cell: Cell) -> None:
-        """A trial begins."""
-        del position
-        self._what = f"block {block + 1}/{self._rounds} · {cell.id}"
+    def trials(self, block: int, cells: Sequence[Cell]) -> None:
+        """A trial begins, or several that take turns."""
+        self._what = f"block {block + 1}/{self._rounds} · "
+        self._what += cells[0].id if len(cells) == 1 else f"{len(cells)} cells in turns"
+        self._shown = cells[0].id
         self._update(self._what)
 
-    def interval(self, event: Event) -> None:
-        """A second of a trial is over."""
+    def interval(self, cell: Cell, event: Event) -> None:
+        """A second of a trial is over. Of trials that take turns, the throughput of the first is shown."""
+        if cell.id != self._shown:
+            return
         seconds = float(event["end_s"]) - float(event["start_s"])
         count = float(event["ok"] if self._unit == "transaction" else event["statements"])
         if seconds > 0:

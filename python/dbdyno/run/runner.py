@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,11 +15,13 @@ from dbdyno.engines import EXEC, SERVERS
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
-from dbdyno.run.hosts import Hosts
+from dbdyno.run.hosts import Hosts, Ready
+from dbdyno.run.led import LedWorkers
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
 from dbdyno.run.rest import wait_for_rest
+from dbdyno.run.turns import without_one_another
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
 from dbdyno.worker import Event, Worker, WorkerFailed
@@ -36,10 +39,10 @@ class Watcher(Protocol):
     def loading(self, _cell: Cell) -> None:
         """The tables of a cell are about to be made or copied."""
 
-    def trial(self, block: int, position: int, cell: Cell) -> None:
-        """A trial begins."""
+    def trials(self, block: int, cells: Sequence[Cell]) -> None:
+        """A trial begins, or several that take turns."""
 
-    def interval(self, event: Event) -> None:
+    def interval(self, cell: Cell, event: Event) -> None:
         """A second of a trial is over."""
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
@@ -51,7 +54,8 @@ class Plan:
     """What a run is to do. ``done``: the throughput of the trials, by cell and block, that were measured already.
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
-    trial; ``instructions``: count those of each trial too.
+    trial; ``instructions``: count those of each trial too; ``turn_s``: the trials of a block take turns of so many
+    seconds, in place of running one after another.
     """
 
     run_id: str
@@ -62,6 +66,7 @@ class Plan:
     stopping: Stopping | None = None
     rest: bool = False
     instructions: bool = False
+    turn_s: float | None = None
 
 
 def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> str | None:
@@ -74,19 +79,24 @@ def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrup
     compiled = {each.cell.id: each for each in plan.cells}
     cells = [each.cell for each in plan.cells]
     for block in range(plan.rounds):
-        for position, cell in enumerate(block_order(cells, block, plan.seed)):
-            if (cell.id, block) in plan.done:
-                continue
+        todo = [
+            (position, cell)
+            for position, cell in enumerate(block_order(cells, block, plan.seed))
+            if (cell.id, block) not in plan.done
+        ]
+        # Those of a group take turns; without turns each trial is a group of its own.
+        for group in [todo] if plan.turn_s is not None and todo else [[each] for each in todo]:
             if interrupted:
                 return None
-            watcher.trial(block, position, cell)
+            watcher.trials(block, [cell for _, cell in group])
             if plan.rest:
                 wait_for_rest(interrupted)
-            record = measure(compiled[cell.id], block, position, plan, hosts, watcher, interrupted)
-            store.add_trial(plan.run_id, record)
-            if record.status == "done":
-                plan.done[cell.id, block] = throughput_of(record, compiled[cell.id])
-            watcher.trial_ended(record, plan.done.get((cell.id, block)))
+            trials = [Trial(compiled[cell.id], block, position, plan) for position, cell in group]
+            for record in measure(trials, hosts, watcher, interrupted):
+                store.add_trial(plan.run_id, record)
+                if record.status == "done":
+                    plan.done[record.cell, block] = throughput_of(record, compiled[record.cell])
+                watcher.trial_ended(record, plan.done.get((record.cell, block)))
         ended = _ended(plan, block + 1, time.monotonic() - began)
         if ended:
             return ended
@@ -119,82 +129,137 @@ def throughput_of(record: TrialRecord, compiled: CompiledCell) -> float | None:
     return build_round(record, Measure.of({"measure": compiled.definition.measure.model_dump()}))["throughput"]
 
 
-def measure(
-    compiled: CompiledCell,
-    block: int,
-    position: int,
-    plan: Plan,
-    hosts: Hosts,
-    watcher: Watcher,
-    interrupted: Interrupted,
-) -> TrialRecord:
-    """Carry out one trial and give its record, whatever comes of it."""
-    started, begun = utc_now(), time.monotonic()
-    durations: dict[str, Any] = {}
-    request: Event = {}
-    outcome = _Outcome()
+@dataclass
+class Trial:
+    """A cell in a block: what it is, and what comes of it."""
+
+    compiled: CompiledCell
+    block: int
+    position: int
+    plan: Plan
+    request: Event = field(default_factory=dict)
+    durations: dict[str, Any] = field(default_factory=dict)
+    result: Event | None = None
+    intervals: list[Event] = field(default_factory=list)
+    error: str | None = None
+    kind: str | None = None
+    started: str = field(default_factory=utc_now)
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def padding(self) -> int:
+        """Bytes by which the environment of its process is made longer."""
+        return _padding(self.plan.seed, self.block, self.compiled.cell)
+
+    def failed(self, error: DbdynoError) -> None:
+        """Keep why it came to nothing. A mistake in what was asked for is told at once, and not once for each trial."""
+        if isinstance(error, InputError):
+            raise error
+        self.error, self.kind = str(error), getattr(error, "kind", "system")
+
+    def record(self, interrupted: Interrupted) -> TrialRecord:
+        """Give what is stored of it."""
+        result = self.result
+        if result is not None and not self.error:
+            self.error, self.kind = nothing_done(result)
+        status: Any = "failed" if self.error else "done"
+        if interrupted and (result is None or result.get("ended_by") == "interrupted"):
+            status = "interrupted"
+            self.error = self.error or "the run was interrupted in this trial"
+        self.durations["total_s"] = time.monotonic() - self.begun
+        return TrialRecord(
+            cell=self.compiled.cell.id,
+            block=self.block,
+            position=self.position,
+            status=status,
+            plan=self.request,
+            result=result,
+            intervals=self.intervals,
+            error=self.error,
+            error_kind=self.kind,
+            diagnosis=_limit(result, self.compiled) if result and status == "done" else None,
+            started=self.started,
+            durations=self.durations,
+        )
+
+
+def measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> Iterator[TrialRecord]:
+    """Carry out a trial, or several that take turns, and give their records, whatever comes of them."""
+    if trials[0].compiled.cell.system.engine == EXEC:
+        for trial in trials:
+            _measure_program(trial, interrupted)
+    else:
+        _measure(trials, hosts, watcher, interrupted)
+    for trial in trials:
+        yield trial.record(interrupted)
+
+
+def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
+    compiled = trial.compiled
+    trial.request = {"task": compiled.trial | {"command": compiled.command}}
     try:
-        padding = _padding(plan.seed, block, compiled.cell)
-        if compiled.cell.system.engine == EXEC:
-            request = {"task": compiled.trial | {"command": compiled.command}}
-            outcome = _Outcome(run_program(compiled.command, compiled.trial, padding, interrupted, LONGEST_TRIAL_S))
-        else:
-            host = hosts.of(compiled)
-            watcher.loading(compiled.cell)
-            with host.ready(compiled, block) as ready:
-                durations |= ready.durations
-                request = compiled.trial_plan(ready.target, block_seed(plan.seed, block))
-                apart = compiled.definition.load.clients_as == "processes"
-                outcome = _run(request, watcher.interval, interrupted, padding, apart)
-                trouble = ready.trouble()
-            if trouble is not None:
-                outcome.error, outcome.kind = trouble, "server"
-            if plan.instructions and outcome.result is not None and not interrupted:
-                with host.ready(compiled, block):
-                    outcome.result["counted"] = count_instructions(request, outcome.result, interrupted)
-            if ready.loaded and outcome.result is not None:
-                names = dict.fromkeys(table["name"] for table in compiled.tables)
-                outcome.result["loaded"] = ready.loaded | {"names": list(names)}
-    except InputError:
-        # A mistake in what was asked for is told at once, and not once for each trial.
-        raise
+        trial.result = run_program(compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S)
     except DbdynoError as error:
-        outcome.error, outcome.kind = str(error), getattr(error, "kind", "system")
-    result = outcome.result
-    if result is not None and not outcome.error:
-        outcome.error, outcome.kind = nothing_done(result)
-    status: Any = "failed" if outcome.error else "done"
-    if interrupted and (result is None or result.get("ended_by") == "interrupted"):
-        status = "interrupted"
-        outcome.error = outcome.error or "the run was interrupted in this trial"
-    durations["total_s"] = time.monotonic() - begun
-    return TrialRecord(
-        cell=compiled.cell.id,
-        block=block,
-        position=position,
-        status=status,
-        plan=request,
-        result=result,
-        intervals=outcome.intervals,
-        error=outcome.error,
-        error_kind=outcome.kind,
-        diagnosis=_limit(result, compiled) if result and status == "done" else None,
-        started=started,
-        durations=durations,
-    )
+        trial.failed(error)
+
+
+def _measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> None:
+    ready: list[tuple[Trial, Ready]] = []
+    try:
+        with ExitStack() as stack:
+            for trial in trials:
+                system = _made_ready(trial, stack, hosts, watcher)
+                if system is not None:
+                    ready.append((trial, system))
+            turn_s = trials[0].plan.turn_s
+            if ready and turn_s is None:
+                _run(ready[0][0], watcher, interrupted)
+            elif ready and turn_s is not None:
+                _run_in_turns([trial for trial, _ in ready], turn_s, watcher, interrupted)
+            for trial, system in ready:
+                trouble = system.trouble()
+                if trouble is not None:
+                    trial.error, trial.kind = trouble, "server"
+    except DbdynoError as error:
+        for trial, _ in ready:
+            trial.failed(error)
+    for trial, system in ready:
+        _add_to_result(trial, system, hosts, interrupted)
+
+
+def _made_ready(trial: Trial, stack: ExitStack, hosts: Hosts, watcher: Watcher) -> Ready | None:
+    """Have a trial's system ready as long as the stack is; None where that failed, as the trial then says."""
+    compiled = trial.compiled
+    watcher.loading(compiled.cell)
+    try:
+        system = stack.enter_context(hosts.of(compiled).ready(compiled, trial.block))
+    except DbdynoError as error:
+        trial.failed(error)
+        return None
+    trial.durations |= system.durations
+    trial.request = compiled.trial_plan(system.target, block_seed(trial.plan.seed, trial.block))
+    return system
+
+
+def _add_to_result(trial: Trial, system: Ready, hosts: Hosts, interrupted: Interrupted) -> None:
+    """Count a trial's instructions, where that is asked for, and say how its tables were loaded."""
+    if trial.result is None:
+        return
+    compiled = trial.compiled
+    if trial.plan.instructions and not interrupted:
+        try:
+            with hosts.of(compiled).ready(compiled, trial.block):
+                trial.result["counted"] = count_instructions(trial.request, trial.result, interrupted)
+        except DbdynoError as error:
+            trial.failed(error)
+    if system.loaded:
+        names = dict.fromkeys(table["name"] for table in compiled.tables)
+        trial.result["loaded"] = system.loaded | {"names": list(names)}
 
 
 def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:
     judge = diagnose_server if compiled.cell.system.engine in SERVERS else diagnose
     return judge(result, compiled.definition.load.clients)
-
-
-@dataclass
-class _Outcome:
-    result: Event | None = None
-    intervals: list[Event] = field(default_factory=list)
-    error: str | None = None
-    kind: str | None = None
 
 
 def _padding(seed: int, block: int, cell: Cell) -> int:
@@ -208,27 +273,60 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
     return int.from_bytes(draw[:2], "big") % 4096
 
 
-def _run(
-    request: Event, each_interval: Callable[[Event], None], interrupted: Interrupted, padding: int, apart: bool
-) -> _Outcome:
-    outcome = _Outcome()
+def _longest(request: Event, of: int = 1) -> float:
+    """Return the seconds after which a trial that takes one of ``of`` turns is stopped."""
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
-    longest = LONGEST_TRIAL_S if window is None else window + warmup + _SLACK_S
-    worker = Processes(request, longest, padding) if apart else Worker(request, longest, padding)
+    return LONGEST_TRIAL_S if window is None else float(window * of + warmup + _SLACK_S)
+
+
+def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
+    request, longest = trial.request, _longest(trial.request)
+    apart = trial.compiled.definition.load.clients_as == "processes"
+    worker = Processes(request, longest, trial.padding) if apart else Worker(request, longest, trial.padding)
     try:
         with interrupted.passing_on_to(worker):
             for event in worker:
-                if event["event"] == "interval":
-                    outcome.intervals.append(event)
-                    each_interval(event)
-                elif event["event"] == "result":
-                    outcome.result = event
+                _hear(trial, event, watcher)
     except WorkerFailed as error:
-        outcome.error, outcome.kind = str(error), error.kind
-    if worker.timed_out and outcome.error is None:
-        outcome.error, outcome.kind = "the trial did not end in time and was stopped", "timeout"
-    return outcome
+        trial.failed(error)
+    _time_out(trial, worker.timed_out)
+
+
+def _run_in_turns(trials: Sequence[Trial], turn_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
+    turns = [{"length_ms": turn_s * 1e3, "index": index, "of": len(trials)} for index in range(len(trials))]
+    for trial, own in zip(trials, turns, strict=True):
+        trial.request = trial.request | {"task": trial.request["task"] | {"turns": own}}
+    longest = max(_longest(trial.request, len(trials)) for trial in trials)
+    led = LedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
+    with interrupted.passing_on_to(led):
+        for number, event in led:
+            if number is None:
+                continue
+            if isinstance(event, WorkerFailed):
+                trials[number].failed(event)
+            else:
+                _hear(trials[number], event, watcher)
+    for number, trial in enumerate(trials):
+        _time_out(trial, led.timed_out(number))
+    measured = [trial.result for trial in trials if trial.result is not None]
+    without_one_another(measured)
+    for trial, own in zip(trials, turns, strict=True):
+        if trial.result is not None:
+            trial.result["turns"] |= own
+
+
+def _hear(trial: Trial, event: Event, watcher: Watcher) -> None:
+    if event["event"] == "interval":
+        trial.intervals.append(event)
+        watcher.interval(trial.compiled.cell, event)
+    elif event["event"] == "result":
+        trial.result = event
+
+
+def _time_out(trial: Trial, timed_out: bool) -> None:
+    if timed_out and trial.error is None:
+        trial.error, trial.kind = "the trial did not end in time and was stopped", "timeout"
 
 
 def nothing_done(result: Event) -> tuple[str | None, str | None]:

@@ -20,16 +20,59 @@ from dbdyno.worker import ask
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
+class _File:
+    """A file that a trial works on, and what it is a copy of."""
+
+    def __init__(self, path: Path, interrupted: Interrupted) -> None:
+        self.path = path
+        self.in_use = False
+        self._interrupted = interrupted
+        self._of: tuple[Path, int, tuple[int, int, int]] | None = None
+
+    def fresh(self, template_path: Path, block: int) -> float:
+        """Bring the file into the state of a template and return the seconds that took.
+
+        A file that was made from the same template in the same block and has not been written to since is that state
+        already. Each block has a copy of its own: where the file system puts it is part of the noise between blocks,
+        and not of one run's result.
+        """
+        start = time.monotonic()
+        side = [Path(f"{self.path}{name}") for name in _SIDE_FILES]
+        if (
+            self._of is not None
+            and self._of == (template_path, block, self._signature())
+            and not any(p.exists() for p in side)
+        ):
+            return 0.0
+        self._of = None
+        for path in (self.path, *side):
+            path.unlink(missing_ok=True)
+        try:
+            copy_file(template_path, self.path, self._interrupted)
+        except OSError as error:
+            self.path.unlink(missing_ok=True)
+            raise SystemFailed(f"copying the loaded tables to {self.path}: {reason(error)}") from error
+        self._of = (template_path, block, self._signature())
+        return time.monotonic() - start
+
+    def _signature(self) -> tuple[int, int, int]:
+        try:
+            stat = self.path.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
 class FileHost:
-    """Keeps the one file that trials on SQLite work on."""
+    """Keeps the file that trials on SQLite work on; of trials that take turns, each has one of its own."""
 
     notes: list[str] | None = None
 
     def __init__(self, workspace: Workspace, interrupted: Interrupted) -> None:
         """Make nothing yet. ``interrupted``: what ends loading and copying."""
         self._interrupted = interrupted
-        self.database = workspace.path / "trial.db"
-        self._of: tuple[Path, int, tuple[int, int, int]] | None = None
+        self._directory = workspace.path
+        self._files = [_File(self._directory / "trial.db", interrupted)]
         self._libraries: dict[tuple[str | int | None, ...], Library] = {}
 
     def check(self, compiled: CompiledCell) -> None:
@@ -48,12 +91,29 @@ class FileHost:
         """Have the file in the state of its template."""
         library = self._library(compiled)
         source = self._source(compiled, library)
-        copy_s = self.fresh(source.path, block)
-        target = compiled.target(str(self.database), library.path)
-        yield Ready(target, {"load_s": source.load_s, "copy_s": copy_s}, source.loaded)
+        file = self._free_file()
+        file.in_use = True
+        try:
+            copy_s = file.fresh(source.path, block)
+            target = compiled.target(str(file.path), library.path)
+            yield Ready(target, {"load_s": source.load_s, "copy_s": copy_s}, source.loaded)
+        finally:
+            file.in_use = False
 
     def close(self) -> None:
         """Nothing: the file lies in the workspace."""
+
+    @property
+    def database(self) -> Path:
+        """The first of the files."""
+        return self._files[0].path
+
+    def _free_file(self) -> _File:
+        free = next((file for file in self._files if not file.in_use), None)
+        if free is None:
+            free = _File(self._directory / f"trial-{len(self._files) + 1}.db", self._interrupted)
+            self._files.append(free)
+        return free
 
     def _library(self, compiled: CompiledCell) -> Library:
         """Give a cell's library, which is looked for once in a run."""
@@ -73,36 +133,3 @@ class FileHost:
             return ask(plan, "loaded", interrupted=self._interrupted)["tables"]
 
         return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
-
-    def fresh(self, template_path: Path, block: int) -> float:
-        """Bring the file into the state of a template and return the seconds that took.
-
-        A file that was made from the same template in the same block and has not been written to since is that state
-        already. Each block has a copy of its own: where the file system puts it is part of the noise between blocks,
-        and not of one run's result.
-        """
-        start = time.monotonic()
-        side = [Path(f"{self.database}{name}") for name in _SIDE_FILES]
-        if (
-            self._of is not None
-            and self._of == (template_path, block, self._signature())
-            and not any(p.exists() for p in side)
-        ):
-            return 0.0
-        self._of = None
-        for path in (self.database, *side):
-            path.unlink(missing_ok=True)
-        try:
-            copy_file(template_path, self.database, self._interrupted)
-        except OSError as error:
-            self.database.unlink(missing_ok=True)
-            raise SystemFailed(f"copying the loaded tables to {self.database}: {reason(error)}") from error
-        self._of = (template_path, block, self._signature())
-        return time.monotonic() - start
-
-    def _signature(self) -> tuple[int, int, int]:
-        try:
-            stat = self.database.stat()
-        except FileNotFoundError:
-            return (0, 0, 0)
-        return (stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -1,0 +1,100 @@
+"""Workers that are led: each phase of their trials begins at one moment for all of them."""
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from dbdyno.worker import Event, Worker, WorkerFailed
+
+# Between saying when a phase starts and its start: time enough for every process to hear of it.
+_NOTICE_S = 0.02
+
+
+class LedWorkers:
+    """Workers at work on a plan each. Iterate for what they say; they are gone when the iteration has ended."""
+
+    def __init__(self, plans: Sequence[Event], timeout_s: float | None, paddings: Sequence[int]) -> None:
+        """Start them. ``paddings``: of the environment of each; the rest is as for :class:`dbdyno.worker.Worker`."""
+        self._workers: list[Worker] = []
+        #: The numbers of those that have not ended yet.
+        self.at_work: set[int] = set(range(len(plans)))
+        try:
+            for plan, padding in zip(plans, paddings, strict=True):
+                self._workers.append(Worker(plan, timeout_s, padding, led=True))
+        except BaseException:
+            self.kill()
+            raise
+
+    def timed_out(self, number: int) -> bool:
+        """Whether a worker did not end in time."""
+        return self._workers[number].timed_out
+
+    def stop(self) -> None:
+        """Ask all to end their windows now."""
+        for worker in self._workers:
+            worker.stop()
+
+    def kill(self) -> None:
+        """End all at once."""
+        for worker in self._workers:
+            worker.kill()
+
+    def __iter__(self) -> Iterator[tuple[int | None, Event | WorkerFailed]]:
+        """Give each worker's events with its number, and why it failed, where it did.
+
+        A ``phase`` that begins for all is given once, without a number. Those that have ended are not waited for.
+        """
+        heard: queue.Queue[tuple[int, Event | WorkerFailed | None]] = queue.Queue()
+        listeners = [
+            threading.Thread(target=_listen, args=(number, worker, heard), daemon=True)
+            for number, worker in enumerate(self._workers)
+        ]
+        for listener in listeners:
+            listener.start()
+        try:
+            yield from self._events(heard)
+        finally:
+            self.kill()
+            for listener in listeners:
+                listener.join()
+
+    def _events(
+        self, heard: "queue.Queue[tuple[int, Event | WorkerFailed | None]]"
+    ) -> Iterator[tuple[int | None, Event | WorkerFailed]]:
+        ready: set[int] = set()
+        phase = ""
+        while self.at_work:
+            number, event = heard.get()
+            if event is None:
+                self.at_work.discard(number)
+            elif isinstance(event, WorkerFailed):
+                self.at_work.discard(number)
+                yield number, event
+            elif event["event"] == "ready":
+                ready.add(number)
+                phase = event["phase"]
+            else:
+                yield number, event
+            if ready and ready >= self.at_work:
+                yield None, {"event": "phase", "phase": phase}
+                self._start(ready)
+                ready = set()
+
+    def _start(self, numbers: set[int]) -> None:
+        at = time.monotonic_ns() + int(_NOTICE_S * 1e9)
+        for number in numbers:
+            self._workers[number].tell(json.dumps({"start_ns": at}))
+
+
+def _listen(number: int, worker: Worker, heard: "queue.Queue[tuple[int, Event | WorkerFailed | None]]") -> None:
+    try:
+        for event in worker:
+            heard.put((number, event))
+        heard.put((number, None))
+    except WorkerFailed as failure:
+        heard.put((number, failure))
+    except BaseException as error:  # whatever it is, somebody waits for it
+        heard.put((number, WorkerFailed(f"listening to a worker: {error}", "worker")))
+        raise

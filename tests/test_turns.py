@@ -1,0 +1,147 @@
+"""Runs in which the cells of a block take turns."""
+
+import contextlib
+import json
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from conftest import Cli
+from dbdyno.run.turns import without_one_another
+
+Small = Callable[..., str]
+
+TURNS = ("--turns", "5ms")
+LONG = ("transactions = 500", "seconds = 30")
+
+
+def rounds_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for cell in document["cells"] for each in cell["rounds"]]
+
+
+def test_cells_in_turns_do_the_work_that_they_do_one_after_another(cli: Cli, small: Small) -> None:
+    file = cli.write("small.toml", small())
+    apart = cli.run(file, "--rounds", "2", "--seed", "3")
+    turns = cli.run(file, "--rounds", "2", "--seed", "3", *TURNS)
+    for one, other in zip(rounds_of(apart), rounds_of(turns), strict=True):
+        for name in ("issued", "ok", "statements", "rows", "transactions", "position", "ended_by"):
+            assert one[name] == other[name], name
+        assert one["turns"] == {}
+        assert other["turns"]["length_ms"] == 5 and other["turns"]["of"] == 2
+        # The first of the block has the first turn.
+        assert other["turns"]["index"] == other["position"]
+        assert other["issued"] == other["ok"] + sum(other["failed"].values()) + other["skipped"] + other["in_flight"]
+        assert other["throughput"] == pytest.approx(other["ok"] / other["elapsed_s"])
+    assert turns["options"]["turn_s"] == pytest.approx(0.005)
+    assert cli.left_behind() == []
+
+
+def test_a_window_is_as_long_as_its_turns(cli: Cli, small: Small) -> None:
+    file = cli.write("timed.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 0.2 }")))
+    for each in rounds_of(cli.run(file, "--rounds", "1", *TURNS)):
+        assert each["elapsed_s"] == pytest.approx(0.2)
+        # Forty turns of its own, and as many of the other but for the last.
+        assert each["turns"]["real_s"] > 0.39
+        assert each["client_s"] <= 0.2 * each["window"]["clients"] + 1e-6
+        assert each["intervals"][-1]["end_s"] < each["turns"]["real_s"]
+        assert each["disk"]["device"] is None
+    assert "in turns of 5 ms" in cli("show", "last", "--store", "runs.db")
+
+
+def test_transactions_that_outlast_their_turns_are_told(cli: Cli, small: Small) -> None:
+    thinking = ('steps = [{ execute = "select * from t', 'steps = [{ think = 12 }, { execute = "select * from t')
+    file = cli.write("slow.toml", small(thinking, ("transactions = 500", "seconds = 0.2")))
+    told = "went on after their turns"
+    assert any(told in each["text"] for each in cli.run(file, "--rounds", "1", *TURNS)["findings"])
+    quick = cli.run(cli.write("quick.toml", small()), "--rounds", "1", "--turns", "50ms")
+    assert not any(told in each["text"] for each in quick["findings"])
+
+
+def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Small) -> None:
+    # The second block is cut short; what is gone on with takes turns as well.
+    file = cli.write("long.toml", small(LONG))
+    process = cli.start("run", file, "--rounds", "1", *TURNS, "--store", "runs.db", "--json", "out.json")
+    workers = at_work(process.pid)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not any(worker.is_running() for worker in workers)
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert [each["status"] for each in rounds_of(document)] == ["interrupted", "interrupted"]
+    process = cli.start("run", "--resume", document["id"], "--store", "runs.db", "--json", "out.json")
+    at_work(process.pid)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    resumed = json.loads((cli.directory / "out.json").read_text())
+    assert [each["turns"]["of"] for each in rounds_of(resumed)] == [2, 2]
+    assert cli.left_behind() == []
+
+
+def test_one_that_is_killed_leaves_the_others_their_turns(cli: Cli, small: Small) -> None:
+    file = cli.write("long.toml", small(("transactions = 500", "seconds = 3")))
+    process = cli.start("run", file, "--rounds", "1", *TURNS, "--store", "runs.db", "--json", "out.json")
+    at_work(process.pid)[0].kill()
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    rounds = rounds_of(json.loads((cli.directory / "out.json").read_text()))
+    assert sorted(each["status"] for each in rounds) == ["done", "failed"]
+    assert [each["error_kind"] for each in rounds if each["status"] == "failed"] == ["killed"]
+    assert [each["elapsed_s"] for each in rounds if each["status"] == "done"] == [3.0]
+    assert cli.left_behind() == []
+
+
+def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Small) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("needs valgrind")
+    file = cli.write("small.toml", small())
+    document = cli.run(file, "--rounds", "1", *TURNS, "--instructions")
+    assert all(each["instructions"] > 1000 and each["turns"] for each in rounds_of(document))
+
+
+@pytest.mark.parametrize(
+    ("options", "old", "new", "said"),
+    [
+        (("--turns", "soon"), "", "", "--turns: `soon` is not a duration"),
+        (("--turns", "0.5ms"), "", "", "--turns: a turn lasts a millisecond at least"),
+        (TURNS, 'clients = "${clients}"', 'clients = 2\narrival = { rate = 50 }', "transactions start by the clock"),
+        (TURNS, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
+        ((*TURNS, "--system", "postgresql:"), "", "", "does not pause between the turns"),
+    ],
+)
+def test_what_cannot_take_turns_is_refused(
+    cli: Cli, small: Small, options: tuple[str, ...], old: str, new: str, said: str
+) -> None:
+    file = cli.write("small.toml", small((old, new)) if old else small())
+    assert said in cli("run", file, "--rounds", "1", *options, code=2)
+
+
+def test_what_the_others_used_is_not_the_machines_disturbance() -> None:
+    # Of a window of 2 s each was at work for 1 s, with one and with half a processor; something else used 30 %.
+    def result(percent: float) -> dict[str, Any]:
+        cpu = {"process_percent": percent, "machine_percent": 100 * (1.5 + 0.6) / 2}
+        return {"cpu": cpu, "elapsed_s": 1.0, "turns": {"real_s": 2.0}}
+
+    results = [result(100.0), result(50.0)]
+    without_one_another(results)
+    assert [each["cpu"]["machine_percent"] for each in results] == pytest.approx([130.0, 80.0])
+
+
+def at_work(process_id: int) -> list[psutil.Process]:
+    """Wait until two workers have a trial's database open, each its own."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = {}
+        for child in psutil.Process(process_id).children():
+            with contextlib.suppress(psutil.Error):
+                found |= {file.path: child for file in child.open_files() if file.path.endswith(".db")}
+        own = {path: child for path, child in found.items() if "/work/" in path}
+        if len(own) == 2:
+            time.sleep(0.3)
+            return list(own.values())
+        time.sleep(0.02)
+    raise AssertionError("the workers were not seen")
