@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from bench import LOOKUP, Bench, rate
 from figures import Figure, run
 
+from dbdyno.run.led import LedWorkers
 from dbdyno.stats import Stopping, verdict
 from dbdyno.stats.intervals import ratio_of
-from dbdyno.worker import worker_path
+from dbdyno.worker import WorkerFailed, worker_path
 
 COMPARISONS = 200
 BLOCKS = 5
@@ -29,6 +30,10 @@ CACHE = 2000
 TRIES = 20
 MOST_BLOCKS = 15
 SLOWDOWN = 0.03
+
+# Seconds that each of two trials has that take turns, and milliseconds of a turn.
+IN_TURNS_S = 0.7
+TURN_MS = 20.0
 
 # A comparison of each built-in experiment, on embedded SQLite.
 FIXED = 30
@@ -90,6 +95,41 @@ def power(bench: Bench) -> Iterator[Figure]:
     yield Figure(f"{100 * SLOWDOWN:g} % slowdown found in 15 blocks, %", 100 * found / TRIES, spread, 95, at_most=False)
 
 
+def turns_block(bench: Bench, number: int, planted: int) -> float:
+    """The same of trials that take turns."""
+    plans = []
+    for index in range(2):
+        turns = {"length_ms": TURN_MS, "index": index, "of": 2, "cpu": number}
+        work = planted if index == number % 2 else 0
+        window = {"seconds": IN_TURNS_S}
+        plans.append(bench.plan(LOOKUP, 1, 0, CACHE, turns=turns, window=window, planted_work=work))
+    rates = {}
+    for who, event in LedWorkers(plans, 60.0, [0, 0]):
+        if isinstance(event, WorkerFailed):
+            raise event
+        if who is not None and event["event"] == "result":
+            rates[who] = rate(event)
+    return math.log(rates[number % 2] / rates[1 - number % 2])
+
+
+def power_in_turns(bench: Bench) -> Iterator[Figure]:
+    """Equal trials that take turns, and the planted slowdown."""
+    equal = [turns_block(bench, number, 0) for number in range(TRIES * 5)]
+    deviation = statistics.stdev(equal)
+    alarms = sum(verdict(ratio_of(equal[at : at + 5])) in ("faster", "slower") for at in range(0, len(equal), 5))
+    told = f"{alarms} of {TRIES} comparisons of 5 blocks differ"
+    yield Figure("noise of a block in turns, %", 100 * deviation, told, 3, at_most=True)
+    planted = calibrated(bench)
+    found, logs = 0, []
+    for _ in range(TRIES):
+        own = [turns_block(bench, number, planted) for number in range(MOST_BLOCKS)]
+        found += verdict(ratio_of(own)) == "slower"
+        logs += own
+    spread = f"{found} of {TRIES}, mean change {100 * (math.exp(sum(logs) / len(logs)) - 1):.2g} %"
+    name = f"in turns, {100 * SLOWDOWN:g} % slowdown found in 15 blocks, %"
+    yield Figure(name, 100 * found / TRIES, spread, 95, at_most=False)
+
+
 def calibrated(bench: Bench) -> int:
     """The turns of the empty loop that make a lookup longer by the slowdown wanted."""
     turns = 2000
@@ -140,7 +180,13 @@ def first(rounds: int, throughput: dict[int, float]) -> dict[int, float]:
     return {block: each for block, each in throughput.items() if block < rounds}
 
 
-ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (false_verdicts, power, counting, time_to_a_verdict)
+ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
+    false_verdicts,
+    power,
+    power_in_turns,
+    counting,
+    time_to_a_verdict,
+)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """dbdyno cpu, with a real build of SQLite under the real valgrind."""
 
+import contextlib
+import gzip
 import json
 import os
 import re
@@ -7,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from conftest import Cli, loading
@@ -18,6 +22,7 @@ from dbdyno.cpu.attribution import attribute, of_library
 from dbdyno.cpu.bare import bare_loop
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import counting_directory
+from dbdyno.cpu.document import ordered
 from dbdyno.cpu.own_cost import USUAL_WORK
 from dbdyno.cpu.source import source_map
 from dbdyno.cpu.work import find_work
@@ -126,6 +131,8 @@ def test_html_holds_the_source_with_its_counts(cpu: Cli, first: dict[str, Any]) 
     assert f'id="b0l{hottest["line"]}"' in html and f'href="#b0l{hottest["line"]}"' in html
     assert "<script" not in html and "http://" not in html.partition("<h2>")[0]
     assert "cycle counts approximate energy more than time" in html
+    assert "harness&#39;s I refs" in html and "instructions of one" in html
+    assert re.search(r"<s> +\d+\.\d\d %</s>", html)
     # The flame graph's frames lead there as well, also in a page of a kept count.
     frame = re.compile(rf'<a href="#b0l{hottest["line"]}"><g><title>{hottest["name"]}\b')
     assert frame.search(html)
@@ -142,7 +149,8 @@ def test_builds_side_by_side_give_the_same_rows(cpu: Cli) -> None:
 
 def test_other_rows_are_told(cpu: Cli) -> None:
     cpu.write("pages.sql", "create table t(a); insert into t values (1); pragma page_size;")
-    said = cpu("cpu", "./pages.sql", "--cflags", "-O0", "--cflags", "-O0 -DSQLITE_DEFAULT_PAGE_SIZE=1024")
+    flags = ("--cflags", "-O0", "--cflags", "-O0 -DSQLITE_DEFAULT_PAGE_SIZE=1024")
+    said = cpu("cpu", "./pages.sql", *flags, code=1)
     assert "differs in its results" in said and "pragma: other rows" in said
 
 
@@ -224,6 +232,83 @@ def test_a_planted_change_is_found_sized_and_placed(cpu: Cli, planted: tuple[int
     assert passed.splitlines()[-1] == "gate: passed"
     assert 'failures="0"' in (cpu.directory / "gate.xml").read_text()
     assert "no count is kept" in cpu("gate", "second", "--baseline", "nothing", *files, code=2)
+
+
+def errors_of(cpu: Cli, *arguments: str) -> str:
+    """Run what is to fail for a cause that is told, whichever its code; give what it says of that."""
+    process = cpu.start("cpu", *arguments)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode in (1, 2) and errors.startswith("dbdyno: "), errors
+    return errors
+
+
+def test_a_kept_count_that_is_not_what_it_was_is_refused(cpu: Cli, first: dict[str, Any]) -> None:
+    def damaged(name: str, file: str, content: bytes) -> None:
+        place = cpu.directory / "counts" / name
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(cpu.directory / "counts" / "first", place)
+        (place / file).write_bytes(content)
+
+    def document(**changed: Any) -> bytes:
+        text = (cpu.directory / "counts" / "first" / "count.json").read_text()
+        return json.dumps(json.loads(text) | changed).encode()
+
+    build = json.loads((cpu.directory / "counts" / "first" / "count.json").read_text())["builds"][0]
+    counts = ("--counts", "counts")
+    damaged("other-source", "sqlite3.c.gz", gzip.compress(b"int x;"))
+    assert "not the source that was counted" in errors_of(cpu, "annotate", "other-source", *counts)
+    damaged("no-gzip", "sqlite3.c.gz", b"")
+    assert "cannot be read" in errors_of(cpu, "diff", "first", "no-gzip", *counts)
+    for content in (
+        document(schema="dbdyno.cpu/9"),
+        document(builds=[]),
+        document(builds=[build | {"i_refs": 5}]),
+        b'{"schema": "dbdyno.cpu/1"}',
+        b"{",
+    ):
+        damaged("broken", "count.json", content)
+        for command in (
+            ("annotate", "broken"),
+            ("diff", "broken", "first"),
+            ("./a.sql", *QUICK, "--baseline", "broken"),
+        ):
+            said = errors_of(cpu, *command, *counts)
+            assert said.count("\n") <= 3 and "broken" in said
+    listed = cpu("cpu", "list", *counts)
+    assert "first: a.sql on" in listed and "broken: " in listed
+    shutil.rmtree(cpu.directory / "counts" / "broken")
+
+
+def test_a_name_that_cannot_be_kept_is_told_before_anything_is_counted(cpu: Cli) -> None:
+    # What cannot be built would be told first.
+    cpu.write("file", "")
+    nothing = ("./a.sql", "--sqlite", "./nowhere")
+    assert "`a b` is no name" in cpu("cpu", *nothing, "--save", "a b", code=2)
+    assert "cannot be kept" in errors_of(cpu, *nothing, "--save", "b", "--counts", "file")
+
+
+def test_nothing_of_a_compiler_is_left_when_dbdyno_alone_is_ended(cpu: Cli) -> None:
+    process = cpu.start("cpu", "./a.sql", "--cflags", "-O2 -DSQLITE_TEST_ENDED=1")
+    end = time.monotonic() + 60
+    below: list[psutil.Process] = []
+    while not any("cc1" in each.name() for each in below) and time.monotonic() < end:
+        time.sleep(0.05)
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(process.pid).children(recursive=True)
+    assert any("cc1" in each.name() for each in below)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    psutil.wait_procs(below, timeout=10)
+    assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    assert not list((cpu.directory / "cache" / "cpu").glob("unfinished-*"))
+
+
+def test_releases_stand_in_their_order() -> None:
+    builds = [{"version": version} for version in ("3.21.0", "3.54.1", "3.8.5")]
+    assert [each["version"] for each in ordered(builds)] == ["3.8.5", "3.21.0", "3.54.1"]
+    same = [*builds, {"version": "3.8.5", "cflags": "-O1"}]
+    assert ordered(same) == same
 
 
 def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:

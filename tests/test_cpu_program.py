@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 #include <string.h>
 #include "sqlite3.h"
 static long sum = 0;
@@ -38,7 +40,9 @@ int main(int argc, char **argv){
   if( argc!=2 || sqlite3_open(":memory:", &db)!=SQLITE_OK ) return 2;
   run(db, "create table t(a integer primary key, b text)");
   for(int i = atoi(argv[1]); i > 0; i--) run(db, "insert into t(b) values (hex(zeroblob(20)))");
+  run(db, "insert into t(b) values (hex(randomblob(9)) || datetime('now'))");
   run(db, "select b from t order by b");
+  for(int i = time(0) % 5 + getpid() % 5; i >= 0; i--) printf("%d\n", i);
   sqlite3_stmt *st;
   if( sqlite3_prepare_v2(db, "select ?1", -1, &st, 0)!=SQLITE_OK ) return 3;
   sqlite3_bind_text64(st, 1, "abcdef", 3, SQLITE_STATIC, SQLITE_UTF8);
@@ -86,6 +90,12 @@ def test_the_count_is_that_of_valgrind_by_hand(cpu: Cli) -> None:
     functions = {each["name"] for each in build["functions"]}
     assert "sqlite3VdbeExec" in functions and not {"main", "row"} & functions
     assert "sqlite3_exec" in (cpu.directory / "flame.svg").read_text()
+
+
+def test_two_counts_are_the_same_to_the_last_digit(cpu: Cli) -> None:
+    first, second = (counted(cpu, "--program-args", "50", "--cflags", "-O0")["builds"][0] for _ in range(2))
+    for name in ("i_refs", "d_refs", "functions", "program"):
+        assert first[name] == second[name], name
 
 
 def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli) -> None:

@@ -45,8 +45,9 @@ def test_a_window_is_as_long_as_its_turns(cli: Cli, small: Small) -> None:
     file = cli.write("timed.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 0.2 }")))
     for each in rounds_of(cli.run(file, "--rounds", "1", *TURNS)):
         assert each["elapsed_s"] == pytest.approx(0.2)
-        # Forty turns of its own, and as many of the other but for the last.
-        assert each["turns"]["real_s"] > 0.39
+        # Forty turns of its own, and as many of the other but for the last; fewer where a transaction outlasts its turn
+        # because the thread had no processor.
+        assert each["turns"]["real_s"] > 0.25
         assert each["client_s"] <= 0.2 * each["window"]["clients"] + 1e-6
         assert each["intervals"][-1]["end_s"] < each["turns"]["real_s"]
         assert each["disk"]["device"] is None
@@ -108,7 +109,7 @@ def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Smal
     [
         (("--turns", "soon"), "", "", "--turns: `soon` is not a duration"),
         (("--turns", "0.5ms"), "", "", "--turns: a turn lasts a millisecond at least"),
-        (TURNS, 'clients = "${clients}"', 'clients = 2\narrival = { rate = 50 }', "transactions start by the clock"),
+        (TURNS, 'clients = "${clients}"', "clients = 2\narrival = { rate = 50 }", "transactions start by the clock"),
         (TURNS, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
         ((*TURNS, "--system", "postgresql:"), "", "", "does not pause between the turns"),
     ],

@@ -16,7 +16,7 @@ use crate::pacing::{Schedule, Timer};
 use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::trial::Shared;
-use crate::turns::Turns;
+use crate::turns::{self, Turns};
 use dbdyno_engines::{Engine, Failure, SessionCounters};
 use dbdyno_plan::document::ConnectMode;
 use dbdyno_probes::valgrind;
@@ -161,6 +161,7 @@ pub async fn run<E: Engine, T: Timer>(
         runner: Runner::new(shared, number),
     };
     // A system that cannot be reached at all is no trial; one that refuses later is a result.
+    turns::stay_on_processor(trial, number);
     let connected = client.runner.connect(recorder).await;
     shared.arrive(&shared.connected, &connected);
     connected?;

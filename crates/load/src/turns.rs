@@ -2,6 +2,7 @@
 //! disturbs all of them alike.
 
 use dbdyno_plan::document;
+use dbdyno_probes::cpus;
 
 /// When a process's turns are: one of each period, the first at the window's start. Nanoseconds of the clock.
 ///
@@ -59,6 +60,20 @@ impl Turns {
     }
 }
 
+/// Has the calling thread stay on the processor of a client of a trial that takes turns, where there are more processors than
+/// clients.
+///
+/// One processor may be slower than another, above all a virtual one whose host has other work. Trials in turn on the same
+/// ones share that; the kernel would leave each on its own. Where it cannot be done, the trial is as good as it was.
+pub fn stay_on_processor(trial: &document::Trial, client: u32) {
+    let Some(turns) = trial.turns else { return };
+    let Ok(allowed) = cpus::allowed() else { return };
+    if (trial.clients as usize) < allowed.len() {
+        let number = (turns.cpu as usize).wrapping_add(client as usize) % allowed.len();
+        let _ = cpus::pin(allowed[number]);
+    }
+}
+
 /// How long before a process's first turn the first of all turns is.
 pub fn delay(turns: Option<document::Turns>) -> u64 {
     turns.map_or(0, |turns| length(turns).saturating_mul(u64::from(turns.index)))
@@ -78,6 +93,7 @@ mod tests {
             length_ms,
             index: 0,
             of,
+            cpu: 0,
         };
         Turns::new(Some(turns), 1_000)
     }

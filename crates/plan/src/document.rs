@@ -122,6 +122,10 @@ pub struct Turns {
     pub index: u32,
     /// How many trials take turns.
     pub of: u32,
+    /// With fewer clients than processors each client stays on one, the first on that of this number (counted round): trials
+    /// that take turns with the same number have them on the same processors.
+    #[serde(default)]
+    pub cpu: u32,
 }
 
 /// When transactions start.

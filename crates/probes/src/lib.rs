@@ -2,6 +2,7 @@
 //! storage device itself can do.
 
 pub mod clock;
+pub mod cpus;
 pub mod device;
 pub mod disk;
 pub mod process;

@@ -36,6 +36,10 @@ _Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", he
 _Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write the report, one file with all in it")
 ]
+_Turns = Annotated[
+    str | None,
+    typer.Option("--turns", metavar="TIME", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
+]
 _Margin = Annotated[str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")]
 _Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`")]
 
@@ -124,10 +128,7 @@ def run(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
     ] = False,
-    turns: Annotated[
-        str | None,
-        typer.Option("--turns", metavar="TIME", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
-    ] = None,
+    turns: _Turns = None,
     try_remedies: Annotated[
         bool, typer.Option("--try-remedies", help="Measure the experiment's remedies beside what they are for")
     ] = False,
@@ -297,6 +298,7 @@ def noise(
     directory: Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")] = None,
     margin: _Margin = None,
     rest: Annotated[bool, typer.Option("--rest", help="Wait for a quiet machine before each trial")] = False,
+    turns: _Turns = None,
     store: _Store = None,
     json: _Json = None,
 ) -> None:
@@ -315,6 +317,7 @@ def noise(
         directory=directory,
         margin=margin,
         rest=rest,
+        turns=turns,
     )
     code = measure_noise(asked, store, json, sys.argv)
     if code:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from dbdyno.errors import InputError
+from dbdyno.errors import DbdynoError, InputError
 
 _COUNT = "count"
 
@@ -23,7 +23,8 @@ class _CountByDefault(TyperGroup):
 
 cpu = typer.Typer(
     cls=_CountByDefault,
-    help="Count the instructions of SQLite, by build, part, function and line: `dbdyno cpu EXPERIMENT|FILE.sql`.",
+    help="Count the instructions of SQLite, by build, part, function and line: `dbdyno cpu EXPERIMENT|FILE.sql` "
+    "(its options: `dbdyno cpu count --help`).",
     no_args_is_help=True,
 )
 
@@ -99,7 +100,9 @@ def annotate_command(
         str | None, typer.Option("--function", metavar="NAME", help="Only this function, with all its lines")
     ] = None,
     order: Annotated[str, typer.Option("--order", metavar="hottest|file", help="The order of functions")] = "hottest",
-    most: Annotated[int, typer.Option("--top", min=1, help="So many functions")] = 10,
+    most: Annotated[
+        int | None, typer.Option("--top", min=1, help="So many functions (10; in the order of the file all)")
+    ] = None,
     html: _Html = None,
     counts: _Counts = None,
 ) -> None:
@@ -115,13 +118,14 @@ def annotate_command(
     source, costs = saved.costs()
     if html is not None:
         write_count(saved.document, [AnnotatedBuild(source, costs, saved.stacks())], None, html)
+        typer.echo(f"written to {html}")
         return
     functions = annotate(source, costs, "file" if order == "file" else "hottest")
     if function is not None:
         functions = [each for each in functions if each.function.name == function]
         if not functions:
             raise InputError("--function", f"`{function}` cost nothing in {name}", "see the functions without it")
-    for line in annotated_lines(functions, costs.total, None if order == "file" else most):
+    for line in annotated_lines(functions, costs.total, None if order == "file" and not most else most or 10):
         typer.echo(line)
 
 
@@ -134,13 +138,17 @@ def diff_command(
     counts: _Counts = None,
 ) -> None:
     """Compare two kept counts: functions by their change, and their lines side by side."""
+    from dbdyno.cpu.baseline import unlike_surroundings
     from dbdyno.cpu.diff import Side, diff
     from dbdyno.cpu.html import write_diff
     from dbdyno.cpu.saved import counts_directory, load
     from dbdyno.cpu.text import diff_lines
 
     directory = counts_directory(counts)
-    one, other = (Side(*load(name, directory).costs()) for name in (before, after))
+    saved = [load(name, directory) for name in (before, after)]
+    for said in unlike_surroundings(*(each.document for each in saved)):
+        typer.echo(f"warning: counted in other surroundings: {said}", err=True)
+    one, other = (Side(*each.costs()) for each in saved)
     changes = diff(one, other)
     totals = one.costs.total, other.costs.total
     if html is not None:
@@ -172,7 +180,12 @@ def list_command(counts: _Counts = None) -> None:
     console = Console()
     directory = counts_directory(counts)
     for name in saved_names(directory):
-        saved = load(name, directory)
+        try:
+            saved = load(name, directory)
+        except DbdynoError as error:
+            # The others are listed all the same.
+            console.print(f"{name}: {error}", highlight=False)
+            continue
         build = saved.build
         line = f"{name}: {saved.document['work']} on {build['name']}, {build['i_refs']:,} instructions"
         console.print(f"{line}, {saved.document['at']}", highlight=False)

@@ -11,13 +11,13 @@ from dbdyno.cli.values import read_share
 from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
-from dbdyno.cpu.document import BuildCount, CpuDocument
+from dbdyno.cpu.document import BuildCount, CpuDocument, unlike_results
 from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
 from dbdyno.cpu.run import CpuRequest, count
-from dbdyno.cpu.saved import SavedCount, counts_directory, load, save
+from dbdyno.cpu.saved import SavedCount, check_save, counts_directory, load, save
 from dbdyno.cpu.show import show, show_changes
 from dbdyno.cpu.source import read_source_map
 from dbdyno.errors import InputError, reason
@@ -52,8 +52,10 @@ class CpuOutputs:
                 check_writable(path, option)
         if self.chart is not None:
             check_suffix(self.chart)
-        if self.base is not None and self.chart is None and self.html is None:
-            raise InputError("--base", "no chart is drawn", "add `--chart FILE.svg` or `--html FILE.html`")
+        if request.arguments and request.program is None:
+            raise InputError("--program-args", "no program is named", "add `--program FILE.c`")
+        if self.save is not None:
+            check_save(self.save, counts_directory(self.counts))
         if self.margin is not None and self.baseline is None:
             raise InputError("--margin", "there is nothing to compare with", "add `--baseline NAME`")
         if self.baseline is not None and len(request.sources) * len(request.cflags) != 1:
@@ -80,7 +82,10 @@ class CpuOutputs:
 
 
 def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
-    """Count, show, write and keep; give the exit code: 3 where a margin was passed. Raises DbdynoError."""
+    """Count, show, write and keep; give the exit code: 3 where a margin was passed, 1 where builds gave other rows.
+
+    Raises DbdynoError.
+    """
     console = Console()
     outputs.check(request)
     directory = counts_directory(outputs.counts)
@@ -90,11 +95,14 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
         document, counted = count(request, status.update, None if before is None else before.document)
     outputs.write(document, counted)
     if before is None:
-        show(document, console)
+        show(document, console, outputs.base)
     if outputs.save is not None:
         for name in save(outputs.save, document, counted, directory):
             console.print(f"kept as {name}", highlight=False)
-    return 0 if before is None else _compare(before, document, margin, console)
+    if before is not None:
+        return _compare(before, document, margin, console)
+    # Faster must not mean wrong.
+    return int(any(unlike_results(document["builds"][0], each) for each in document["builds"][1:]))
 
 
 def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:

@@ -13,8 +13,10 @@ from dbdyno.errors import SystemFailed
 
 Side = Literal["engine", "harness", "other"]
 
-# What is compiled into a program beside its own file: functions in place of those that an older SQLite lacks.
+# What is compiled into a program beside its own file: functions in place of those that an older SQLite lacks, and of
+# those that give the time, or what is random.
 STAND_INS = "stand_ins.h"
+PINNED = "pinned.c"
 
 # The worker's functions that run the statements of one group each (crates/engines/src/sqlite/session/counted.rs).
 _GROUP = re.compile(r"dbdyno_group_(\d\d)")
@@ -63,7 +65,7 @@ def of_source(source: str, programs: frozenset[str]) -> Callable[[Function], Sid
 
 def of_program(name: str) -> Callable[[Function], Side]:
     """Tell functions of a program whose source has this name, and of SQLite compiled into it."""
-    return of_source(SOURCE, frozenset([name, STAND_INS]))
+    return of_source(SOURCE, frozenset([name, STAND_INS, PINNED]))
 
 
 def attribute(profile: Profile, side_of: Callable[[Function], Side]) -> Attribution:

@@ -52,13 +52,18 @@ def check_comparable(before: CpuDocument, after: CpuDocument) -> None:
     if before["work_sha256"] != after["work_sha256"]:
         problem = f"it is a count of other work (`{before['work']}`, seed {before['seed']})"
         raise InputError("--baseline", problem, "count the same experiment with the same `--set` and `--seed`")
-    one, other = before["surroundings"], after["surroundings"]
-    unlike = [
-        f"{_NAMES[name]} ({one.get(name)} and {other.get(name)})" for name in _NAMES if one.get(name) != other.get(name)
-    ]
+    unlike = unlike_surroundings(before, after)
     if unlike:
         problem = f"counts of different surroundings cannot be compared: {'; '.join(unlike)}"
         raise InputError("--baseline", problem, "save a baseline here, with the same tools")
+
+
+def unlike_surroundings(before: CpuDocument, after: CpuDocument) -> list[str]:
+    """Say in what else than the engine two counts differ, but for their work: a clause for each."""
+    one, other = before["surroundings"], after["surroundings"]
+    return [
+        f"{_NAMES[name]} ({one.get(name)} and {other.get(name)})" for name in _NAMES if one.get(name) != other.get(name)
+    ]
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:

@@ -15,6 +15,7 @@ from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.cpu.source import read_source_map
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
+from dbdyno.systems.compiling import run_compiler
 from dbdyno.systems.sqlite_library import c_compiler
 from dbdyno.systems.sqlite_releases import release_source
 
@@ -183,7 +184,7 @@ def _compile(directory: Path, compiler: str, flags: list[str]) -> None:
 
 def compile_command(command: list[str], directory: Path) -> None:
     """Run a compiler in a directory. Raises SystemFailed with the first error it tells."""
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, cwd=directory)
+    done = run_compiler(command, directory)
     if done.returncode == 0:
         return
     telling = re.compile(r"\berror:|undefined reference|multiple definition")

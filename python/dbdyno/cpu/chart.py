@@ -6,12 +6,9 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from dbdyno.cpu.document import CpuDocument, short_names
+from dbdyno.cpu.document import CpuDocument, base_of, ordered, short_names
 from dbdyno.errors import InputError
 from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw
-
-# The version that SQLite's developers took for 100 % in their own chart.
-USUAL_BASE = "3.21.0"
 
 _WIDTH, _HEIGHT = 720, 260
 _COLUMNS = 3
@@ -19,23 +16,11 @@ ALL = "all parts"
 SIZE = "object size (text)"
 
 
-def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
-    """Give the build that is 100 %: of the version ``named``, else of 3.21.0, else the first. Raises InputError."""
-    builds = document["builds"]
-    for build in builds:
-        if (named or USUAL_BASE) in (build["version"], build["name"]):
-            return build
-    if named is not None:
-        known = ", ".join(build["name"] for build in builds)
-        raise InputError("--base", f"no build of version `{named}` was counted", f"those counted: {known}")
-    return builds[0]
-
-
 def series(document: CpuDocument, base: dict[str, Any]) -> dict[str, list[tuple[str, float]]]:
     """Give, by series, the builds' names with their percent of the base: all parts, each part, the object's size."""
     found: dict[str, list[tuple[str, float]]] = {ALL: []}
-    labels = _labels(document["builds"])
-    for label, build in zip(labels, document["builds"], strict=True):
+    builds = ordered(document["builds"])
+    for label, build in zip(_labels(builds), builds, strict=True):
         found[ALL].append((label, 100 * build["i_refs"] / base["i_refs"]))
         bases = {part["name"]: part["i_refs"] for part in base["parts"]}
         if len(bases) > 1:
@@ -55,20 +40,23 @@ def chart(document: CpuDocument, named: str | None = None) -> Figure:
     base = base_of(document, named)
     found = series(document, base)
     rows = [{"build": build, "percent": percent, "series": name} for name in found for build, percent in found[name]]
-    labels = _labels(document["builds"])
+    labels = _labels(ordered(document["builds"]))
     x = alt.X("build:O", sort=labels, axis=alt.Axis(title=None, labelAngle=-45, labelLimit=120))
     y = alt.Y("percent:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=f"% of {base['name']}", tickCount=5))
     whole = [row for row in rows if row["series"] in (ALL, SIZE)]
     drawn: Any = _lines(alt.Chart(data(whole)).encode(x=x, y=y, color=colour([ALL, SIZE])))
-    drawn = drawn.properties(width=_WIDTH, height=_HEIGHT)
+    title = f"Instructions of {document['work']}, {base['name']} = 100 %"
+    # A file that is passed on must say by itself what it shows.
+    compilers = ", ".join(dict.fromkeys(f"{build['compiler']} {build['cflags']}" for build in document["builds"]))
+    heading = alt.TitleParams(title, subtitle=compilers, anchor="start", fontSize=13, subtitleFontSize=10)
+    drawn = drawn.properties(width=_WIDTH, height=_HEIGHT, title=heading)
     parts = [name for name in found if name not in (ALL, SIZE)]
     short = short_names(parts)
     if parts:
         panels = [_panel(rows, name, short[name], labels) for name in parts]
         lines = [alt.hconcat(*panels[first : first + _COLUMNS]) for first in range(0, len(panels), _COLUMNS)]
         drawn = alt.vconcat(drawn, *lines)
-    title = f"Instructions of {document['work']}, {base['name']} = 100 %"
-    note = "each part by itself; the object's size is that of its code and constants"
+    note = "each part by itself, with an axis of its own; the object's size is that of its code and constants"
     return Figure(title, draw(drawn.resolve_scale(y="independent", x="independent") if parts else drawn, title), note)
 
 

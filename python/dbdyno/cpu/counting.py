@@ -199,5 +199,6 @@ def _events(text: str, part: Part) -> tuple[Event, list[dict[str, int]]]:
     failed = sum(result["books"]["failed"].values())
     if failed or not result["books"]["ok"]:
         said = next(iter((result.get("failures") or {}).values()), "none succeeded")
-        raise TrialFailed(f"{part.name}: {failed} transactions failed, and what fails is not counted: {said}")
+        of = "its transaction" if failed == 1 else f"{failed:,} transactions"
+        raise TrialFailed(f"{part.name}: {of} failed, and what fails is not counted: {said}")
     return result, events["counted"]["groups"] if grouped else []

@@ -103,6 +103,54 @@ def build_objects(counts: Sequence[BuildCount]) -> list[dict[str, Any]]:
     return builds
 
 
+def check_document(found: Any, place: str, remedy: str) -> CpuDocument:
+    """Give a document that was read, as far as its shape can be trusted. Raises InputError where it is none."""
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise InputError(place, f"it is no document `{SCHEMA}`", remedy)
+    builds = found.get("builds")
+    whole = isinstance(builds, list) and builds and all(_is_build(each) for each in builds)
+    if not whole or any(name not in found for name in CpuDocument.__annotations__):
+        raise InputError(place, f"something is missing of this document `{SCHEMA}`", remedy)
+    document: CpuDocument = found  # type: ignore[assignment]
+    return document
+
+
+def _is_build(found: Any) -> bool:
+    """Whether it has the parts that a build's object has, and its instructions are those of its parts."""
+    texts = ("name", "version", "cflags", "source_sha256")
+    lists = ("parts", "files", "functions")
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in texts):
+        return False
+    if not all(isinstance(found.get(name), list) for name in lists) or "program" not in found:
+        return False
+    counted = [part.get("i_refs") for part in found["parts"] if isinstance(part, dict)]
+    return all(isinstance(each, int) for each in counted) and sum(each or 0 for each in counted) == found.get("i_refs")
+
+
+def ordered(builds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give builds by version, oldest first, where each is of another; else as they are."""
+    numbers = [[int(each) for each in build["version"].split(".")] for build in builds]
+    if len({tuple(each) for each in numbers}) < len(builds):
+        return list(builds)
+    return [build for _, build in sorted(zip(numbers, builds, strict=True), key=lambda each: each[0])]
+
+
+#: The version that SQLite's developers took for 100 % in their own chart.
+USUAL_BASE = "3.21.0"
+
+
+def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
+    """Give the build that is 100 %: of the version ``named``, else of 3.21.0, else the first. Raises InputError."""
+    builds = document["builds"]
+    for build in builds:
+        if (named or USUAL_BASE) in (build["version"], build["name"]):
+            return build
+    if named is not None:
+        known = ", ".join(build["name"] for build in builds)
+        raise InputError("--base", f"no build of version `{named}` was counted", f"those counted: {known}")
+    return builds[0]
+
+
 def read_document(path: Path) -> CpuDocument:
     """Read a count's document from a file. Raises InputError where it is none."""
     try:
@@ -111,10 +159,7 @@ def read_document(path: Path) -> CpuDocument:
         raise InputError(str(path), f"it cannot be read: {reason(error)}") from None
     except ValueError:
         found = None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(str(path), f"it is no document `{SCHEMA}`", "name what `dbdyno cpu --json` has written")
-    document: CpuDocument = found  # type: ignore[assignment]
-    return document
+    return check_document(found, str(path), "name what `dbdyno cpu --json` has written")
 
 
 def build_object(count: BuildCount) -> dict[str, Any]:
@@ -216,7 +261,10 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     left = {name: [piece for piece in each if piece not in common] for name, each in pieces.items()}
     factors = {each[0].partition("=")[0] for each in left.values() if len(each) == 1}
     if len(factors) == 1 and all(len(each) == 1 for each in left.values()):
-        return {name: each[0].partition("=")[2] or each[0] for name, each in left.items()}
+        levels = {name: each[0].partition("=")[2] for name, each in left.items()}
+        # A bare number says nothing of what it is.
+        if all(level[:1].isalpha() for level in levels.values()):
+            return levels
     return {name: ",".join(each) or name for name, each in left.items()}
 
 

@@ -17,9 +17,16 @@ from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.export import write_text
+from dbdyno.text import shortened
 
 # Functions that cost less than this share of all are folded away.
 _COLD = 0.001
+
+# Percent of all from which a line's share is shown.
+_LEAST_SHOWN = 0.005
+
+# Kinds of statements that are listed.
+_KINDS = 60
 
 # Functions in the summary.
 _LISTED = 100
@@ -64,8 +71,13 @@ def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: 
             counters=[
                 (label, [_cell(build[key], is_rate) for build in builds]) for label, key, is_rate in COUNTER_ROWS
             ],
+            shares=[
+                (label, [f"{build[key]['i_refs']:,}" for build in builds])
+                for label, key in (("engine's I refs", "engine"), ("harness's I refs", "harness"))
+            ],
             sizes=[(label, [f"{build[key]:,}" for build in builds]) for label, key in SIZE_ROWS],
             parts=_parts(builds),
+            groups=_groups(builds),
             chart=chart(document, base) if len(builds) > 1 else None,
             unlike=unlike,
             annotated=annotated,
@@ -108,9 +120,11 @@ def _pieces(source: SourceMap, costs: EngineCosts, build: int) -> Iterator[Piece
             yield _cold(source, at, function.first - 1)
         head = f"{function.name} · {function.file}:{function.first} · {each.i_refs:,} ({each.share * 100:.2f} %)"
         html = coloured(line.text for line in each.lines)
+        total = costs.total
         rows = [
             f"<b>{'' if line.cost is None else f'{line.cost.own[0]:,}':>14}</b>"
             f"<b>{'' if line.cost is None or not line.cost.below[0] else f'{line.cost.below[0]:,}':>12}</b>"
+            f"<s>{'' if line.cost is None else _share(line.cost.i_refs, total):>9}</s>"
             f"<u>{line.number:>7}</u> {text}"
             for line, text in zip(each.lines, html, strict=True)
         ]
@@ -124,6 +138,12 @@ def _pieces(source: SourceMap, costs: EngineCosts, build: int) -> Iterator[Piece
 def _cold(source: SourceMap, first: int, last: int) -> Piece:
     text = escape("\n".join(source.lines[first - 1 : last]))
     return Piece("", f"lines {first:,} to {last:,} ({source.file_at(first)} …): nothing counted", text, False)
+
+
+def _share(i_refs: int, total: int) -> str:
+    """Write a line's share of all; nothing where it would be 0.00 %."""
+    share = 100 * i_refs / total if total else 0.0
+    return f"{share:.2f} %" if share >= _LEAST_SHOWN else ""
 
 
 def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str, float]]:
@@ -150,13 +170,43 @@ def _flame(build: dict[str, Any], index: int, stacks: list[str]) -> str:
     return flame_graph(stacks, f"Instructions of {build['name']} by caller", anchor) if stacks else ""
 
 
-def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str], list[str]]]:
+    """Give of each part its name, the instructions of each build, and those of a statement."""
     rows = []
     short = short_names([part["name"] for part in builds[0]["parts"]])
     for part in builds[0]["parts"]:
         found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
-        rows.append((short[part["name"]], ["-" if each is None else f"{each['i_refs']:,}" for each in found]))
+        slopes = [None if each is None else each["i_refs_per_statement"] for each in found]
+        rows.append(
+            (
+                short[part["name"]],
+                ["-" if each is None else f"{each['i_refs']:,}" for each in found],
+                ["-" if each is None else f"{each:,.1f}" for each in slopes],
+            )
+        )
     return rows
+
+
+def _groups(builds: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """Give the kinds of statements, the costliest first: name, executions, and of each build the cost of one."""
+    short = short_names([part["name"] for part in builds[0]["parts"]])
+    found: list[tuple[int, str, str, list[str]]] = []
+    of_build = [
+        {(part["name"], group["name"]): group for part in build["parts"] for group in part["groups"]}
+        for build in builds
+    ]
+    for part in builds[0]["parts"]:
+        for group in part["groups"]:
+            name = group["name"] if len(builds[0]["parts"]) == 1 else f"{short[part['name']]}: {group['name']}"
+            each = [_per_execution(groups.get((part["name"], group["name"]))) for groups in of_build]
+            found.append((group["i_refs"], shortened(name, 100), f"{group['executions']:,}", each))
+    found.sort(key=lambda each: -each[0])
+    return [(name, executions, cells) for _, name, executions, cells in found[:_KINDS]]
+
+
+def _per_execution(group: dict[str, Any] | None) -> str:
+    each = None if group is None else group["i_refs_per_execution"]
+    return "-" if each is None else f"{each:,.0f}"
 
 
 def _cell(value: Any, is_rate: bool) -> str:

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from dbdyno.cpu.attribution import STAND_INS, attribute, of_program
+from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute, of_program
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import Counted, counting_directory
@@ -20,7 +20,7 @@ from dbdyno.paths import cache_directory
 from dbdyno.systems.sqlite_releases import release_source
 
 # Raised when programs are compiled in another way.
-_FORMAT = 3
+_FORMAT = 4
 
 # Beside a program: the constants and functions that were defined for it.
 _GIVEN = "given.json"
@@ -28,6 +28,10 @@ _GIVEN = "given.json"
 # What stands in for functions that older libraries lack, and how it is told which of them are wanted.
 _STAND_INS = Path(__file__).with_name(STAND_INS)
 _STANDS_IN = "DBDYNO_STANDS_IN_"
+
+# What is pinned, and the functions that it is in place of.
+_PINNED = Path(__file__).with_name(PINNED)
+_WRAPPED = ("time", "gettimeofday", "clock_gettime", "clock", "getpid", "open", "open64")
 
 _UNDECLARED = re.compile(
     r"error: (?:\W(?P<constant>SQLITE_\w+)\W undeclared|implicit declaration of function \W(?P<function>sqlite3_\w+))"
@@ -66,13 +70,15 @@ def build_program(path: Path, build: Build) -> Path:
         shutil.copyfile(path, unfinished / path.name)
         shutil.copyfile(build.directory / "sqlite3.o", unfinished / "sqlite3.o")
         shutil.copyfile(_STAND_INS, unfinished / STAND_INS)
+        shutil.copyfile(_PINNED, unfinished / PINNED)
         (unfinished / HEADER).write_text(interface(build), encoding="utf-8")
         # A function that nobody declared would be taken for one that gives an int.
         strict = "-Werror=implicit-function-declaration"
         flags = ["-g", strict, f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
         libraries = ["-lpthread", "-ldl", "-lm"]
         output = ["-o", path.stem, "-Wl,-z,now", "-Wl,--build-id=none"]
-        given = _compile([compiler, *flags, *output, path.name, "sqlite3.o", *libraries], unfinished, build)
+        output += [f"-Wl,--wrap={name}" for name in _WRAPPED]
+        given = _compile([compiler, *flags, *output, path.name, "sqlite3.o", PINNED, *libraries], unfinished, build)
         (unfinished / _GIVEN).write_text(json.dumps(given), encoding="utf-8")
         shutil.rmtree(directory, ignore_errors=True)
         unfinished.rename(directory)

@@ -46,27 +46,36 @@ def count(
     """
     work = _work(request)
     valgrind_version()
-    builds: list[Build] = []
-    for source in request.sources:
-        for cflags in request.cflags:
-            tell(f"building {source} {cflags}".strip())
-            builds.append(build(source, cflags))
-    document = outline(work, builds[0].compiler, request.seed)
+    asked = [(source, cflags) for source in request.sources for cflags in request.cflags]
+    builds: list[tuple[str, Build]] = []
+    left_out: list[str] = []
+    for source, cflags in asked:
+        name = f"{source} {cflags}".strip()
+        tell(f"building {name}")
+        try:
+            builds.append((name, build(source, cflags)))
+        except SystemFailed as error:
+            if len(asked) == 1:
+                raise
+            left_out.append(f"{name} is left out: {error}")
+    if not builds:
+        raise SystemFailed("; ".join(left_out))
+    document = outline(work, builds[0][1].compiler, request.seed)
     if before is not None:
         check_comparable(before, document)
-    if request.base is not None and request.base not in [each.source.version for each in builds]:
-        known = ", ".join(each.source.version for each in builds)
+    versions = [each.source.version for _, each in builds]
+    if request.base is not None and request.base not in versions:
+        known = ", ".join(versions)
         raise InputError("--base", f"no build is of version `{request.base}`", f"the builds: {known}")
     counts = []
-    left_out = []
-    for each_build in builds:
+    for name, each_build in builds:
         try:
             counted = [_count(part, each_build, request, tell) for part in work.parts]
         except DbdynoError as error:
             # It may be asked for what an older library has not; the others are counted all the same.
-            if len(builds) == 1:
+            if len(asked) == 1:
                 raise
-            left_out.append(f"{each_build.label} is left out: {error}")
+            left_out.append(f"{name} is left out: {error}")
             continue
         text = read_source_map(each_build.text)
         costs = engine_costs((each.attribution for each in counted), text)

@@ -1,10 +1,12 @@
 """Counts kept under a name: what was counted, callgrind's own files, and the source they are of."""
 
 import gzip
+import hashlib
 import json
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from dbdyno.cpu.builds import LIBRARY, SOURCE
 from dbdyno.cpu.callgrind import Function, parse_profile
 from dbdyno.cpu.costs import EngineCosts, engine_costs
 from dbdyno.cpu.counting import WORKER
-from dbdyno.cpu.document import BuildCount, CpuDocument
+from dbdyno.cpu.document import BuildCount, CpuDocument, check_document
 from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.errors import InputError, StoreError, reason
@@ -24,6 +26,7 @@ from dbdyno.store.opening import default_path
 _DOCUMENT = "count.json"
 _TEXT = f"{SOURCE}.gz"
 _STACKS = "stacks.txt.gz"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,11 @@ class SavedCount:
         return self.document["builds"][0]
 
     def source(self) -> SourceMap:
-        """Read the source that was counted. Raises StoreError."""
-        return source_map(self._read(_TEXT))
+        """Read the source that was counted. Raises StoreError where it cannot be read, or is another."""
+        text = self._bytes(_TEXT)
+        if hashlib.sha256(text).hexdigest() != self.build["source_sha256"]:
+            raise StoreError(f"{self.place / _TEXT}: this is not the source that was counted: count it again")
+        return source_map(text.decode("utf-8", errors="replace"))
 
     def attributions(self) -> list[Attribution]:
         """Read callgrind's files again, a part each. Raises StoreError and SystemFailed."""
@@ -60,9 +66,12 @@ class SavedCount:
         return source, engine_costs(self.attributions(), source)
 
     def _read(self, name: str) -> str:
+        return self._bytes(name).decode("utf-8", errors="replace")
+
+    def _bytes(self, name: str) -> bytes:
         try:
-            return gzip.decompress((self.place / name).read_bytes()).decode("utf-8", errors="replace")
-        except (OSError, EOFError) as error:
+            return gzip.decompress((self.place / name).read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
             raise StoreError(f"{self.place / name}: the count cannot be read: {error}") from error
 
 
@@ -77,13 +86,26 @@ def counts_directory(named: Path | None) -> Path:
     return default_path().parent / "counts" if named is None else named
 
 
+def check_save(name: str, directory: Path) -> None:
+    """See that a count can be kept under a name, before it is made. Raises InputError and StoreError."""
+    if not _NAME.fullmatch(name):
+        raise InputError("--save", f"`{name}` is no name", "use letters, digits, `.`, `_` and `-`")
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryDirectory(prefix=".unfinished-", dir=directory).cleanup()
+    except OSError as error:
+        raise _not_kept(directory, error) from error
+
+
+def _not_kept(place: Path, error: OSError) -> StoreError:
+    return StoreError(f"{place}: the count cannot be kept: {reason(error)}; give another directory with --counts")
+
+
 def save(name: str, document: CpuDocument, counts: list[BuildCount], directory: Path) -> list[str]:
     """Keep a count under a name, in the place of an earlier one; several builds get numbers. Gives the names.
 
-    Raises InputError for a name that cannot be one, StoreError where it cannot be written.
+    Raises StoreError where it cannot be written.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise InputError("--save", f"`{name}` is no name", "use letters, digits, `.`, `_` and `-`")
     names = []
     for index, count in enumerate(counts):
         own = name if len(counts) == 1 else f"{name}.{index + 1}"
@@ -108,9 +130,7 @@ def _save(place: Path, document: CpuDocument, count: BuildCount) -> None:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     except OSError as error:
-        raise StoreError(
-            f"{place}: the count cannot be kept: {reason(error)}; give another directory with --counts"
-        ) from error
+        raise _not_kept(place, error) from error
 
 
 def load(name: str, directory: Path) -> SavedCount:
@@ -123,7 +143,7 @@ def load(name: str, directory: Path) -> SavedCount:
         raise InputError(name, f"no count is kept under this name in {directory}", f"known: {known}") from None
     except (OSError, ValueError) as error:
         raise StoreError(f"{place}: the count cannot be read: {error}") from error
-    return SavedCount(place, document)
+    return SavedCount(place, check_document(document, str(place), "count it again, with `--save`"))
 
 
 def saved_names(directory: Path) -> list[str]:

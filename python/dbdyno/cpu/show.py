@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cpu.baseline import Change, Changes
-from dbdyno.cpu.document import CpuDocument, short_names, unlike_results
+from dbdyno.cpu.document import CpuDocument, base_of, short_names, unlike_results
 from dbdyno.text import shortened
 
 _HOTTEST = 12
@@ -46,17 +46,20 @@ SIZE_ROWS = (
 )
 
 
-def show(document: CpuDocument, console: Console) -> None:
-    """Print a count: the summary of each build, parts, kinds of statements, the hottest functions."""
+def show(document: CpuDocument, console: Console, named: str | None = None) -> None:
+    """Print a count: the summary of each build, parts, kinds of statements, the hottest functions.
+
+    ``named``: the version of the build that is 100 %, as in the chart. Raises InputError where there is none.
+    """
     builds = document["builds"]
     program = builds[0]["program"]
     whose = f"the whole program, {program['arguments']}" if program else "the engine's own cost"
     console.print(f"[bold]{document['work']}[/bold]: {whose}, under callgrind", highlight=False)
-    console.print(_summary(builds) if len(builds) <= _ABREAST else _lines(builds))
+    base = base_of(document, named)
+    console.print(_summary(builds) if len(builds) <= _ABREAST else _lines(builds, base))
     console.print(f"estimated cycles = {document['cycles']}", highlight=False, style="dim")
-    _show_parts(builds, console)
-    for build in builds[:1]:
-        _show_groups(build, console)
+    _show_parts(builds, base, console)
+    _show_groups(base, console)
     for build in builds if len(builds) <= _ABREAST else [builds[0], builds[-1]]:
         _show_functions(build, console)
     for build in builds[1:]:
@@ -103,10 +106,10 @@ def _summary(builds: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _lines(builds: list[dict[str, Any]]) -> Table:
+def _lines(builds: list[dict[str, Any]], base: dict[str, Any]) -> Table:
     """A line for each build; the other counters are in the document."""
-    first = builds[0]["i_refs"]
-    table = _table(["build", "I refs", "of first", "D refs", "D1 misses", "LL misses", "text"])
+    first = base["i_refs"]
+    table = _table(["build", "I refs", f"of {base['version']}", "D refs", "D1 misses", "LL misses", "text"])
     for build in builds:
         share = f"{build['i_refs'] / first:.1%}" if first else "-"
         others = [f"{build[key]:,}" for key in ("d_refs", "d1_misses", "ll_misses", "object_text_bytes")]
@@ -114,13 +117,13 @@ def _lines(builds: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
-    parts = builds[0]["parts"]
+def _show_parts(builds: list[dict[str, Any]], base: dict[str, Any], console: Console) -> None:
+    parts = base["parts"]
     if len(parts) == 1 and parts[0]["i_refs_per_statement"] is None and len(builds) == 1:
         return
     short = short_names([part["name"] for part in parts])
     if len(builds) > _ABREAST:
-        _show_shares(builds, short, console)
+        _show_shares(builds, base, short, console)
         return
     table = _table(["part"] + [build["name"] for build in builds] + ["a statement"])
     for part in parts:
@@ -133,17 +136,20 @@ def _show_parts(builds: list[dict[str, Any]], console: Console) -> None:
         )
     console.print(table)
     if any(part["i_refs_per_statement"] is not None for part in parts):
-        told = f"a statement: instructions on {builds[0]['name']}, from runs of n and 2n, so that no setup is in it"
+        told = f"a statement: instructions on {base['name']}, from runs of n and 2n, so that no setup is in it"
         console.print(told, highlight=False, style="dim")
 
 
-def _show_shares(builds: list[dict[str, Any]], short: dict[str, str], console: Console) -> None:
-    """Print each part's instructions on the first build, and in percent of them on the others."""
+def _show_shares(builds: list[dict[str, Any]], base: dict[str, Any], short: dict[str, str], console: Console) -> None:
+    """Print each part's instructions on the base, and in percent of them on the others."""
     alike = len({build["cflags"] for build in builds}) == 1
     table = _table(["part"] + [build["version" if alike else "name"] for build in builds])
-    for part in builds[0]["parts"]:
-        cells = [f"{part['i_refs'] / 1e6:,.1f} M"]
-        for build in builds[1:]:
+    for part in base["parts"]:
+        cells = []
+        for build in builds:
+            if build is base:
+                cells.append(f"{part['i_refs'] / 1e6:,.1f} M")
+                continue
             other = next((each for each in build["parts"] if each["name"] == part["name"]), None)
             cells.append("-" if other is None or not part["i_refs"] else f"{other['i_refs'] / part['i_refs']:.0%}")
         table.add_row(short[part["name"]], *cells)
@@ -161,7 +167,7 @@ def _show_groups(build: dict[str, Any], console: Console) -> None:
     short = short_names([part["name"] for part in build["parts"]])
     groups = [(short[part["name"]], group) for part in build["parts"] for group in part["groups"]]
     groups.sort(key=lambda item: -item[1]["i_refs"])
-    table = _table(["statements", "I refs", "of all", "executions", "each"])
+    table = _table([f"statements on {build['name']}", "I refs", "of all", "executions", "each"])
     for part, group in groups[:_PARTS_OF_KIND]:
         name = group["name"] if len(build["parts"]) == 1 else f"{part}: {group['name']}"
         per = group["i_refs_per_execution"]

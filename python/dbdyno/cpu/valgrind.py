@@ -64,9 +64,17 @@ def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry
     except subprocess.TimeoutExpired:
         raise TrialFailed(f"counting took longer than {LONGEST_S:g} s: ask for less work") from None
     if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        name = Path(command[0]).name
-        raise TrialFailed(
-            f"{name} ended with code {done.returncode} under valgrind: {said[-1] if said else 'no message'}"
-        )
+        raise TrialFailed(_ending(Path(command[0]).name, done.returncode, done.stdout + done.stderr))
     return done.stdout
+
+
+def _ending(name: str, code: int, said: str) -> str:
+    """Say how a program ended under valgrind, and what was said last: by the program, else by valgrind."""
+    lines = [line for line in said.strip().splitlines() if line.strip("=- 0123456789")]
+    # Lines of valgrind's own begin with the number of the process: `==123==`, `--123--`.
+    own = [line for line in lines if not re.match(r"(==|--)\d+(==|--)", line)]
+    signals = [found[1] for line in lines if (found := re.search(r"default action of signal (\d+ \(\w+\))", line))]
+    if signals:
+        return f"{name} was ended by signal {signals[0]} under valgrind"
+    told = f": {own[-1]}" if own else " and said nothing"
+    return f"{name} ended with code {code} under valgrind{told}"

@@ -294,7 +294,9 @@ def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
 
 
 def _run_in_turns(trials: Sequence[Trial], turn_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
-    turns = [{"length_ms": turn_s * 1e3, "index": index, "of": len(trials)} for index in range(len(trials))]
+    # Each block is on other processors.
+    cpu = trials[0].block
+    turns = [{"length_ms": turn_s * 1e3, "index": index, "of": len(trials), "cpu": cpu} for index in range(len(trials))]
     for trial, own in zip(trials, turns, strict=True):
         trial.request = trial.request | {"task": trial.request["task"] | {"turns": own}}
     longest = max(_longest(trial.request, len(trials)) for trial in trials)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
+from dbdyno.systems.compiling import run_compiler
 from dbdyno.systems.sqlite_settings import SqliteSettings
 from dbdyno.worker import ask, write_amalgamation
 
@@ -69,7 +70,7 @@ def _build(settings: SqliteSettings) -> Path:
                 "-ldl",
                 "-lm",
             ]
-            done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+            done = run_compiler(command, Path(scratch))
             if done.returncode != 0:
                 said = done.stderr.strip().splitlines()
                 raise SystemFailed(

@@ -148,7 +148,9 @@ def _from_path(spec: str) -> SqliteSource:
     path = Path(spec).expanduser()
     file = find_amalgamation(path) if path.is_dir() else path
     if file is None or not file.is_file():
-        problem = "there is no `sqlite3.c` in it" if path.is_dir() else "this is neither a release nor a file"
+        problem = "this is neither a release nor a file"
+        if path.is_dir():
+            problem = "there is no `sqlite3.c` in it that says its version (`#define SQLITE_VERSION`)"
         remedy = "give a release as `3.21.0`, or the path of an amalgamation; `dbdyno sqlite versions` lists releases"
         raise InputError(spec, problem, remedy)
     version = source_version(file)
