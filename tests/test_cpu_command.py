@@ -257,7 +257,7 @@ def test_a_kept_count_that_is_not_what_it_was_is_refused(cpu: Cli, first: dict[s
     counts = ("--counts", "counts")
     damaged("other-source", "sqlite3.c.gz", gzip.compress(b"int x;"))
     assert "not the source that was counted" in errors_of(cpu, "annotate", "other-source", *counts)
-    damaged("no-gzip", "sqlite3.c.gz", b"")
+    damaged("no-gzip", "sqlite3.c.gz", b"no archive")
     assert "cannot be read" in errors_of(cpu, "diff", "first", "no-gzip", *counts)
     for content in (
         document(schema="dbdyno.cpu/9"),
