@@ -38,6 +38,7 @@ def test_cells_in_turns_do_the_work_that_they_do_one_after_another(cli: Cli, sma
         assert other["issued"] == other["ok"] + sum(other["failed"].values()) + other["skipped"] + other["in_flight"]
         assert other["throughput"] == pytest.approx(other["ok"] / other["elapsed_s"])
     assert turns["options"]["turn_s"] == pytest.approx(0.005)
+    assert "seconds of a turn" in cli("compare", apart["id"], turns["id"], "--store", "runs.db")
     assert cli.left_behind() == []
 
 

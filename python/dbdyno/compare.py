@@ -150,6 +150,7 @@ def _differences(a: Document, b: Document, pairs: Sequence[tuple[Cell, Cell]]) -
 
     note("experiment", a["experiment"], b["experiment"])
     note("dbdyno", a["dbdyno"], b["dbdyno"])
+    note("seconds of a turn", a["options"].get("turn_s"), b["options"].get("turn_s"))
     for name in dict.fromkeys([*a["host"], *b["host"]]):
         note(f"host {name}", a["host"].get(name), b["host"].get(name))
     for x, y in pairs:
