@@ -152,7 +152,7 @@ class Trial:
         return _padding(self.plan.seed, self.block, self.compiled.cell)
 
     def failed(self, error: DbdynoError) -> None:
-        """Keep why it came to nothing. A mistake in what was asked for is told at once, and not once for each trial."""
+        """Keep why it came to nothing. Raises InputError again."""
         if isinstance(error, InputError):
             raise error
         self.error, self.kind = str(error), getattr(error, "kind", "system")
@@ -220,6 +220,9 @@ def _measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupte
                 trouble = system.trouble()
                 if trouble is not None:
                     trial.error, trial.kind = trouble, "server"
+    except InputError:
+        # A mistake in what was asked for is told at once, and not once for each trial.
+        raise
     except DbdynoError as error:
         for trial, _ in ready:
             trial.failed(error)
