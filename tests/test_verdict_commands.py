@@ -190,7 +190,10 @@ def test_of_what_a_failing_program_says_the_end_is_kept(cli: Cli, says: str, kep
         (["--rounds", "many"], "--rounds: `many` is not a number of rounds; give a number from 1, or `auto`"),
         (["--target", "3%"], "are of `--rounds auto`; add `--rounds auto`"),
         (["--margin", "200%"], "--margin: `200%` is not between 0 and 100 %; write `3%` or `0.03`"),
-        (["--rounds", "auto", "--budget", "soon"], "--budget: `soon` is not a duration; write `20ms`, `90s`, `10m` or `1h`"),
+        (
+            ["--rounds", "auto", "--budget", "soon"],
+            "--budget: `soon` is not a duration; write `20ms`, `90s`, `10m` or `1h`",
+        ),
         (
             ["--rounds", "auto", "--min-rounds", "9", "--max-rounds", "4"],
             "--min-rounds: 9 is more than the 4 allowed; raise `--max-rounds`",
