@@ -1,5 +1,6 @@
 """What goes wrong with named servers while they are measured: each ends in a stored explanation."""
 
+import contextlib
 import json
 import re
 import subprocess
@@ -34,11 +35,13 @@ def data(server_cli: Cli) -> Path:
 
 def clients(server: Server) -> list[psutil.Process]:
     """The server's processes for sessions in the databases of trials."""
-    return [
-        child
-        for child in psutil.Process(server.pid).children()
-        if child.is_running() and " dbdyno_" in " ".join(child.cmdline())
-    ]
+    found = []
+    for child in psutil.Process(server.pid).children():
+        # One may end between the listing and the look at it.
+        with contextlib.suppress(psutil.Error):
+            if " dbdyno_" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def finish(process: "subprocess.Popen[str]", cli: Cli) -> dict[str, Any]:
