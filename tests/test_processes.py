@@ -1,6 +1,7 @@
 """Trials whose clients are processes of their own."""
 
 import json
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -38,7 +39,8 @@ def workers_at_work(process_id: int, count: int) -> list[psutil.Process]:
         found = []
         for child in psutil.Process(process_id).children():
             try:
-                if any(file.path.endswith("/trial.db") for file in child.open_files()):
+                # Of trials that take turns the first has `trial.db`, the second `trial-2.db`.
+                if any(re.search(r"/trial(-\d+)?\.db$", file.path) for file in child.open_files()):
                     found.append(child)
             except psutil.Error:
                 continue

@@ -1,6 +1,5 @@
 """Runs in which the cells of a block take turns."""
 
-import contextlib
 import json
 import shutil
 import signal
@@ -13,6 +12,7 @@ import pytest
 
 from conftest import Cli
 from dbdyno.run.turns import without_one_another
+from test_processes import workers_at_work
 
 Small = Callable[..., str]
 
@@ -68,7 +68,7 @@ def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Sma
     # The second block is cut short; what is gone on with takes turns as well.
     file = cli.write("long.toml", small(LONG))
     process = cli.start("run", file, "--rounds", "1", *TURNS, "--store", "runs.db", "--json", "out.json")
-    workers = at_work(process.pid)
+    workers = workers_in_turns(process.pid)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
@@ -76,7 +76,7 @@ def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Sma
     document = json.loads((cli.directory / "out.json").read_text())
     assert [each["status"] for each in rounds_of(document)] == ["interrupted", "interrupted"]
     process = cli.start("run", "--resume", document["id"], "--store", "runs.db", "--json", "out.json")
-    at_work(process.pid)
+    workers_in_turns(process.pid)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     resumed = json.loads((cli.directory / "out.json").read_text())
@@ -87,7 +87,7 @@ def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Sma
 def test_one_that_is_killed_leaves_the_others_their_turns(cli: Cli, small: Small) -> None:
     file = cli.write("long.toml", small(("transactions = 500", "seconds = 3")))
     process = cli.start("run", file, "--rounds", "1", *TURNS, "--store", "runs.db", "--json", "out.json")
-    at_work(process.pid)[0].kill()
+    workers_in_turns(process.pid)[0].kill()
     process.communicate(timeout=60)
     assert process.returncode == 1
     rounds = rounds_of(json.loads((cli.directory / "out.json").read_text()))
@@ -133,17 +133,8 @@ def test_what_the_others_used_is_not_the_machines_disturbance() -> None:
     assert [each["cpu"]["machine_percent"] for each in results] == pytest.approx([130.0, 80.0])
 
 
-def at_work(process_id: int) -> list[psutil.Process]:
-    """Wait until two workers have a trial's database open, each its own."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        found = {}
-        for child in psutil.Process(process_id).children():
-            with contextlib.suppress(psutil.Error):
-                found |= {file.path: child for file in child.open_files() if file.path.endswith(".db")}
-        own = {path: child for path, child in found.items() if "/work/" in path}
-        if len(own) == 2:
-            time.sleep(0.3)
-            return list(own.values())
-        time.sleep(0.02)
-    raise AssertionError("the workers were not seen")
+def workers_in_turns(process_id: int) -> list[psutil.Process]:
+    """Wait until two workers have a trial's database open, and their windows have begun."""
+    found = workers_at_work(process_id, 2)
+    time.sleep(0.3)
+    return found
