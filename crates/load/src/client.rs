@@ -63,9 +63,7 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
 struct Stretch {
     /// When it ends; nanoseconds of the clock, as all times here. A pause between turns puts it off.
     end: u64,
-    /// When the turn ends.
-    turn_end: u64,
-    /// The sooner of the two.
+    /// When it or the turn ends, whichever is sooner.
     until: u64,
     /// How long it paused between turns.
     paused: u64,
@@ -84,7 +82,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether the turn is over, or all.
+    /// Whether neither the turn is over nor all.
     #[inline(always)]
     fn goes_on(&self) -> bool {
         self.ended < self.until && self.more()
@@ -92,7 +90,7 @@ impl Stretch {
 
     /// Whether only the turn is over.
     fn awaits_turn(&self) -> bool {
-        self.ended >= self.turn_end && self.ended < self.end && self.more()
+        self.ended >= self.until && self.ended < self.end && self.more()
     }
 
     #[inline(always)]
@@ -160,8 +158,8 @@ pub async fn run<E: Engine, T: Timer>(
         number,
         runner: Runner::new(shared, number),
     };
-    // A system that cannot be reached at all is no trial; one that refuses later is a result.
     turns::stay_on_processor(trial, number);
+    // A system that cannot be reached at all is no trial; one that refuses later is a result.
     let connected = client.runner.connect(recorder).await;
     shared.arrive(&shared.connected, &connected);
     connected?;
@@ -217,13 +215,11 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let end = window
             .seconds
             .map_or(u64::MAX, |seconds| start + (seconds * 1e9) as u64);
-        let turn_end = turns.end(start);
         let mut stretch = Stretch {
             end,
             transactions: window.transactions.unwrap_or(u64::MAX),
             statements: window.statements.unwrap_or(u64::MAX),
-            turn_end,
-            until: end.min(turn_end),
+            until: end.min(turns.end(start)),
             paused: 0,
             overrun: 0,
             issued: 0,
@@ -278,15 +274,14 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     /// late the kernel wakes it.
     #[cold]
     async fn wait_for_turn(&mut self, stretch: &mut Stretch, turns: Turns) {
-        stretch.overrun += stretch.ended - stretch.turn_end;
+        stretch.overrun += stretch.ended - stretch.until;
         let turn = turns.next(stretch.ended);
         self.timer.sleep_until(turn).await;
         let back = self.shared.clock.now();
         let pause = back - stretch.ended;
         stretch.paused += pause;
         stretch.end = stretch.end.saturating_add(pause);
-        stretch.turn_end = turns.end(turn);
-        stretch.until = stretch.end.min(stretch.turn_end);
+        stretch.until = stretch.end.min(turns.end(turn));
         stretch.ended = back;
     }
 
