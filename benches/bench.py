@@ -48,8 +48,8 @@ class Bench:
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
         host = FileHost(Workspace(directory), Interrupted())
-        with host.ready(self.compiled, 0):
-            self.database = host.database
+        with host.ready(self.compiled, 0) as ready:
+            self.database = Path(ready.target["path"])
         source = directory / "source"
         source.mkdir()
         subprocess.run([worker_path(), "amalgamation", source], check=True)

@@ -18,7 +18,6 @@ from dbdyno.errors import InputError, reason
 from dbdyno.report.lines import (
     ceilings,
     cell_names,
-    client_note,
     comparison_notes,
     comparison_ratio,
     comparison_sees,
@@ -30,10 +29,10 @@ from dbdyno.report.lines import (
     interval,
     latency,
     limits,
+    notes_on_measuring,
     published_sources,
     published_value,
     round_value,
-    turns_note,
     warnings,
 )
 from dbdyno.report.numbers import figure, level, percent, whole
@@ -142,7 +141,7 @@ def markdown_text(document: Document) -> str:
     parts.append(_markdown_table(document))
     parts.append(_phases(document))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
-    notes += [note for note in (client_note(document), turns_note(document)) if note]
+    notes += notes_on_measuring(document)
     notes += loads(document)
     notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
     parts.append("  \n".join(_plain(note) for note in notes))

@@ -103,7 +103,12 @@ def ceilings(document: Document) -> dict[str, list[float | None]]:
     }
 
 
-def turns_note(document: Document) -> str:
+def notes_on_measuring(document: Document) -> list[str]:
+    """Say how far below its own ceiling the client stayed, and that the cells took turns: as far as that is so."""
+    return [note for note in (_client_note(document), _turns_note(document)) if note]
+
+
+def _turns_note(document: Document) -> str:
     """Say that the cells took turns, where they did."""
     turn_s = document["options"].get("turn_s")
     if not isinstance(turn_s, int | float):
@@ -111,7 +116,7 @@ def turns_note(document: Document) -> str:
     return f"turns: the cells of a block were measured beside one another, in turns of {turn_s * 1e3:g} ms"
 
 
-def client_note(document: Document) -> str:
+def _client_note(document: Document) -> str:
     """Say how far below its own ceiling the client stayed; empty where that is not known."""
     shares = [share for cell in document["cells"] if (share := cell["share_of_ceiling"]["harness"]) is not None]
     if not shares:

@@ -100,7 +100,7 @@ def plan_rows(document: Document) -> list[dict[str, Any]]:
 
 def notes(document: Document) -> list[str]:
     """Return the lines under the table of cells."""
-    found = [note for note in (lines.client_note(document), lines.turns_note(document)) if note]
+    found = lines.notes_on_measuring(document)
     found += loads(document)
     found = [note[0].upper() + note[1:] + "." for note in found]
     if any(cell["published"] for cell in document["cells"]):

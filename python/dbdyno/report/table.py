@@ -14,7 +14,6 @@ from dbdyno.report.lines import (
     Statement,
     ceilings,
     cell_names,
-    client_note,
     comparison_notes,
     comparison_ratio,
     comparison_sees,
@@ -26,10 +25,10 @@ from dbdyno.report.lines import (
     interval,
     latency,
     limits,
+    notes_on_measuring,
     published_sources,
     published_value,
     round_value,
-    turns_note,
     warnings,
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
@@ -145,7 +144,7 @@ def _notes(document: Document) -> list[RenderableType]:
     classes = durability(document)
     several = len(classes) > 1
     notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
-    notes += [note for note in (client_note(document), turns_note(document)) if note]
+    notes += notes_on_measuring(document)
     notes += loads(document)
     notes += [f"published: {source}" for source in published_sources(document)]
     return [Text(note, style="dim") for note in notes]

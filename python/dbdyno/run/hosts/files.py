@@ -103,11 +103,6 @@ class FileHost:
     def close(self) -> None:
         """Nothing: the file lies in the workspace."""
 
-    @property
-    def database(self) -> Path:
-        """The first of the files."""
-        return self._files[0].path
-
     def _free_file(self) -> _File:
         free = next((file for file in self._files if not file.in_use), None)
         if free is None:
