@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
 from dbdyno.cpu.document import BuildCount, CpuDocument, unlike_results
-from dbdyno.cpu.flame import stacks
+from dbdyno.cpu.flame import stacks, within
 from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
@@ -61,22 +62,28 @@ class CpuOutputs:
         if self.baseline is not None and len(request.sources) * len(request.cflags) != 1:
             raise InputError("--baseline", "several builds are asked for", "name one source and one set of options")
 
-    def write(self, document: CpuDocument, counted: list[BuildCount]) -> None:
-        """Write the files."""
+    @property
+    def of_stacks(self) -> bool:
+        """Whether anything of it is made of folded stacks."""
+        return any(each is not None for each in (self.flame, self.html, self.save))
+
+    def write(self, document: CpuDocument, counted: list[BuildCount], folded: list[list[str]]) -> None:
+        """Write the files. ``folded``: the stacks of each build, as far as they are needed."""
         if self.json is not None:
             write_text(self.json, json.dumps(document, indent=1) + "\n")
         if self.callgrind is not None:
             _write_callgrind(self.callgrind, counted)
         if self.flame is not None:
-            lines = [line for each in counted for line in stacks(each, len(counted) > 1)]
+            of_builds = (within(each.build.label, own) for each, own in zip(counted, folded, strict=True))
+            lines = folded[0] if len(counted) == 1 else list(chain(*of_builds))
             drawn = self.flame.suffix == ".svg"
             write_text(self.flame, flame_graph(lines, document["work"]) if drawn else "\n".join(lines) + "\n")
         if self.chart is not None:
             write_chart(draw(document, self.base), self.chart)
         if self.html is not None:
             sources = [
-                AnnotatedBuild(read_source_map(each.build.text), each.costs, list(stacks(each, False)))
-                for each in counted
+                AnnotatedBuild(read_source_map(each.build.text), each.costs, own)
+                for each, own in zip(counted, folded, strict=True)
             ]
             write_count(document, sources, self.base, self.html)
 
@@ -93,11 +100,13 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
     before = None if outputs.baseline is None else load(outputs.baseline, directory)
     with console.status("counting") as status:
         document, counted = count(request, status.update, None if before is None else before.document)
-    outputs.write(document, counted)
+    # Callgrind's files are read again for them.
+    folded = [stacks(each) for each in counted] if outputs.of_stacks else []
+    outputs.write(document, counted, folded)
     if before is None:
         show(document, console, outputs.base)
     if outputs.save is not None:
-        for name in save(outputs.save, document, counted, directory):
+        for name in save(outputs.save, document, counted, folded, directory):
             console.print(f"kept as {name}", highlight=False)
     if before is not None:
         return _compare(before, document, margin, console)

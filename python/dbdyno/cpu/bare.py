@@ -1,11 +1,12 @@
 """The bare loop: a program in C that runs one statement on a build and records nothing, to compare measuring with."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.cpu.builds import LIBRARY, Build, compile_command, compiler_here, interface
+from dbdyno.cpu.builds import HEADER, LIBRARY, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import prepared
 from dbdyno.cpu.valgrind import run_counted
@@ -60,21 +61,27 @@ def _keys(key: dict[str, Any]) -> int | None:
     return None
 
 
-def build_bare_loop(build: Build, directory: Path) -> Path:
+def count_bare_loop(loop: BareLoop, part: Part, build: Build, operations: Sequence[int]) -> list[int]:
+    """Count the loop's instructions, as a program on the part's tables, for each of some numbers of ``operations``.
+
+    Raises SystemFailed and TrialFailed.
+    """
+    with prepared(part, build) as at:
+        program = _built(build, at.directory)
+        out = at.directory / "callgrind.out"
+        found = []
+        for number in operations:
+            arguments = [str(at.database), loop.sql, str(loop.keys), "1", str(number), loop.cache_size]
+            run_counted([program, *arguments], at.directory, out, "", whole=True)
+            found.append(parse_profile(out.read_text(encoding="utf-8", errors="replace"), str(out)).totals[0])
+        return found
+
+
+def _built(build: Build, directory: Path) -> Path:
     """Compile the loop in a directory that has the build's library. Raises SystemFailed."""
     compiler, _ = compiler_here()
-    (directory / "sqlite3.h").write_text(interface(build), encoding="utf-8")
+    (directory / HEADER).write_text(interface(build), encoding="utf-8")
     shutil.copyfile(BARE_LOOP, directory / BARE_LOOP.name)
     output = ["-o", "bare", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"]
     compile_command([compiler, "-O2", "-I.", *output, BARE_LOOP.name, f"./{LIBRARY}", "-lpthread"], directory)
     return directory / "bare"
-
-
-def count_bare_loop(loop: BareLoop, part: Part, build: Build, operations: int) -> int:
-    """Count the instructions of the loop as a program, on the part's tables. Raises SystemFailed and TrialFailed."""
-    with prepared(part, build) as at:
-        program = build_bare_loop(build, at.directory)
-        arguments = [str(at.database), loop.sql, str(loop.keys), "1", str(operations), loop.cache_size]
-        out = at.directory / "callgrind.out"
-        run_counted([program, *arguments], at.directory, out, "", whole=True)
-        return parse_profile(out.read_text(encoding="utf-8", errors="replace"), str(out)).totals[0]

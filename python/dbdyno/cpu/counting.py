@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Any
 
 import psutil
 
-from dbdyno.cpu.attribution import Attribution, attribute, of_library
+from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
 from dbdyno.cpu.builds import LIBRARY, Build
-from dbdyno.cpu.callgrind import Costs, parse_profile
+from dbdyno.cpu.callgrind import Costs, Function, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.errors import SystemFailed, TrialFailed
@@ -104,7 +104,7 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
         raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{at.directory}/", "")
         raw = raw.replace(str(worker_path()), WORKER)
         profile = parse_profile(raw, str(out))
-        attribution = attribute(profile, of_library(LIBRARY, WORKER))
+        attribution = attribute(profile, whose(None))
     return Counted(
         part,
         profile.totals,
@@ -115,6 +115,11 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
         {number: tally for number, tally in enumerate(tallies) if tally["executions"]},
         None,
     )
+
+
+def whose(program: str | None) -> Callable[[Function], Side]:
+    """Tell whose functions are: in a count of the worker, or of a program with this name."""
+    return of_library(LIBRARY, WORKER) if program is None else of_program(program)
 
 
 @dataclass(frozen=True)

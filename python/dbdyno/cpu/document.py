@@ -19,6 +19,7 @@ from dbdyno.cpu.work import Work
 from dbdyno.errors import InputError, reason
 from dbdyno.run.machine import host_facts
 from dbdyno.store import utc_now
+from dbdyno.systems.sqlite_releases import version_numbers
 from dbdyno.worker import worker_path
 
 SCHEMA = "dbdyno.cpu/1"
@@ -129,10 +130,25 @@ def _is_build(found: Any) -> bool:
 
 def ordered(builds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give builds by version, oldest first, where each is of another; else as they are."""
-    numbers = [[int(each) for each in build["version"].split(".")] for build in builds]
-    if len({tuple(each) for each in numbers}) < len(builds):
+    if len({version_numbers(build["version"]) for build in builds}) < len(builds):
         return list(builds)
-    return [build for _, build in sorted(zip(numbers, builds, strict=True), key=lambda each: each[0])]
+    return sorted(builds, key=lambda build: version_numbers(build["version"]))
+
+
+def part_of(build: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Give the part of a build's count that has a name; None where that was not counted."""
+    return next((part for part in build["parts"] if part["name"] == name), None)
+
+
+def kinds_of(build: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Give the kinds of statements of a build's count, the costliest first: a name, that of the part, the group."""
+    short = short_names([part["name"] for part in build["parts"]])
+    found = [
+        (group["name"] if len(short) == 1 else f"{short[part['name']]}: {group['name']}", part["name"], group)
+        for part in build["parts"]
+        for group in part["groups"]
+    ]
+    return sorted(found, key=lambda each: -each[2]["i_refs"])
 
 
 #: The version that SQLite's developers took for 100 % in their own chart.
@@ -275,7 +291,7 @@ def unlike_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     if len(set(programs)) > 1:
         said.append(f"the program verified its results as `{programs[0]}` and `{programs[1]}`")
     for one in first["parts"]:
-        other = next((each for each in second["parts"] if each["name"] == one["name"]), None)
+        other = part_of(second, one["name"])
         if other is None:
             said.append(f"{one['name']}: counted of one only")
             continue

@@ -2,12 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from dbdyno.cpu.attribution import Side, of_library, of_program
-from dbdyno.cpu.builds import LIBRARY
+from dbdyno.cpu.attribution import Side
 from dbdyno.cpu.callgrind import Function, Profile, parse_profile
-from dbdyno.cpu.counting import WORKER
+from dbdyno.cpu.counting import whose
 from dbdyno.cpu.document import BuildCount
 
 # A frame below this share of all is told as its caller's own.
@@ -16,14 +15,20 @@ _SMALLEST = 0.0005
 _DEEPEST = 60
 
 
-def stacks(count: BuildCount, named: bool) -> Iterator[str]:
-    """Give the folded stacks of all parts of a count. ``named``: the build's name is the outermost frame."""
+def stacks(count: BuildCount) -> list[str]:
+    """Give the folded stacks of all parts of a count; of several parts the outermost frame is the part's name."""
+    found: list[str] = []
     for counted in count.parts:
-        side = of_program(counted.part.name) if counted.whole else of_library(LIBRARY, WORKER)
-        outer = [count.build.label] if named else []
-        outer += [counted.part.name] if len(count.parts) > 1 else []
-        for line in folded(parse_profile(counted.raw, counted.part.name), side, counted.part.groups):
-            yield ";".join([*(each.replace(";", ",") for each in outer), line])
+        side = whose(counted.part.name if counted.whole else None)
+        lines = folded(parse_profile(counted.raw, counted.part.name), side, counted.part.groups)
+        found += within(counted.part.name, lines) if len(count.parts) > 1 else lines
+    return found
+
+
+def within(name: str, stacks: Iterable[str]) -> Iterator[str]:
+    """Give stacks within a frame more. A semicolon would end the frame."""
+    outer = name.replace(";", ",")
+    return (f"{outer};{line}" for line in stacks)
 
 
 def folded(profile: Profile, side_of: Callable[[Function], Side], groups: dict[int, str]) -> Iterator[str]:

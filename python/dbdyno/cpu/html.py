@@ -12,7 +12,7 @@ from dbdyno.cpu.chart import chart
 from dbdyno.cpu.colours import coloured
 from dbdyno.cpu.costs import EngineCosts
 from dbdyno.cpu.diff import FunctionChange
-from dbdyno.cpu.document import CpuDocument, short_names, unlike_results
+from dbdyno.cpu.document import CpuDocument, kinds_of, part_of, short_names, unlike_results
 from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
@@ -175,7 +175,7 @@ def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str], list[str]
     rows = []
     short = short_names([part["name"] for part in builds[0]["parts"]])
     for part in builds[0]["parts"]:
-        found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
+        found = [part_of(build, part["name"]) for build in builds]
         slopes = [None if each is None else each["i_refs_per_statement"] for each in found]
         rows.append(
             (
@@ -189,19 +189,15 @@ def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str], list[str]
 
 def _groups(builds: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
     """Give the kinds of statements, the costliest first: name, executions, and of each build the cost of one."""
-    short = short_names([part["name"] for part in builds[0]["parts"]])
-    found: list[tuple[int, str, str, list[str]]] = []
-    of_build = [
-        {(part["name"], group["name"]): group for part in build["parts"] for group in part["groups"]}
-        for build in builds
+    of_build = [{(part, group["name"]): group for _, part, group in kinds_of(build)} for build in builds]
+    return [
+        (
+            shortened(name, 100),
+            f"{group['executions']:,}",
+            [_per_execution(groups.get((part, group["name"]))) for groups in of_build],
+        )
+        for name, part, group in kinds_of(builds[0])[:_KINDS]
     ]
-    for part in builds[0]["parts"]:
-        for group in part["groups"]:
-            name = group["name"] if len(builds[0]["parts"]) == 1 else f"{short[part['name']]}: {group['name']}"
-            each = [_per_execution(groups.get((part["name"], group["name"]))) for groups in of_build]
-            found.append((group["i_refs"], shortened(name, 100), f"{group['executions']:,}", each))
-    found.sort(key=lambda each: -each[0])
-    return [(name, executions, cells) for _, name, executions, cells in found[:_KINDS]]
 
 
 def _per_execution(group: dict[str, Any] | None) -> str:

@@ -73,6 +73,6 @@ def _own_cost(part: Part, library: Build, seed: int) -> OwnCost:
     loop = bare_loop(part)
     bare = None
     if loop is not None:
-        once, twice = (count_bare_loop(loop, part, library, n) for n in (first.transactions, second.transactions))
+        once, twice = count_bare_loop(loop, part, library, (first.transactions, second.transactions))
         bare = (twice - once) / (second.transactions - first.transactions)
     return OwnCost(part.name, engine / more, worker / more, bare)

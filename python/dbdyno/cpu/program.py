@@ -9,10 +9,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute, of_program
+from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile
-from dbdyno.cpu.counting import Counted, counting_directory
+from dbdyno.cpu.counting import Counted, counting_directory, whose
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part, Work
 from dbdyno.errors import InputError, SystemFailed
@@ -142,7 +142,7 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
         said = run_counted([copy, *arguments], directory, out, "", whole=True)
         raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{directory}/", "")
     profile = parse_profile(raw, str(out))
-    attribution = attribute(profile, of_program(path.name))
+    attribution = attribute(profile, whose(path.name))
     if not attribution.engine[0]:
         raise SystemFailed(f"{path.name} called nothing of SQLite")
     verified = "\n".join(_VERIFIED.findall(said))

@@ -7,18 +7,16 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
-from dbdyno.cpu.builds import LIBRARY, SOURCE
-from dbdyno.cpu.callgrind import Function, parse_profile
+from dbdyno.cpu.attribution import Attribution, attribute
+from dbdyno.cpu.builds import SOURCE
+from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.costs import EngineCosts, engine_costs
-from dbdyno.cpu.counting import WORKER
+from dbdyno.cpu.counting import whose
 from dbdyno.cpu.document import BuildCount, CpuDocument, check_document
-from dbdyno.cpu.flame import stacks
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.errors import InputError, StoreError, reason
 from dbdyno.store.opening import default_path
@@ -50,7 +48,8 @@ class SavedCount:
 
     def attributions(self) -> list[Attribution]:
         """Read callgrind's files again, a part each. Raises StoreError and SystemFailed."""
-        side = side_of(self.build)
+        program = self.build["program"]
+        side = whose(program and program["name"])
         return [
             attribute(parse_profile(self._read(f"part-{index}.callgrind.gz"), str(self.place)), side)
             for index in range(len(self.build["parts"]))
@@ -75,12 +74,6 @@ class SavedCount:
             raise StoreError(f"{self.place / name}: the count cannot be read: {error}") from error
 
 
-def side_of(build: dict[str, Any]) -> Callable[[Function], Side]:
-    """Tell whose the functions of a build's count are."""
-    program = build.get("program")
-    return of_program(program["name"]) if program else of_library(LIBRARY, WORKER)
-
-
 def counts_directory(named: Path | None) -> Path:
     """Give the directory of saved counts: ``named``, or the user's own, beside the store of runs."""
     return default_path().parent / "counts" if named is None else named
@@ -101,28 +94,29 @@ def _not_kept(place: Path, error: OSError) -> StoreError:
     return StoreError(f"{place}: the count cannot be kept: {reason(error)}; give another directory with --counts")
 
 
-def save(name: str, document: CpuDocument, counts: list[BuildCount], directory: Path) -> list[str]:
+def save(
+    name: str, document: CpuDocument, counts: list[BuildCount], folded: list[list[str]], directory: Path
+) -> list[str]:
     """Keep a count under a name, in the place of an earlier one; several builds get numbers. Gives the names.
 
-    Raises StoreError where it cannot be written.
+    ``folded``: the stacks of each (:func:`dbdyno.cpu.flame.stacks`). Raises StoreError where it cannot be written.
     """
     names = []
-    for index, count in enumerate(counts):
+    for index, (count, lines) in enumerate(zip(counts, folded, strict=True)):
         own = name if len(counts) == 1 else f"{name}.{index + 1}"
-        _save(directory / own, {**document, "builds": [document["builds"][index]]}, count)
+        _save(directory / own, {**document, "builds": [document["builds"][index]]}, count, lines)
         names.append(own)
     return names
 
 
-def _save(place: Path, document: CpuDocument, count: BuildCount) -> None:
+def _save(place: Path, document: CpuDocument, count: BuildCount, folded: list[str]) -> None:
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place.parent))
         try:
             for index, part in enumerate(count.parts):
                 (unfinished / f"part-{index}.callgrind.gz").write_bytes(gzip.compress(part.raw.encode(), mtime=0))
-            folded = "\n".join(stacks(count, False))
-            (unfinished / _STACKS).write_bytes(gzip.compress(folded.encode(), mtime=0))
+            (unfinished / _STACKS).write_bytes(gzip.compress("\n".join(folded).encode(), mtime=0))
             (unfinished / _TEXT).write_bytes(gzip.compress(count.build.text.read_bytes(), 6, mtime=0))
             (unfinished / _DOCUMENT).write_text(json.dumps(document, indent=1), encoding="utf-8")
             shutil.rmtree(place, ignore_errors=True)

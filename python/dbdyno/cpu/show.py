@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cpu.baseline import Change, Changes
-from dbdyno.cpu.document import CpuDocument, base_of, short_names, unlike_results
+from dbdyno.cpu.document import CpuDocument, base_of, kinds_of, part_of, short_names, unlike_results
 from dbdyno.text import shortened
 
 _HOTTEST = 12
-_PARTS_OF_KIND = 12
+_KINDS = 12
 _CHANGED = 12
 
 # More builds than this do not fit beside one another: each has a line then, with what matters most.
@@ -127,7 +127,7 @@ def _show_parts(builds: list[dict[str, Any]], base: dict[str, Any], console: Con
         return
     table = _table(["part"] + [build["name"] for build in builds] + ["a statement"])
     for part in parts:
-        found = [next((each for each in build["parts"] if each["name"] == part["name"]), None) for build in builds]
+        found = [part_of(build, part["name"]) for build in builds]
         each = part["i_refs_per_statement"]
         table.add_row(
             short[part["name"]],
@@ -150,7 +150,7 @@ def _show_shares(builds: list[dict[str, Any]], base: dict[str, Any], short: dict
             if build is base:
                 cells.append(f"{part['i_refs'] / 1e6:,.1f} M")
                 continue
-            other = next((each for each in build["parts"] if each["name"] == part["name"]), None)
+            other = part_of(build, part["name"])
             cells.append("-" if other is None or not part["i_refs"] else f"{other['i_refs'] / part['i_refs']:.0%}")
         table.add_row(short[part["name"]], *cells)
     console.print(table)
@@ -164,12 +164,9 @@ def _with_ratio(part: dict[str, Any] | None, base: dict[str, Any]) -> str:
 
 
 def _show_groups(build: dict[str, Any], console: Console) -> None:
-    short = short_names([part["name"] for part in build["parts"]])
-    groups = [(short[part["name"]], group) for part in build["parts"] for group in part["groups"]]
-    groups.sort(key=lambda item: -item[1]["i_refs"])
+    kinds = kinds_of(build)
     table = _table([f"statements on {build['name']}", "I refs", "of all", "executions", "each"])
-    for part, group in groups[:_PARTS_OF_KIND]:
-        name = group["name"] if len(build["parts"]) == 1 else f"{part}: {group['name']}"
+    for name, _, group in kinds[:_KINDS]:
         per = group["i_refs_per_execution"]
         table.add_row(
             shortened(name, 60),
@@ -178,7 +175,7 @@ def _show_groups(build: dict[str, Any], console: Console) -> None:
             f"{group['executions']:,}",
             "-" if per is None else f"{per:,.0f}",
         )
-    if groups:
+    if kinds:
         console.print(table)
 
 

@@ -81,7 +81,7 @@ class SqliteSource:
     @property
     def difference(self) -> str | None:
         """Say that the source is of another version than was asked for, where it is."""
-        if not self.asked or _numbers(self.asked) == _numbers(self.version):
+        if not self.asked or version_numbers(self.asked) == version_numbers(self.version):
             return None
         return f"asked for SQLite {self.asked}, but the source of {self.title} is {self.version}"
 
@@ -98,7 +98,7 @@ def known_releases() -> list[Release]:
         listed = found[family.key, package].listed if (family.key, package) in found else ""
         found[family.key, package] = Release(version, family, package, cached=True, listed=listed)
     order = [family.key for family in FAMILIES]
-    return sorted(found.values(), key=lambda each: (_numbers(each.version), order.index(each.family.key)))
+    return sorted(found.values(), key=lambda each: (version_numbers(each.version), order.index(each.family.key)))
 
 
 def release_source(spec: str) -> SqliteSource:
@@ -126,12 +126,12 @@ def release_source(spec: str) -> SqliteSource:
 
 def _choose(spec: str, version: str, families: list[Family]) -> Release:
     known = [each for each in known_releases() if each.family in families]
-    exact = [each for each in known if _numbers(each.version) == _numbers(version)]
+    exact = [each for each in known if version_numbers(each.version) == version_numbers(version)]
     # What was asked for once is found again, although its source turned out to be of another version.
-    exact = exact or [each for each in known if _numbers(each.listed) == _numbers(version)]
+    exact = exact or [each for each in known if version_numbers(each.listed) == version_numbers(version)]
     if not exact:
-        below = [each for each in known if _numbers(each.version) < _numbers(version)][-1:]
-        above = [each for each in known if _numbers(each.version) > _numbers(version)][:1]
+        below = [each for each in known if version_numbers(each.version) < version_numbers(version)][-1:]
+        above = [each for each in known if version_numbers(each.version) > version_numbers(version)][:1]
         near = " and ".join(f"`{each.spec}`" for each in below + above)
         remedy = f"the nearest known: {near}; or give the directory of its source"
         raise InputError(spec, f"no known package has SQLite {version}", remedy)
@@ -165,7 +165,7 @@ def _bundled() -> SqliteSource:
     return SqliteSource(directory, source_version(directory / "sqlite3.c"), BUNDLED)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
     """Give a version's numbers for comparing; `3.21` is `3.21.0`."""
     found = _NUMBERS.search(version)
     numbers = [int(each) for each in found[0].split(".")] if found else []
