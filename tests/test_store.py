@@ -6,13 +6,15 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Column, MetaData, Table, Text, insert
 
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
-from dbdyno.store import Store, TrialRecord, open_store
+from dbdyno.store import Store, TrialRecord, open_store, opening
 from synthetic import lookup_design, lookup_trials, run_record
 
 
@@ -138,14 +140,59 @@ import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from synthetic import run_record
 from dbdyno.store import TrialRecord, open_store
+print("ready", flush=True)
+sys.stdin.readline()
 store = open_store({place!r})
 run_id = store.begin_run(run_record({{}}))
 for block in range(10):
     store.add_trial(run_id, TrialRecord(cell="a", block=block, position=0, status="done"))
 """
-    started = [subprocess.Popen([sys.executable, "-c", script], env=environment()) for _ in range(4)]
-    assert [each.wait(60) for each in started] == [0, 0, 0, 0]
-    assert [each.done for each in open_store(place).runs()] == [10, 10, 10, 10]
+    command = [sys.executable, "-c", script]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen(command, env=environment(), **pipes) for _ in range(8)]
+    assert [each.stdout.readline() for each in started] == ["ready\n"] * 8
+    for each in started:
+        each.stdin.write("go\n")
+        each.stdin.close()
+    assert [each.wait(60) for each in started] == [0] * 8
+    assert [each.done for each in open_store(place).runs()] == [10] * 8
+
+
+def without_version(place: Path) -> sqlite3.Connection:
+    """Leave a store as a process leaves it for a moment that makes one in a server: with tables, without a version."""
+    open_store(str(place))
+    half = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
+    half.execute("DELETE FROM dbdyno_store")
+    return half
+
+
+def test_a_store_whose_version_is_still_to_come_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half = without_version(tmp_path / "runs.db")
+    looks: list[float] = []
+
+    def look_again(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            half.execute("INSERT INTO dbdyno_store VALUES ('version', '1')")
+
+    monkeypatch.setattr(opening.time, "sleep", look_again)
+    assert open_store(str(tmp_path / "runs.db")).runs() == []
+    assert len(looks) == 3
+
+
+def test_a_store_without_a_version_is_refused(tmp_path: Path) -> None:
+    without_version(tmp_path / "runs.db")
+    with pytest.raises(StoreError, match="its version cannot be read; give another path with --store"):
+        open_store(str(tmp_path / "runs.db"))
+
+
+def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = Table("nowhere", MetaData(), Column("key", Text), Column("value", Text))
+    monkeypatch.setattr(opening, "insert", lambda _: insert(nowhere))
+    with pytest.raises(StoreError, match="no such table"):
+        open_store(str(tmp_path / "runs.db"))
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as left:
+        assert left.execute("SELECT name FROM sqlite_schema").fetchall() == []
 
 
 def environment() -> dict[str, str]:

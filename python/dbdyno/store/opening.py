@@ -17,7 +17,8 @@ from dbdyno.errors import InputError, StoreError, reason
 from dbdyno.store.tables import META, METADATA, SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 30.0
-_OPEN_TRIES = 3
+_MAKING_TIMEOUT_S = 2.0
+_LOOK_AGAIN_S = 0.05
 SQLITE_HEADER = b"SQLite format 3\x00"
 
 
@@ -63,15 +64,21 @@ def open_engine(url: URL, *, make: bool = True) -> Engine:
         raise InputError(
             f"--store {place}", f"no driver for it is installed ({error})", "install it, or give the path of a file"
         ) from None
-    for tries_left in reversed(range(_OPEN_TRIES)):
+    deadline = time.monotonic() + _MAKING_TIMEOUT_S
+    while True:
+        # Another process may be making the store at this moment: it is looked at again.
+        late = time.monotonic() >= deadline
         try:
-            _check(engine, place, is_sqlite=path is not None, make=make)
-            break
+            if _check(engine, place, is_sqlite=path is not None, make=make):
+                if path is not None:
+                    _use_wal(engine)
+                break
+            if late:
+                raise _without_version(place)
         except DBAPIError as error:
-            # Two processes may make the store at the same moment: the slower one looks again.
-            if tries_left == 0 or not _is_race(error):
+            if late or not _is_race(error):
                 raise store_error(url, error) from error
-            time.sleep(0.05)
+        time.sleep(_LOOK_AGAIN_S)
     if path is not None:
         event.listen(engine, "connect", _configure_sqlite)
         engine.dispose()
@@ -146,35 +153,77 @@ def _none_there(place: str) -> InputError:
     )
 
 
+def _without_version(place: str) -> StoreError:
+    return StoreError(f"store {place}: its version cannot be read; give another path with --store")
+
+
 def _is_race(error: DBAPIError) -> bool:
-    return isinstance(error, IntegrityError) or "already exists" in str(error.orig)
+    # SQLite does not wait for others when it changes the journal's mode.
+    return isinstance(error, IntegrityError) or any(
+        each in str(error.orig) for each in ("already exists", "database is locked")
+    )
+
+
+def _use_wal(engine: Engine) -> None:
+    """Let readers and one writer work side by side; a file keeps this mode, so it is set once."""
+    with engine.connect() as connection:
+        if connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
+            connection.exec_driver_sql("PRAGMA journal_mode = wal")
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    """Let readers and one writer work side by side, and make an acknowledged trial survive a power cut."""
-    connection.execute("PRAGMA journal_mode = wal")
+    """Make an acknowledged trial survive a power cut."""
     connection.execute("PRAGMA synchronous = full")
     connection.execute("PRAGMA foreign_keys = on")
 
 
-def _check(engine: Engine, place: str, *, is_sqlite: bool, make: bool) -> None:
+def _check(engine: Engine, place: str, *, is_sqlite: bool, make: bool) -> bool:
+    """Look whether there is a store that this dbdyno reads, and make it where there is none.
+
+    False: there are tables of a store, but no version yet.
+    """
     with engine.begin() as connection:
         names = set(inspect(connection).get_table_names())
-        if META.name not in names:
-            # A file of somebody else is left as it was. In a server's database other tables are nothing unusual.
-            if names and is_sqlite:
-                raise StoreError(f"store {place}: is a database of another program; give another path with --store")
-            if not make:
-                raise _none_there(place)
-            METADATA.create_all(connection, checkfirst=True)
-            if connection.execute(select(META.c.value).where(META.c.key == "version")).first() is None:
-                connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
-            return
-        version = connection.execute(select(META.c.value).where(META.c.key == "version")).scalar_one_or_none()
-    if version is None or not version.isdigit():
-        raise StoreError(f"store {place}: its version cannot be read; give another path with --store")
+        if META.name in names:
+            return _is_readable(connection, place)
+        # A file of somebody else is left as it was. In a server's database other tables are nothing unusual.
+        if names and is_sqlite:
+            raise StoreError(f"store {place}: is a database of another program; give another path with --store")
+        if not make:
+            raise _none_there(place)
+    with _making(engine, is_sqlite=is_sqlite) as connection:
+        METADATA.create_all(connection, checkfirst=True)
+        if connection.execute(select(META.c.value).where(META.c.key == "version")).first() is None:
+            connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
+        return _is_readable(connection, place)
+
+
+@contextmanager
+def _making(engine: Engine, *, is_sqlite: bool) -> Iterator[Connection]:
+    """Give a transaction in which a store is made whole or not at all, by one process after the other.
+
+    Python's sqlite3 would begin one with the first INSERT only, after the tables: for SQLite it is begun here. In a
+    server whose DDL ends the transaction (MariaDB) others may see the tables first, and wait for the version.
+    """
+    if not is_sqlite:
+        with engine.begin() as connection:
+            yield connection
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        yield connection
+        connection.exec_driver_sql("COMMIT")
+
+
+def _is_readable(connection: Connection, place: str) -> bool:
+    version = connection.execute(select(META.c.value).where(META.c.key == "version")).scalar_one_or_none()
+    if version is None:
+        return False
+    if not version.isdigit():
+        raise _without_version(place)
     if int(version) > SCHEMA_VERSION:
         raise StoreError(
             f"store {place}: was made by a newer dbdyno (store version {version}, this one reads {SCHEMA_VERSION}); "
             "update dbdyno, or give another path with --store"
         )
+    return True
