@@ -15,6 +15,7 @@ from sqlalchemy import Column, MetaData, Table, Text, insert
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.store import Store, TrialRecord, open_store, opening
+from dbdyno.store.secrets import mask_text
 from synthetic import lookup_design, lookup_trials, run_record
 
 
@@ -103,6 +104,19 @@ def test_passwords_are_never_stored(store: Store, tmp_path: Path) -> None:
     for file in tmp_path.iterdir():
         assert b"s3cr3t" not in file.read_bytes()
     assert store.run(run_id).design["cells"][0]["system"].startswith("postgresql://***@db.example/app")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://alice@db.example:5432/app", "postgresql://alice@db.example:5432/app"),
+        ("postgresql://alice:s3cr3t@db.example/app", "postgresql://***@db.example/app"),
+        ("mysql://alice@db.example:3306/a@b", "mysql://***@b"),
+        ("https://token@example.org/x", "https://***@example.org/x"),
+    ],
+)
+def test_a_system_s_user_stays_where_it_stands_alone(url: str, shown: str) -> None:
+    assert mask_text(f"--system {url} --rounds 2") == f"--system {shown} --rounds 2"
 
 
 def test_what_json_cannot_say_is_stored_as_null(store: Store) -> None:

@@ -1,117 +1,23 @@
 """Encrypted connections to servers that are named, on those that are installed here."""
 
 import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conftest import Cli
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import Server, create_data, find_installations, start_server
+from dbdyno.errors import InputError
 from dbdyno.systems.tls import Tls, split_tls
-from dbdyno.worker import ask
-
-PASSWORD = "it's right"
+from guarded import ENGINES, PASSWORD, Place, places
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates")
-ENGINES = [
-    pytest.param(
-        engine, marks=pytest.mark.skipif(not find_installations(engine), reason=f"there is no {engine} server here")
-    )
-    for engine in ("postgresql", "mysql")
-]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-def openssl(directory: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
-
-
-def make_certificates(directory: Path) -> None:
-    """An authority, another that has signed nothing, and a server's certificate for `localhost` only."""
-    for name in ("ca", "other"):
-        subject = ("-subj", f"/CN=dbdyno test {name}", "-days", "2")
-        openssl(directory, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, "-keyout", f"{name}.key", "-out",
-                f"{name}.crt")  # fmt: skip
-    request = ("-subj", "/CN=server", "-keyout", "server.key", "-out", "server.csr")
-    openssl(directory, "req", "-newkey", "rsa:2048", "-nodes", *request)
-    (directory / "names").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
-    signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
-    openssl(directory, "x509", "-req", "-in", "server.csr", "-out", "server.crt", *signed)
-
-
-class Place:
-    """A server of an engine, and what connects to it over TCP."""
-
-    def __init__(self, engine: str, work: Path) -> None:
-        self.engine, self.work = engine, work
-        self.data = work / "data"
-        self.installation = find_installations(engine)[0]
-        create_data(self.installation, self.data)
-        make_certificates(work)
-
-    def start(self, certificate: str | None, demanded: bool = True) -> Server:
-        """Start it with a certificate; ``demanded``: no connection over TCP is taken without TLS."""
-        settings: dict[str, str] = {}
-        if certificate:
-            for end in ("crt", "key"):
-                shutil.copyfile(self.work / f"{certificate}.{end}", self.data / f"tls.{end}")
-            (self.data / "tls.key").chmod(0o600)
-        if self.engine == "postgresql":
-            rule = "hostssl" if demanded else "host"
-            rules = f"local all all trust\n{rule} all all 127.0.0.1/32 scram-sha-256\n"
-            (self.data / "pg_hba.conf").write_text(rules)
-            if certificate:
-                settings = {"ssl": "on", "ssl_cert_file": "tls.crt", "ssl_key_file": "tls.key"}
-        elif certificate:
-            settings = {f"ssl_{name}": str(self.data / f"tls.{end}") for name, end in (("cert", "crt"), ("key", "key"))}
-            settings["require_secure_transport"] = "ON" if demanded else "OFF"
-        server = start_server(self.installation, self.data, self.work, settings, tcp_port=free_port())
-        self._make_user(server)
-        return server
-
-    def _make_user(self, server: Server) -> None:
-        password = PASSWORD.replace("'", "''")
-        if self.engine == "postgresql":
-            statements = ["drop role if exists me", f"create role me login superuser password '{password}'"]
-        else:
-            statements = [f"create or replace user me@'%' identified by '{password}'", "grant all on *.* to me@'%'"]
-        task = {"kind": "load", "target": target(server), "before": statements}
-        ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
-
-    def facts(self, server: Server, host: str, **tls: Any) -> dict[str, Any]:
-        """Connect and look."""
-        where = {"host": host, "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
-        tls.setdefault("roots", None)
-        task = {"kind": "inspect", "target": {"engine": self.engine, "tls": tls} | where}
-        facts: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "facts")["engine"]
-        return facts
-
-    def refusal(self, server: Server, host: str, **tls: Any) -> str:
-        with pytest.raises(SystemFailed) as failed:
-            self.facts(server, host, **tls)
-        return str(failed.value)
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Place]]:
-    """Make a place for an engine; servers may go there that run as another user than root."""
-    work = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
-    work.chmod(0o755)
-    yield lambda engine: Place(engine, work)
-    shutil.rmtree(work)
+def place() -> Iterator[Callable[[str], Place]]:
+    with places() as made:
+        yield made
 
 
 @needs_openssl
@@ -169,8 +75,7 @@ def test_a_run_over_tls_loads_measures_and_says_so(
         # More than one client on a thread, and answers longer than a record of TLS.
         text = small(("clients = [1, 2]", "clients = [8]"))
         text += '\n[[transactions]]\nname = "all"\nsteps = [{ execute = "select * from t" }]\n'
-        user = f"me:{PASSWORD.replace(' ', '%20')}"
-        url = f"{engine}://{user}@localhost:{server.port}/?sslmode=verify-full&sslrootcert={here.work / 'ca.crt'}"
+        url = f"{engine}://{here.login}@localhost:{server.port}/?sslmode=verify-full&sslrootcert={here.work / 'ca.crt'}"
         document = cli.run(cli.write("small.toml", text), "--system", url, "--rounds", "1")
         cell = document["cells"][0]
         assert [each["ok"] for each in cell["rounds"]] == [4000]

@@ -150,11 +150,13 @@ def run_experiment(asked: Asked, store_place: str | None, exports: Exports, comm
     console = Console()
     exports.check()
     if asked.resumed is not None:
-        if asked != Asked(resumed=asked.resumed):
+        if asked != Asked(resumed=asked.resumed, systems=asked.systems):
             problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
-            raise InputError("--resume", problem, "give only the run, and files to write")
+            remedy = "give only the run, URLs of its systems that have passwords, and files to write"
+            raise InputError("--resume", problem, remedy)
+        given = [parse_url(url) for url in asked.systems]
         store = open_store(store_place, make=False)
-        document, interrupted = resume(asked.resumed, store, console)
+        document, interrupted = resume(asked.resumed, store, console, given)
     else:
         request = asked.request(command)
         store = open_store(store_place)

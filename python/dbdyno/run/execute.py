@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell, refusal
-from dbdyno.design import Cells, make_cells, parse_set
+from dbdyno.design import Cells, file_systems, make_cells, parse_set
 from dbdyno.engines import EXEC
 from dbdyno.errors import RunInterrupted, StoreError, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
@@ -23,6 +23,7 @@ from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
+from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
 from dbdyno.run.turns import check_turns
@@ -107,6 +108,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "folder": str(request.experiment.folder),
                 "set": request.chosen,
                 "systems": [cell.system.name for cell in prepared.cells.cells] if request.systems else [],
+                "with_password": named_with_password(cell.system for cell in prepared.cells.cells),
                 "directory": request.directory,
                 "rest": request.rest,
                 "instructions": request.instructions,
@@ -146,15 +148,21 @@ def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
         raise failures[0]
 
 
-def resume(name: str, store: Store, console: Console) -> tuple[Document, bool]:
-    """Go on with a run from its last finished trial. Raises DbdynoError."""
+def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:
+    """Go on with a run from its last finished trial. Raises DbdynoError.
+
+    ``given``: those of its systems whose URLs have passwords.
+    """
     run = store.run(name)
     options = run.options
     experiment = _stored_experiment(run, store)
+    systems = [parse_url(url) for url in dict.fromkeys(options["systems"])]
+    if not systems:
+        check_stored(file_systems(experiment).values())
     request = Request(
         experiment,
         options["set"],
-        [parse_url(url) for url in dict.fromkeys(options["systems"])],
+        list(with_passwords(systems, options.get("with_password", []), given)),
         "auto" if "stopping" in run.design else run.design["rounds"],
         run.seed,
         options["directory"],

@@ -6,22 +6,35 @@ import math
 import re
 from typing import Any
 
+from dbdyno.engines import ENGINES
+
 MASK = "***"
 
 # Greedy up to the last "@" of the token: a password may itself hold "/", ":" or "@". Masking a little too much
 # (a path with an "@" in it) does no harm; masking too little does.
-_USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s\"'<>]*@")
+_USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*)://(?P<userinfo>[^\s\"'<>]*)@")
+# A database's user by itself is no secret, and tells systems apart. Elsewhere it may be a token.
+_USER = re.compile(r"[^:/?#@]*")
 _PARAMETER = re.compile(r"(?P<key>\b(?:\w*password|passwd|pwd)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)", re.I)
 _SECRET_KEYS = re.compile(r"(?i)^(\w*password|passwd|pwd)$")
 
 
 def mask_text(text: str) -> str:
-    """Return ``text`` with the user information of every URL and every ``password=…`` value masked."""
+    """Return ``text`` with the user information of every URL and every ``password=…`` value masked.
+
+    The user of a system stays where there is no password beside it.
+    """
     if "://" in text:
-        text = _USERINFO.sub(rf"\g<scheme>{MASK}@", text)
+        text = _USERINFO.sub(_without_userinfo, text)
     if "=" in text:
         text = _PARAMETER.sub(rf"\g<key>{MASK}", text)
     return text
+
+
+def _without_userinfo(found: re.Match[str]) -> str:
+    if found["scheme"] in ENGINES and _USER.fullmatch(found["userinfo"]):
+        return found[0]
+    return f"{found['scheme']}://{MASK}@"
 
 
 def mask_command(words: list[str]) -> list[str]:

@@ -16,6 +16,7 @@ from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.host import Ready
 from dbdyno.run.listening import Interrupted
+from dbdyno.run.passwords import password_of
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import ServerSettings
 from dbdyno.systems.tls import Tls
@@ -24,9 +25,8 @@ from dbdyno.worker import ask
 
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mongodb": 27017, "sqlserver": 1433}
 
-# The database that is always there to connect to, and the variable with a password that the engine's own programs read.
+# The database that is always there to connect to.
 _ALWAYS = {"postgresql": "postgres", "mysql": "mysql", "mongodb": "admin", "sqlserver": "master"}
-_PASSWORDS = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD", "sqlserver": "SQLCMDPASSWORD"}
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.
 _LONGEST_S = 600.0
@@ -154,7 +154,7 @@ class NamedHost:
             "host": self._host,
             "port": self._port,
             "user": system.user or (None if system.engine == "mongodb" else getpass.getuser()),
-            "password": system.password or os.environ.get(_PASSWORDS.get(system.engine, "")),
+            "password": password_of(system),
             "database": database,
             "session": [list(pair) for pair in own.parameters.items()],
         } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})

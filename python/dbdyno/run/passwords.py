@@ -1,0 +1,64 @@
+"""Passwords of the systems of a run that goes on: none is stored, so they are given again."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from dbdyno.errors import InputError
+from dbdyno.store.secrets import MASK
+from dbdyno.systems.url import SystemSpec
+
+# The variable with a password that the engine's own programs read.
+_VARIABLES = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD", "sqlserver": "SQLCMDPASSWORD"}
+
+
+def password_of(system: SystemSpec, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Give the password of a system: its URL's, or that in its engine's variable."""
+    return system.password or environment.get(_VARIABLES.get(system.engine, ""))
+
+
+def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:
+    """Name the systems whose URL holds a password."""
+    return list(dict.fromkeys(each.name for each in systems if each.password))
+
+
+def with_passwords(
+    systems: Sequence[SystemSpec], had: Iterable[str], given: Sequence[SystemSpec]
+) -> tuple[SystemSpec, ...]:
+    """Give the systems of a run, as they are stored, the passwords of those that are given again.
+
+    ``had``: the names of those that had one. Raises InputError for one that is given and is not of the run, and where a
+    password is still missing.
+    """
+    again = {_place(each): each.password for each in given}
+    strange = next((each for each in given if _place(each) not in map(_place, systems)), None)
+    if strange is not None:
+        problem = "the run that goes on is not of this system"
+        raise InputError(f"--system {strange.name}", problem, "its systems: " + ", ".join(_names(systems)))
+    found = tuple(replace(each, password=again.get(_place(each))) for each in systems)
+    without = next((each for each in found if each.name in had and password_of(each) is None), None)
+    if without is not None:
+        raise InputError("--resume", f"the password of {without.name} is not stored", _remedy(without))
+    return found
+
+
+def check_stored(systems: Iterable[SystemSpec]) -> None:
+    """See that no system of a stored experiment was written with a password. Raises InputError."""
+    masked = next((each for each in systems if MASK in (each.user, each.password)), None)
+    if masked is not None:
+        problem = f"the experiment names {masked.name} with a password, which is not stored, so the run cannot go on"
+        raise InputError("--resume", problem, "give it by `--system`, or in the engine's variable, and run anew")
+
+
+def _place(system: SystemSpec) -> tuple[str | int | None, ...]:
+    return system.engine, system.user, system.host, system.port, system.database
+
+
+def _names(systems: Iterable[SystemSpec]) -> list[str]:
+    return list(dict.fromkeys(each.name for each in systems)) or ["those of its experiment"]
+
+
+def _remedy(system: SystemSpec) -> str:
+    variable = _VARIABLES.get(system.engine)
+    otherwise = f", or set {variable}" if variable else ""
+    return f"give the system again, with it (`--system {system.engine}://user:password@host/...`){otherwise}"

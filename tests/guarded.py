@@ -1,0 +1,119 @@
+"""A server that asks for a user's password over TCP, with TLS or without."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbdyno.errors import SystemFailed
+from dbdyno.run.hosts.managed import target
+from dbdyno.systems.managed import Server, create_data, find_installations, start_server
+from dbdyno.worker import ask
+
+PASSWORD = "it's right"
+
+ENGINES = [
+    pytest.param(
+        engine, marks=pytest.mark.skipif(not find_installations(engine), reason=f"there is no {engine} server here")
+    )
+    for engine in ("postgresql", "mysql")
+]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def openssl(directory: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+
+
+def make_certificates(directory: Path) -> None:
+    """An authority, another that has signed nothing, and a server's certificate for `localhost` only."""
+    for name in ("ca", "other"):
+        subject = ("-subj", f"/CN=dbdyno test {name}", "-days", "2")
+        openssl(directory, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, "-keyout", f"{name}.key", "-out",
+                f"{name}.crt")  # fmt: skip
+    request = ("-subj", "/CN=server", "-keyout", "server.key", "-out", "server.csr")
+    openssl(directory, "req", "-newkey", "rsa:2048", "-nodes", *request)
+    (directory / "names").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
+    signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+    openssl(directory, "x509", "-req", "-in", "server.csr", "-out", "server.crt", *signed)
+
+
+class Place:
+    """A server of an engine, and what connects to it over TCP."""
+
+    def __init__(self, engine: str, work: Path) -> None:
+        self.engine, self.work = engine, work
+        self.data = work / "data"
+        self.installation = find_installations(engine)[0]
+        create_data(self.installation, self.data)
+
+    def start(self, certificate: str | None, demanded: bool = True) -> Server:
+        """Start it with a certificate; ``demanded``: no connection over TCP is taken without TLS."""
+        settings: dict[str, str] = {}
+        if certificate:
+            make_certificates(self.work)
+            for end in ("crt", "key"):
+                shutil.copyfile(self.work / f"{certificate}.{end}", self.data / f"tls.{end}")
+            (self.data / "tls.key").chmod(0o600)
+        if self.engine == "postgresql":
+            rule = "hostssl" if demanded else "host"
+            rules = f"local all all trust\n{rule} all all 127.0.0.1/32 scram-sha-256\n"
+            (self.data / "pg_hba.conf").write_text(rules)
+            if certificate:
+                settings = {"ssl": "on", "ssl_cert_file": "tls.crt", "ssl_key_file": "tls.key"}
+        elif certificate:
+            settings = {f"ssl_{name}": str(self.data / f"tls.{end}") for name, end in (("cert", "crt"), ("key", "key"))}
+            settings["require_secure_transport"] = "ON" if demanded else "OFF"
+        server = start_server(self.installation, self.data, self.work, settings, tcp_port=free_port())
+        self._make_user(server)
+        return server
+
+    def _make_user(self, server: Server) -> None:
+        password = PASSWORD.replace("'", "''")
+        if self.engine == "postgresql":
+            statements = ["drop role if exists me", f"create role me login superuser password '{password}'"]
+        else:
+            statements = [f"create or replace user me@'%' identified by '{password}'", "grant all on *.* to me@'%'"]
+        task = {"kind": "load", "target": target(server), "before": statements}
+        ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
+
+    def facts(self, server: Server, host: str, **tls: Any) -> dict[str, Any]:
+        """Connect and look."""
+        where = {"host": host, "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
+        tls.setdefault("roots", None)
+        task = {"kind": "inspect", "target": {"engine": self.engine, "tls": tls} | where}
+        facts: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "facts")["engine"]
+        return facts
+
+    def refusal(self, server: Server, host: str, **tls: Any) -> str:
+        with pytest.raises(SystemFailed) as failed:
+            self.facts(server, host, **tls)
+        return str(failed.value)
+
+    @property
+    def login(self) -> str:
+        """The user and the password, as they stand in a URL."""
+        return f"me:{PASSWORD.replace(' ', '%20')}"
+
+
+@contextmanager
+def places() -> Iterator[Callable[[str], Place]]:
+    """Make a place for an engine; servers may go there that run as another user than root."""
+    work = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
+    work.chmod(0o755)
+    try:
+        yield lambda engine: Place(engine, work)
+    finally:
+        shutil.rmtree(work)
