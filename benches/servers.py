@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,8 @@ def select(sql: str, most: int) -> dict[str, Any]:
     return {"statements": [sql], "steps": [step]}
 
 
-def by_pgbench(servers: Servers, server: Server, clients: int, *options: str) -> tuple[float, float]:
-    words = ["-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(SECONDS), *options]
+def by_pgbench(servers: Servers, server: Server, clients: int, threads: int, *options: str) -> tuple[float, float]:
+    words = ["-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(SECONDS), *options]
     out, cpu, _ = timed([*servers.pgbench(server), *words])
     done = int(re.search(r"actually processed: (\d+)", out)[1])  # type: ignore[index]
     rate = float(re.search(r"tps = ([\d.]+) \(without", out)[1])  # type: ignore[index]
@@ -156,21 +157,24 @@ def selects(
     whom: str,
     server: Server,
     look_up: dict[str, Any],
-    theirs: Callable[[int], tuple[float, float]],
+    theirs: Callable[[int, int], tuple[float, float]],
     cost: float,
 ) -> Iterator[Figure]:
-    """Selects by one client and by eight, ours against theirs: the rate, and CPU of at most ``cost`` times theirs."""
-    for clients in (1, 8):
+    """Selects by one client and by eight, ours against theirs: the rate, and CPU of at most ``cost`` times theirs.
+
+    Eight in a thread for each processor, as the worker has it by itself, and in one.
+    """
+    for clients, threads in ((1, 1), (8, os.cpu_count() or 1), (8, 1)):
         rates, costs = [], []
         for block in range(BLOCKS):
             a, b = in_turn(
-                lambda clients=clients: ours(server, clients, look_up)[:2],
-                lambda clients=clients: theirs(clients),
+                lambda clients=clients, threads=threads: ours(server, clients, look_up, threads=threads)[:2],
+                lambda clients=clients, threads=threads: theirs(clients, threads),
                 block,
             )
             rates.append(a[0] / b[0])
             costs.append(a[1] / b[1])
-        name = f"select, {clients} client(s), against {whom}"
+        name = f"select, {clients} client(s) in {threads} thread(s), against {whom}"
         yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
         yield Figure.of(f"{name}: CPU", costs, cost, at_most=True)
 
@@ -180,7 +184,8 @@ def postgresql_select(servers: Servers) -> Iterator[Figure]:
     if server is None:
         return
     look_up = select(SELECT, ACCOUNTS)
-    yield from selects("pgbench", server, look_up, lambda clients: by_pgbench(servers, server, clients, "-S"), 1.0)
+    theirs = partial(by_pgbench, servers, server)
+    yield from selects("pgbench", server, look_up, lambda *many: theirs(*many, "-S"), 1.0)
 
 
 def postgresql_tpcb(servers: Servers) -> Iterator[Figure]:
@@ -189,7 +194,7 @@ def postgresql_tpcb(servers: Servers) -> Iterator[Figure]:
         return
     rates = []
     for block in range(BLOCKS):
-        a, b = in_turn(lambda: ours(server, 8, tpcb())[:2], lambda: by_pgbench(servers, server, 8), block)
+        a, b = in_turn(lambda: ours(server, 8, tpcb())[:2], lambda: by_pgbench(servers, server, 8, 1), block)
         rates.append(a[0] / b[0])
     yield Figure.of("TPC-B-like, 8 clients, against pgbench: rate", rates, 0.98, at_most=False)
 
@@ -236,7 +241,8 @@ def mysql_select(servers: Servers) -> Iterator[Figure]:
         print("select against sysbench: not measured, it is not installed")
         return
     look_up = select("SELECT c FROM sbtest1 WHERE id=?", 100_000)
-    yield from selects("sysbench", server, look_up, lambda clients: by_sysbench(servers, server, clients), 0.8)
+    # It has a thread for each client.
+    yield from selects("sysbench", server, look_up, lambda clients, _: by_sysbench(servers, server, clients), 0.8)
 
 
 def rows_file(servers: Servers) -> Path:

@@ -1,5 +1,7 @@
 //! A connection to a server, whatever is said over it: bytes to be sent, bytes that have come.
 
+mod unix;
+
 use crate::Failure;
 use bytes::BytesMut;
 use dbdyno_plan::document::FailureKind;
@@ -11,11 +13,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 enum Stream {
-    Unix(UnixStream),
+    Unix(unix::Socket),
     Tcp(TcpStream),
     /// One that holds up its thread.
     BlockingUnix(std::os::unix::net::UnixStream),
@@ -43,8 +45,8 @@ const ROOM: usize = 16 * 1024;
 impl Connection {
     /// Connects to a Unix socket.
     pub async fn unix(path: &str) -> Result<Self, Failure> {
-        let stream = UnixStream::connect(path).await.map_err(refused)?;
-        Ok(Self::over(Stream::Unix(stream)))
+        let socket = unix::Socket::connect(path).await.map_err(refused)?;
+        Ok(Self::over(Stream::Unix(socket)))
     }
 
     /// Connects to a port of a host.
@@ -106,11 +108,7 @@ impl Connection {
     /// asking the kernel whether something has come before taking it.
     pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.stream = match std::mem::replace(&mut self.stream, Stream::None) {
-            Stream::Unix(stream) => {
-                let stream = stream.into_std().map_err(|error| broken(&error))?;
-                stream.set_nonblocking(false).map_err(|error| broken(&error))?;
-                Stream::BlockingUnix(stream)
-            }
+            Stream::Unix(socket) => Stream::BlockingUnix(socket.into_blocking().map_err(|error| broken(&error))?),
             Stream::Tcp(stream) => {
                 let stream = stream.into_std().map_err(|error| broken(&error))?;
                 stream.set_nonblocking(false).map_err(|error| broken(&error))?;
@@ -127,7 +125,7 @@ impl Connection {
         while self.sent < self.out.len() {
             let rest = &self.out[self.sent..];
             let written = match &mut self.stream {
-                Stream::Unix(stream) => stream.try_write(rest),
+                Stream::Unix(socket) => socket.try_write(rest),
                 Stream::Tcp(stream) => stream.try_write(rest),
                 Stream::BlockingUnix(stream) => stream.write(rest),
                 Stream::BlockingTcp(stream) => stream.write(rest),
@@ -156,7 +154,7 @@ impl Connection {
                 return Ok(());
             }
             let ready = match &mut self.stream {
-                Stream::Unix(stream) => stream.writable().await,
+                Stream::Unix(socket) => socket.room().await,
                 Stream::Tcp(stream) => stream.writable().await,
                 // What was encrypted may not be sent yet.
                 Stream::Tls(stream) => poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await,
@@ -225,9 +223,11 @@ impl Connection {
 
 fn poll_read(stream: &mut Stream, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
     match stream {
-        Stream::Unix(stream) => Pin::new(stream).poll_read(context, room),
+        Stream::Unix(socket) => socket.poll_read(context, room),
         Stream::Tcp(stream) => Pin::new(stream).poll_read(context, room),
-        Stream::BlockingUnix(stream) => Poll::Ready(read_into(stream, room)),
+        Stream::BlockingUnix(stream) => {
+            Poll::Ready(unix::wait_for_answer(stream).and_then(|()| read_into(stream, room)))
+        }
         Stream::BlockingTcp(stream) => Poll::Ready(read_into(stream, room)),
         Stream::Tls(stream) => Pin::new(stream).poll_read(context, room),
         Stream::None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),

@@ -19,14 +19,15 @@ pub(crate) struct Record<'a> {
     pub(crate) recorder: Recorder<'a>,
 }
 
-/// How many threads the clients run in: one each where the engine computes in them, else one for a quarter of the
-/// processors, which leaves the others to a server on the same machine.
+/// How many threads the clients run in: one each where the engine computes in them, else one for each processor. With
+/// fewer, answers from the other processors have to wake a thread there, which costs both sides more than sharing the
+/// processor with a server on the same machine does; with more, threads are switched that could have stayed.
 pub(crate) fn threads<E: Engine>(trial: &Trial) -> u32 {
     if !E::REMOTE {
         return trial.clients;
     }
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-    trial.threads.unwrap_or(processors / 4).clamp(1, trial.clients)
+    trial.threads.unwrap_or(processors).clamp(1, trial.clients)
 }
 
 /// Runs the clients of one thread; gives what they have to say, and the failure of the first that could not connect.

@@ -66,7 +66,7 @@ pub struct Trial {
     /// closed loops only.
     #[serde(default)]
     pub turns: Option<Turns>,
-    /// Threads that the clients of a server share; left out: one for four processors. An embedded engine has a thread for
+    /// Threads that the clients of a server share; left out: one for each processor. An embedded engine has a thread for
     /// each client, whatever this says.
     #[serde(default)]
     pub threads: Option<u32>,
