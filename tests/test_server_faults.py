@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -84,6 +85,30 @@ def test_a_server_that_stands_still_is_told(server_cli: Cli, small: Small, data:
     # Frozen for five seconds; of the second in which that began and of that in which it ended some was work.
     texts = [each["text"] for each in document["findings"]]
     assert any(re.match(r"In 1 round nothing at all was done for up to [3-6] s", each) for each in texts), texts
+
+
+@needs_postgresql
+def test_ctrl_c_ends_a_run_whose_server_stands_still(server_cli: Cli, small: Small, data: Path) -> None:
+    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 60")))
+    with start(server_cli, {"fsync": "off"}) as server:
+        arguments = ("--system", url_of(server), "--rounds", "1", "--store", "runs.db", "--json", "out.json")
+        process = server_cli.start("run", file, *arguments)
+        wait_until(lambda: len(clients(server)) >= 2)
+        time.sleep(1)
+        frozen = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        for each in frozen:
+            each.suspend()
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        # The databases can be dropped only when the server answers again.
+        wait_until(lambda: not any(each.is_running() for each in workers))
+        for each in frozen:
+            each.resume()
+        document = finish(process, server_cli)
+    assert process.returncode == 130
+    (failed,) = document["failed_trials"]
+    assert failed["status"] == "interrupted"
+    assert "it did not end within 10 s of being asked to, as when a server no longer answers" in failed["error"]
 
 
 @needs_postgresql

@@ -83,6 +83,7 @@ class Worker:
         self._led = led
         self._timers: list[threading.Timer] = []
         self.timed_out = False
+        self._given_up = False
         if timeout_s is not None:
             self._after(timeout_s, self._time_out)
 
@@ -120,7 +121,7 @@ class Worker:
             if last.get("event") == "error":
                 raise WorkerFailed(str(last.get("message")), str(last.get("kind")))
             if code != 0:
-                raise WorkerFailed(_ending(code, "".join(errors), self.timed_out), "killed" if code < 0 else "worker")
+                raise WorkerFailed(_ending(code, "".join(errors), self._given_up), "killed" if code < 0 else "worker")
         finally:
             self._end()
 
@@ -137,12 +138,16 @@ class Worker:
         """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""
         if self._process.poll() is None:
             self._process.terminate()
-            self._after(GRACE_S, self.kill)
+            self._after(GRACE_S, self._give_up)
 
     def kill(self) -> None:
         """End it at once."""
         if self._process.poll() is None:
             self._process.kill()
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self.kill()
 
     def _time_out(self) -> None:
         self.timed_out = True
@@ -165,9 +170,10 @@ class Worker:
                     pipe.close()
 
 
-def _ending(code: int, errors: str, timed_out: bool) -> str:
+def _ending(code: int, errors: str, given_up: bool) -> str:
     if code < 0:
-        why = "it did not end in time" if timed_out else "from outside, or for want of memory"
+        late = f"it did not end within {GRACE_S:g} s of being asked to, as when a server no longer answers"
+        why = late if given_up else "from outside, or for want of memory"
         return f"the worker was killed by signal {-code} ({why})"
     tail = errors.strip().splitlines()
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
