@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,20 +64,32 @@ def test_a_server_that_is_full_says_what_would_help(server_cli: Cli, small: Smal
     assert "too many clients already (53300): it must let in more (`max_connections`)" in failed["error"]
 
 
+@contextlib.contextmanager
+def standing_still(server: Server) -> Iterator[None]:
+    frozen = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+    for each in frozen:
+        each.suspend()
+    yield
+    for each in frozen:
+        each.resume()
+
+
+def start_long(cli: Cli, small: Small, server: Server, seconds: int) -> subprocess.Popen[str]:
+    """Start a run of one long window, and give it when that has begun."""
+    file = cli.write("long.toml", small(ONE, ("transactions = 500", f"seconds = {seconds}")))
+    arguments = ("--system", url_of(server), "--rounds", "1", "--store", "runs.db", "--json", "out.json")
+    process = cli.start("run", file, *arguments)
+    wait_until(lambda: len(clients(server)) >= 2)
+    time.sleep(1)
+    return process
+
+
 @needs_postgresql
 def test_a_server_that_stands_still_is_told(server_cli: Cli, small: Small, data: Path) -> None:
-    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 9")))
     with start(server_cli, {"fsync": "off"}) as server:
-        arguments = ("--system", url_of(server), "--rounds", "1", "--store", "runs.db", "--json", "out.json")
-        process = server_cli.start("run", file, *arguments)
-        wait_until(lambda: len(clients(server)) >= 2)
-        time.sleep(1)
-        frozen = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-        for each in frozen:
-            each.suspend()
-        time.sleep(5)
-        for each in frozen:
-            each.resume()
+        process = start_long(server_cli, small, server, 9)
+        with standing_still(server):
+            time.sleep(5)
         document = finish(process, server_cli)
     assert process.returncode == 0
     one = document["cells"][0]["rounds"][0]
@@ -89,21 +101,13 @@ def test_a_server_that_stands_still_is_told(server_cli: Cli, small: Small, data:
 
 @needs_postgresql
 def test_ctrl_c_ends_a_run_whose_server_stands_still(server_cli: Cli, small: Small, data: Path) -> None:
-    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 60")))
     with start(server_cli, {"fsync": "off"}) as server:
-        arguments = ("--system", url_of(server), "--rounds", "1", "--store", "runs.db", "--json", "out.json")
-        process = server_cli.start("run", file, *arguments)
-        wait_until(lambda: len(clients(server)) >= 2)
-        time.sleep(1)
-        frozen = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-        for each in frozen:
-            each.suspend()
-        workers = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(signal.SIGINT)
-        # The databases can be dropped only when the server answers again.
-        wait_until(lambda: not any(each.is_running() for each in workers))
-        for each in frozen:
-            each.resume()
+        process = start_long(server_cli, small, server, 60)
+        with standing_still(server):
+            workers = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(signal.SIGINT)
+            # The databases can be dropped only when the server answers again.
+            wait_until(lambda: not any(each.is_running() for each in workers))
         document = finish(process, server_cli)
     assert process.returncode == 130
     (failed,) = document["failed_trials"]
