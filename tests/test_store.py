@@ -194,6 +194,18 @@ def test_a_store_whose_version_is_still_to_come_is_waited_for(tmp_path: Path, mo
     assert len(looks) == 3
 
 
+def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "BUSY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(opening, "_MAKING_TIMEOUT_S", 0.1)
+    looks: list[float] = []
+    monkeypatch.setattr(opening.time, "sleep", looks.append)
+    with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="locked; another process holds it"):
+            open_store(str(tmp_path / "runs.db"))
+    assert looks == []
+
+
 def test_a_store_without_a_version_is_refused(tmp_path: Path) -> None:
     without_version(tmp_path / "runs.db")
     with pytest.raises(StoreError, match="its version cannot be read; give another path with --store"):

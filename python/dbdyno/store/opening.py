@@ -67,16 +67,16 @@ def open_engine(url: URL, *, make: bool = True) -> Engine:
     deadline = time.monotonic() + _MAKING_TIMEOUT_S
     while True:
         # Another process may be making the store at this moment: it is looked at again.
-        late = time.monotonic() >= deadline
         try:
             if _check(engine, place, is_sqlite=path is not None, make=make):
                 if path is not None:
                     _use_wal(engine)
                 break
-            if late:
+            if time.monotonic() >= deadline:
                 raise _without_version(place)
         except DBAPIError as error:
-            if late or not _is_race(error):
+            # What SQLite has waited for as long as it is to wait is late as well, and not waited for again.
+            if time.monotonic() >= deadline or not _is_race(error):
                 raise store_error(url, error) from error
         time.sleep(_LOOK_AGAIN_S)
     if path is not None:
@@ -193,7 +193,7 @@ def _check(engine: Engine, place: str, *, is_sqlite: bool, make: bool) -> bool:
             raise _none_there(place)
     with _making(engine, is_sqlite=is_sqlite) as connection:
         METADATA.create_all(connection, checkfirst=True)
-        if connection.execute(select(META.c.value).where(META.c.key == "version")).first() is None:
+        if _version(connection) is None:
             connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
         return _is_readable(connection, place)
 
@@ -215,8 +215,13 @@ def _making(engine: Engine, *, is_sqlite: bool) -> Iterator[Connection]:
         connection.exec_driver_sql("COMMIT")
 
 
+def _version(connection: Connection) -> str | None:
+    found: str | None = connection.execute(select(META.c.value).where(META.c.key == "version")).scalar_one_or_none()
+    return found
+
+
 def _is_readable(connection: Connection, place: str) -> bool:
-    version = connection.execute(select(META.c.value).where(META.c.key == "version")).scalar_one_or_none()
+    version = _version(connection)
     if version is None:
         return False
     if not version.isdigit():
