@@ -104,8 +104,8 @@ impl Connection {
         }
     }
 
-    /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves
-    /// asking the kernel whether something has come before taking it.
+    /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves the
+    /// event loop.
     pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.stream = match std::mem::replace(&mut self.stream, Stream::None) {
             Stream::Unix(socket) => Stream::BlockingUnix(socket.into_blocking().map_err(|error| broken(&error))?),

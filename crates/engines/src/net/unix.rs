@@ -4,8 +4,9 @@
 //! client that asks and waits would be woken twice for each answer, and put two threads to work for nothing. So the
 //! socket is waited at for what can be read, and for room only after there was none.
 
+use super::read_into;
 use rustix::event::{PollFd, PollFlags, poll};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -58,19 +59,14 @@ impl Socket {
     pub fn poll_read(&self, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             let mut ready = ready!(self.0.poll_read_ready(context))?;
-            let most = room.remaining();
-            match self.0.get_ref().read(room.initialize_unfilled()) {
-                Ok(read) => {
-                    if read > 0 && read < most {
-                        // There is no more: trying would only show that.
-                        ready.clear_ready();
-                    }
-                    room.advance(read);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Poll::Ready(Err(error)),
+            let read = read_into(&mut self.0.get_ref(), room);
+            if room.remaining() > 0 {
+                // There is no more: trying would only show that. (An end stays in sight of who waits.)
+                ready.clear_ready();
+            }
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return Poll::Ready(read),
             }
         }
     }
@@ -87,6 +83,7 @@ pub fn wait_for_answer(stream: &UnixStream) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::future::poll_fn;
+    use std::io::Read as _;
     use std::os::unix::net::UnixListener;
     use std::thread::JoinHandle;
 
@@ -170,6 +167,7 @@ mod tests {
         assert_eq!(read(&socket, 100).await, b"than five");
         drop(server);
         assert_eq!(read(&socket, 100).await, b"", "the end");
+        assert_eq!(read(&socket, 100).await, b"", "still the end");
     }
 
     #[tokio::test]
