@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from dbdyno.errors import InputError, SystemFailed
-from dbdyno.run.hosts.managed import target
+from dbdyno.run.hosts.managed import Served, target
 from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
 from dbdyno.systems.managed.shared_memory import segments
 from dbdyno.worker import ask
@@ -154,6 +154,18 @@ def test_its_end_is_noticed_and_told(place: Place) -> None:
     assert place.left() == []
     # Shared memory of a killed server would stay for as long as the machine runs.
     assert [path for path in held if Path(path).exists()] == []
+
+
+def test_an_end_under_way_is_waited_for_where_a_trial_failed(place: Place) -> None:
+    with place.start() as server:
+        ready = Served(target(server), server=server)
+        assert ready.trouble(lost=True) is None
+        # Its clients hear of it before its process is over.
+        killing = threading.Timer(0.5, server.kill)
+        killing.start()
+        assert ready.trouble(lost=False) is None
+        assert "SIGKILL killed it" in str(ready.trouble(lost=True))
+        killing.join()
 
 
 def test_waiting_for_its_end_can_be_cut_short(place: Place) -> None:

@@ -1,5 +1,6 @@
 """Runs on servers that dbdyno starts, and on named ones, through the installed command line."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -81,12 +82,12 @@ def wait_until(what: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def in_window(cli: Cli) -> bool:
     """Whether the server of a trial has the sessions of clients."""
-    lines = [
-        " ".join(child.cmdline())
-        for server in servers(cli)
-        if str(cli.work) in " ".join(server.cmdline())
-        for child in server.children()
-    ]
+    lines = []
+    for server in servers(cli):
+        # One may end between the listing and the look at it.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if str(cli.work) in " ".join(server.cmdline()):
+                lines += [" ".join(child.cmdline()) for child in server.children()]
     return any(line.startswith("postgres: ") and " dbdyno " in line for line in lines)
 
 

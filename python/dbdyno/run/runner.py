@@ -151,6 +151,11 @@ class Trial:
         """Bytes by which the environment of its process is made longer."""
         return _padding(self.plan.seed, self.block, self.compiled.cell)
 
+    @property
+    def lost_system(self) -> bool:
+        """Whether what came of it may be for want of its system."""
+        return self.error is not None or (self.result is not None and "connection" in self.result["failures"])
+
     def failed(self, error: DbdynoError) -> None:
         """Keep why it came to nothing. Raises InputError again."""
         if isinstance(error, InputError):
@@ -217,7 +222,7 @@ def _measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupte
             elif ready and turn_s is not None:
                 _run_in_turns([trial for trial, _ in ready], turn_s, watcher, interrupted)
             for trial, system in ready:
-                trouble = system.trouble()
+                trouble = system.trouble(trial.lost_system)
                 if trouble is not None:
                     trial.error, trial.kind = trouble, "server"
     except InputError:

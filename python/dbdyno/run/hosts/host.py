@@ -18,8 +18,11 @@ class Ready:
     durations: dict[str, float] = field(default_factory=dict)
     loaded: dict[str, Any] = field(default_factory=dict)
 
-    def trouble(self) -> str | None:
-        """Say what has become of the system since, where that explains a trial that failed."""
+    def trouble(self, lost: bool) -> str | None:  # noqa: ARG002
+        """Say what has become of the system since, where that explains a trial that failed.
+
+        ``lost``: the trial failed, or lost a connection, so that it is worth a moment to see whether the system ends.
+        """
         return None
 
 

@@ -72,9 +72,12 @@ class Served(Ready):
 
     server: Server | None = None
 
-    def trouble(self) -> str | None:
+    def trouble(self, lost: bool) -> str | None:
         """Say that the server has ended, and its last words."""
-        if self.server is None or self.server.alive():
+        if self.server is None:
+            return None
+        ended = self.server.seems_to_end() if lost else not self.server.alive()
+        if not ended:
             return None
         title = self.server.installation.title
         why = self.server.how_it_ended() or self.server.last_words() or "it wrote nothing"

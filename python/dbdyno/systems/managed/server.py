@@ -55,6 +55,10 @@ class Server:
         """Whether its main process runs."""
         return self._kept.alive()
 
+    def seems_to_end(self) -> bool:
+        """Whether it has ended, or does so in a moment. Its connections close before its process is over."""
+        return not self.alive() or self._kept.wait(_NOTICE_S) is not None
+
     def last_words(self) -> str:
         """Give the last errors of its log, or its last lines where it has none; also when it has ended."""
         if self._kept.ended is not None:
