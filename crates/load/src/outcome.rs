@@ -44,6 +44,8 @@ pub struct Outcome {
     pub server_cpu_percent: Option<f64>,
     /// Switches of threads: voluntary, involuntary.
     pub switches: (u64, u64),
+    /// How many of the clients' threads took no processor from another.
+    pub gave_way: u32,
     /// What the disk did.
     pub disk: Option<DiskActivity>,
     /// Bytes the process fetched from and sent to storage.
@@ -103,6 +105,7 @@ pub(crate) fn conclude<E: Engine>(
                 .involuntary_switches
                 .saturating_sub(watched.before.involuntary_switches),
         ),
+        gave_way: 0,
         disk: disk
             .zip(watched.disk)
             .map(|(disk, (a, b))| disk.between(&a, &b, watched.seconds)),
@@ -123,8 +126,10 @@ pub(crate) fn conclude<E: Engine>(
         clients,
         share,
         recorder,
+        gave_way,
     } in records
     {
+        outcome.gave_way += u32::from(gave_way);
         outcome.books.add(&recorder.books);
         for (kind, message) in recorder.messages {
             outcome.messages.entry(kind).or_insert(message);

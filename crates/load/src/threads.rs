@@ -10,6 +10,7 @@ use crate::share::{Share, ThreadReport};
 use crate::trial::Shared;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
+use dbdyno_probes::cpus;
 use std::cell::RefCell;
 
 /// What the clients of one thread have to say when they have ended.
@@ -17,6 +18,8 @@ pub(crate) struct Record<'a> {
     pub(crate) clients: Vec<ClientReport>,
     pub(crate) share: ThreadReport,
     pub(crate) recorder: Recorder<'a>,
+    /// Whether the thread took no processor from another.
+    pub(crate) gave_way: bool,
 }
 
 /// How many threads the clients run in: one each where the engine computes in them, else one for each processor. With
@@ -26,8 +29,25 @@ pub(crate) fn threads<E: Engine>(trial: &Trial) -> u32 {
     if !E::REMOTE {
         return trial.clients;
     }
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-    trial.threads.unwrap_or(processors).clamp(1, trial.clients)
+    trial.threads.unwrap_or(processors()).clamp(1, trial.clients)
+}
+
+fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+}
+
+/// Clients for each processor from which on their threads take none away from the server.
+const MANY: u32 = 4;
+
+/// Whether the clients' threads wait for a processor rather than take one from a server on the same machine.
+///
+/// A thread that is woken by an answer may push aside the one that gave it, which is about to wait for the next question:
+/// then each answer costs both of them a switch. Where there are so many clients that processors never lack work, that
+/// is of no use to anybody. With few of them, or with pauses, the server can run out of questions while the client
+/// waits, so that there the kernel decides as it does for any program.
+fn give_way(trial: &Trial, thinking: bool, processors: u32) -> bool {
+    let closed = matches!(trial.arrival, Arrival::Closed);
+    closed && !thinking && trial.clients >= processors.saturating_mul(MANY)
 }
 
 /// Runs the clients of one thread; gives what they have to say, and the failure of the first that could not connect.
@@ -43,6 +63,9 @@ pub(crate) fn run_thread<'a, E: Engine>(
     let share = RefCell::new(Share::default());
     let numbers = (number..shared.trial.clients).step_by(threads as usize);
     let (recorder_of, share_of) = (&recorder, &share);
+    let gave_way = E::REMOTE && give_way(shared.trial, shared.programs.think(), processors());
+    // One that may not goes on as any other.
+    let gave_way = gave_way && cpus::take_none_away().is_ok();
     let ended: Vec<(u32, Result<ClientReport, Failure>)> = if E::REMOTE {
         let clients = numbers.clone().map(|number| async move {
             let timer = SharedTimer::new(shared.clock);
@@ -83,7 +106,39 @@ pub(crate) fn run_thread<'a, E: Engine>(
             clients,
             share,
             recorder,
+            gave_way,
         },
         failures.into_iter().next(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbdyno_plan::document::Gaps;
+
+    fn trial(clients: u32, arrival: Arrival) -> Trial {
+        let transaction = serde_json::json!({"name": "t", "steps": []});
+        let plan = serde_json::json!({
+            "target": {"engine": "null"}, "clients": clients, "window": {"seconds": 1},
+            "statements": [], "transactions": [transaction],
+        });
+        Trial {
+            arrival,
+            ..serde_json::from_value(plan).unwrap()
+        }
+    }
+
+    #[test]
+    fn only_clients_that_keep_all_processors_busy_give_way() {
+        assert!(give_way(&trial(8, Arrival::Closed), false, 2));
+        assert!(!give_way(&trial(7, Arrival::Closed), false, 2));
+        assert!(!give_way(&trial(8, Arrival::Closed), false, 3));
+        assert!(!give_way(&trial(8, Arrival::Closed), true, 2), "they think");
+        let open = Arrival::Open {
+            rate: 10.0,
+            gaps: Gaps::Even,
+        };
+        assert!(!give_way(&trial(8, open), false, 2), "they wait for the clock");
+    }
 }

@@ -156,6 +156,12 @@ impl Programs {
         &self.programs
     }
 
+    /// Whether a transaction waits of its own accord.
+    pub fn think(&self) -> bool {
+        let mut ops = self.programs.iter().flat_map(|program| &program.ops);
+        ops.any(|op| matches!(op, Op::Think { .. }))
+    }
+
     /// Chooses the next transaction by weight; its index.
     #[inline]
     pub fn choose(&self, state: &mut ClientState) -> usize {

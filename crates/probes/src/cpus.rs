@@ -16,9 +16,37 @@ pub fn pin(cpu: usize) -> Result<(), ProbeError> {
     sched_setaffinity(None, &set).map_err(|error| ProbeError::new(format!("running on processor {cpu} only"), error))
 }
 
+/// Has the calling thread take no processor from another that computes when it is woken: it waits until that one is
+/// done or its time is over (`SCHED_BATCH` of sched(7)). Needs no rights.
+pub fn take_none_away() -> Result<(), ProbeError> {
+    // SAFETY: all zeroes is a value of the structure, and the only one that this policy takes.
+    let outcome = unsafe {
+        let priority: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority)
+    };
+    if outcome == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(ProbeError::new("taking no processor from other threads", error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_takes_no_processor_away_is_scheduled_so_alone() {
+        // SAFETY: the call only asks.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let before = policy();
+        let within = std::thread::spawn(move || {
+            take_none_away().expect("no rights are needed");
+            policy()
+        });
+        assert_eq!(within.join().expect("the thread ends"), libc::SCHED_BATCH);
+        assert_eq!(policy(), before);
+    }
 
     #[test]
     fn a_thread_that_is_pinned_has_one_processor() {

@@ -92,6 +92,7 @@ impl Events {
                 "voluntary_switches": outcome.switches.0,
                 "involuntary_switches": outcome.switches.1,
                 "run_queue_wait_s": seconds(time.run_queue),
+                "batch_threads": outcome.gave_way,
             },
             "disk": outcome.disk,
             "process_io": {"read_bytes": outcome.process_io.0, "write_bytes": outcome.process_io.1},

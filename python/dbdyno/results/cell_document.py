@@ -251,7 +251,7 @@ class Round(TypedDict):
     latency_ms: dict[str, Latency]
     cpu_percent: CpuPercent
     scheduling: JsonObject
-    """voluntary_switches, involuntary_switches, run_queue_wait_s."""
+    """voluntary_switches, involuntary_switches, run_queue_wait_s, batch_threads."""
     disk: Disk
     process_io: JsonObject
     """read_bytes, write_bytes of the worker's process."""
