@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import shutil
@@ -5,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,16 @@ def loading(cli: Cli, process: subprocess.Popen[str]) -> tuple[Path, list[psutil
                 return path, psutil.Process(process.pid).children(recursive=True)
         time.sleep(0.02)
     raise AssertionError("no template was seen in the making")
+
+
+def those(processes: Iterable[psutil.Process], which: Callable[[psutil.Process], Any]) -> list[psutil.Process]:
+    """The processes that something is true of. One that ended since they were listed is none of them."""
+    found = []
+    for each in processes:
+        with contextlib.suppress(psutil.Error):
+            if which(each):
+                found.append(each)
+    return found
 
 
 def size(path: Path) -> int:

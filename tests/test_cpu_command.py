@@ -1,6 +1,5 @@
 """dbdyno cpu, with a real build of SQLite under the real valgrind."""
 
-import contextlib
 import gzip
 import json
 import os
@@ -17,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Cli, loading
+from conftest import Cli, loading, those
 from dbdyno.cpu.attribution import attribute, of_library
 from dbdyno.cpu.bare import bare_loop
 from dbdyno.cpu.callgrind import parse_profile
@@ -291,16 +290,15 @@ def test_nothing_of_a_compiler_is_left_when_dbdyno_alone_is_ended(cpu: Cli) -> N
     process = cpu.start("cpu", "./a.sql", "--cflags", "-O2 -DSQLITE_TEST_ENDED=1")
     end = time.monotonic() + 60
     below: list[psutil.Process] = []
-    while not any("cc1" in each.name() for each in below) and time.monotonic() < end:
+    while not those(below, lambda each: "cc1" in each.name()):
+        assert time.monotonic() < end, "no compiler was seen"
         time.sleep(0.05)
-        with contextlib.suppress(psutil.Error):
-            below = psutil.Process(process.pid).children(recursive=True)
-    assert any("cc1" in each.name() for each in below)
+        below = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
     psutil.wait_procs(below, timeout=10)
-    assert not [each for each in below if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    assert not those(below, lambda each: each.is_running() and each.status() != psutil.STATUS_ZOMBIE)
     assert not list((cpu.directory / "cache" / "cpu").glob("unfinished-*"))
 
 

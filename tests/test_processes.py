@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import Cli
+from conftest import Cli, those
 from dbdyno.results.histograms import encode_ns, merge
 from dbdyno.results.merging import merge_intervals, merge_results
 from test_server_runs import needs_postgresql
@@ -36,14 +36,11 @@ def workers_at_work(process_id: int, count: int) -> list[psutil.Process]:
     """Wait until so many workers have a trial's database open."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        found = []
-        for child in psutil.Process(process_id).children():
-            try:
-                # Of trials that take turns the first has `trial.db`, the second `trial-2.db`.
-                if any(re.search(r"/trial(-\d+)?\.db$", file.path) for file in child.open_files()):
-                    found.append(child)
-            except psutil.Error:
-                continue
+        # Of trials that take turns the first has `trial.db`, the second `trial-2.db`.
+        found = those(
+            psutil.Process(process_id).children(),
+            lambda child: any(re.search(r"/trial(-\d+)?\.db$", file.path) for file in child.open_files()),
+        )
         if len(found) == count:
             return found
         time.sleep(0.02)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from conftest import Cli, loading
+from conftest import Cli, loading, those
 from dbdyno.results.schema import json_schema
 
 Small = Callable[..., str]
@@ -169,13 +169,13 @@ def test_failures_are_counted_apart(cli: Cli, small: Small) -> None:
 def _worker_of(process_id: int) -> psutil.Process:
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        for child in psutil.Process(process_id).children():
-            # Others load tables, look at the library or measure the device, and are over at once.
-            try:
-                if any(file.path.endswith("/trial.db") for file in child.open_files()):
-                    return child
-            except psutil.Error:
-                continue
+        # Others load tables, look at the library or measure the device, and are over at once.
+        at_work = those(
+            psutil.Process(process_id).children(),
+            lambda child: any(file.path.endswith("/trial.db") for file in child.open_files()),
+        )
+        if at_work:
+            return at_work[0]
         time.sleep(0.02)
     raise AssertionError("no worker was seen")
 

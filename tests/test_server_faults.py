@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Cli
+from conftest import Cli, those
 from dbdyno.systems.managed import Server, create_data, find_installations, start_server
 from test_server_runs import ONE, WRITE, needs_postgresql, wait_until
 
@@ -36,13 +36,7 @@ def data(server_cli: Cli) -> Path:
 
 def clients(server: Server) -> list[psutil.Process]:
     """The server's processes for sessions in the databases of trials."""
-    found = []
-    for child in psutil.Process(server.pid).children():
-        # One may end between the listing and the look at it.
-        with contextlib.suppress(psutil.Error):
-            if " dbdyno_" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+    return those(psutil.Process(server.pid).children(), lambda each: " dbdyno_" in " ".join(each.cmdline()))
 
 
 def finish(process: "subprocess.Popen[str]", cli: Cli) -> dict[str, Any]:
@@ -67,8 +61,7 @@ def test_a_server_that_is_full_says_what_would_help(server_cli: Cli, small: Smal
 @contextlib.contextmanager
 def standing_still(server: Server) -> Iterator[None]:
     frozen = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-    for each in frozen:
-        each.suspend()
+    frozen = those(frozen, lambda each: each.suspend() is None)
     yield
     for each in frozen:
         each.resume()

@@ -1,6 +1,5 @@
 """Runs on servers that dbdyno starts, and on named ones, through the installed command line."""
 
-import contextlib
 import json
 import os
 import signal
@@ -13,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Cli, loading, size
+from conftest import Cli, loading, size, those
 from dbdyno.systems.managed import create_data, find_installations, start_server
 
 Small = Callable[..., str]
@@ -83,13 +82,17 @@ def wait_until(what: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def in_window(cli: Cli) -> bool:
     """Whether the server of a trial has the sessions of clients."""
-    lines = []
-    for server in servers(cli):
-        # One may end between the listing and the look at it.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if str(cli.work) in " ".join(server.cmdline()):
-                lines += [" ".join(child.cmdline()) for child in server.children()]
-    return any(line.startswith("postgres: ") and " dbdyno " in line for line in lines)
+    return bool(those(trial_servers(cli), lambda server: those(server.children(), is_session)))
+
+
+def is_session(process: psutil.Process) -> bool:
+    line = " ".join(process.cmdline())
+    return line.startswith("postgres: ") and " dbdyno " in line
+
+
+def trial_servers(cli: Cli) -> list[psutil.Process]:
+    """Those of them that a trial is measured on: not one that is being filled."""
+    return those(servers(cli), lambda each: str(cli.work) in " ".join(each.cmdline()))
 
 
 @needs_postgresql
@@ -166,7 +169,9 @@ def test_a_server_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cli,
     file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4")))
     process = server_cli.start("run", file, "--system", "postgresql:", "--store", "runs.db", "--json", "out.json")
     wait_until(lambda: in_window(server_cli))
-    server = next(each for each in servers(server_cli) if each.ppid() not in [one.pid for one in servers(server_cli)])
+    # A session that has just begun looks like the server that it is a child of.
+    all_of_it = [each.pid for each in servers(server_cli)]
+    (server,) = those(servers(server_cli), lambda each: each.ppid() not in all_of_it)
     server.kill()
     process.communicate(timeout=180)
     assert process.returncode == 1
@@ -329,8 +334,7 @@ def test_a_ferretdb_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cl
     process = server_cli.start("run", file, "--system", "mongodb:", "--store", "runs.db", "--json", "out.json")
 
     def trial() -> list[psutil.Process]:
-        found = [each for each in servers(server_cli) if str(server_cli.work) in " ".join(each.cmdline())]
-        return [each for each in found if len(each.net_connections("unix")) >= 3]
+        return those(trial_servers(server_cli), lambda each: len(each.net_connections("unix")) >= 3)
 
     # Two clients have connected.
     wait_until(trial)[0].kill()
