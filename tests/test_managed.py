@@ -161,10 +161,10 @@ def test_an_end_under_way_is_waited_for_where_a_trial_failed(place: Place) -> No
     with place.start() as server:
         ready = Served(target(server), server=server)
         assert ready.trouble(lost=True) is None
+        assert ready.trouble(lost=False) is None
         # Its clients hear of it before its process is over.
         killing = threading.Timer(0.5, server.kill)
         killing.start()
-        assert ready.trouble(lost=False) is None
         assert "SIGKILL killed it" in str(ready.trouble(lost=True))
         killing.join()
 
