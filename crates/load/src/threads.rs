@@ -10,6 +10,7 @@ use crate::share::{Share, ThreadReport};
 use crate::trial::Shared;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
+use dbdyno_plan::program::Programs;
 use dbdyno_probes::cpus;
 use std::cell::RefCell;
 
@@ -45,7 +46,11 @@ const MANY: u32 = 4;
 /// then each answer costs both of them a switch. Where there are so many clients that processors never lack work, that
 /// is of no use to anybody. With few of them, or with pauses, the server can run out of questions while the client
 /// waits, so that there the kernel decides as it does for any program.
-fn give_way(trial: &Trial, thinking: bool, processors: u32) -> bool {
+pub(crate) fn give_way<E: Engine>(trial: &Trial, programs: &Programs) -> bool {
+    E::REMOTE && keep_all_busy(trial, programs.think(), processors())
+}
+
+fn keep_all_busy(trial: &Trial, thinking: bool, processors: u32) -> bool {
     let closed = matches!(trial.arrival, Arrival::Closed);
     closed && !thinking && trial.clients >= processors.saturating_mul(MANY)
 }
@@ -63,9 +68,8 @@ pub(crate) fn run_thread<'a, E: Engine>(
     let share = RefCell::new(Share::default());
     let numbers = (number..shared.trial.clients).step_by(threads as usize);
     let (recorder_of, share_of) = (&recorder, &share);
-    let gave_way = E::REMOTE && give_way(shared.trial, shared.programs.think(), processors());
     // One that may not goes on as any other.
-    let gave_way = gave_way && cpus::take_none_away().is_ok();
+    let gave_way = shared.give_way && cpus::take_none_away().is_ok();
     let ended: Vec<(u32, Result<ClientReport, Failure>)> = if E::REMOTE {
         let clients = numbers.clone().map(|number| async move {
             let timer = SharedTimer::new(shared.clock);
@@ -131,14 +135,14 @@ mod tests {
 
     #[test]
     fn only_clients_that_keep_all_processors_busy_give_way() {
-        assert!(give_way(&trial(8, Arrival::Closed), false, 2));
-        assert!(!give_way(&trial(7, Arrival::Closed), false, 2));
-        assert!(!give_way(&trial(8, Arrival::Closed), false, 3));
-        assert!(!give_way(&trial(8, Arrival::Closed), true, 2), "they think");
+        assert!(keep_all_busy(&trial(8, Arrival::Closed), false, 2));
+        assert!(!keep_all_busy(&trial(7, Arrival::Closed), false, 2));
+        assert!(!keep_all_busy(&trial(8, Arrival::Closed), false, 3));
+        assert!(!keep_all_busy(&trial(8, Arrival::Closed), true, 2), "they think");
         let open = Arrival::Open {
             rate: 10.0,
             gaps: Gaps::Even,
         };
-        assert!(!give_way(&trial(8, open), false, 2), "they wait for the clock");
+        assert!(!keep_all_busy(&trial(8, open), false, 2), "they wait for the clock");
     }
 }

@@ -7,7 +7,7 @@ use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
 use crate::slices::Switch;
-use crate::threads::{run_thread, threads};
+use crate::threads::{give_way, run_thread, threads};
 use crate::turns::{self, Turns};
 use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Engine, Failure};
@@ -85,6 +85,8 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) stop: &'a AtomicBool,
     /// How many threads the clients are divided among.
     pub(crate) threads: u32,
+    /// Whether these take no processor from a server.
+    pub(crate) give_way: bool,
     /// Clients that have connected, or failed to.
     pub(crate) connected: AtomicU32,
     /// Clients that have warmed up.
@@ -206,6 +208,7 @@ pub fn run<E: Engine>(
         clock: Clock::get(),
         stop,
         threads,
+        give_way: give_way::<E>(trial, &programs),
         connected: AtomicU32::new(0),
         warm: AtomicU32::new(0),
         warmup_start: AtomicU64::new(0),
