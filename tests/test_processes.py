@@ -36,6 +36,7 @@ def workers_at_work(process_id: int, count: int) -> list[psutil.Process]:
     """Wait until so many workers have a trial's database open."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
+        # Others load tables, look at the library or measure the device, and are over at once.
         # Of trials that take turns the first has `trial.db`, the second `trial-2.db`.
         found = those(
             psutil.Process(process_id).children(),

@@ -4,15 +4,15 @@ import json
 import os
 import re
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from conftest import Cli, loading, those
+from conftest import Cli, loading
 from dbdyno.results.schema import json_schema
+from test_processes import workers_at_work
 
 Small = Callable[..., str]
 
@@ -167,17 +167,8 @@ def test_failures_are_counted_apart(cli: Cli, small: Small) -> None:
 
 
 def _worker_of(process_id: int) -> psutil.Process:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        # Others load tables, look at the library or measure the device, and are over at once.
-        at_work = those(
-            psutil.Process(process_id).children(),
-            lambda child: any(file.path.endswith("/trial.db") for file in child.open_files()),
-        )
-        if at_work:
-            return at_work[0]
-        time.sleep(0.02)
-    raise AssertionError("no worker was seen")
+    (worker,) = workers_at_work(process_id, 1)
+    return worker
 
 
 LONG = ("stop = { transactions = 500 }", "stop = { seconds = 30 }")
