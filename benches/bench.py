@@ -54,7 +54,9 @@ class Bench:
         source.mkdir()
         subprocess.run([worker_path(), "amalgamation", source], check=True)
         self.bare = directory / "bare"
-        subprocess.run(["cc", "-O2", f"-I{source}", "-o", self.bare, BARE_LOOP, self.library, "-lpthread"], check=True)
+        subprocess.run(
+            ["cc", "-O2", f"-I{source}", "-o", self.bare, BARE_LOOP, self.library, "-lpthread", "-lrt"], check=True
+        )
 
     def plan(self, sql: str, clients: int, operations: int, cache_size: int, **trial: Any) -> dict[str, Any]:
         target = {"engine": "sqlite", "path": str(self.database), "library": self.library}

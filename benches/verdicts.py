@@ -11,12 +11,13 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from bench import LOOKUP, Bench, rate
 from figures import Figure, run
 
 from dbdyno.run.led import LedWorkers
-from dbdyno.stats import Stopping, verdict
+from dbdyno.stats import verdict
 from dbdyno.stats.intervals import ratio_of
 from dbdyno.worker import WorkerFailed, worker_path
 
@@ -158,26 +159,38 @@ def counting(bench: Bench) -> Iterator[Figure]:
 
 
 def time_to_a_verdict(bench: Bench) -> Iterator[Figure]:
-    """The machine time after which `--rounds auto` would have ended runs of 30 rounds, as a share of all they took."""
+    """The machine time that `--rounds auto` takes to the precision that 30 rounds, one trial after another, come to."""
     shares, told = [], []
     for name, *settings in EXPERIMENTS:
-        out = bench.directory / f"{name}.json"
-        chosen = [word for setting in settings for word in ("--set", setting)]
-        command = [str(worker_path().parent / "dbdyno"), "run", name, *chosen, "--rounds", str(FIXED)]
-        store = ["--store", str(bench.directory / "runs.db"), "--json", str(out)]
-        subprocess.run([*command, *store], check=True, capture_output=True)
-        cells = json.loads(out.read_text())["cells"]
-        throughput = [{each["block"]: each["throughput"] for each in cell["rounds"]} for cell in cells]
-        seconds = [sum(cell["rounds"][at]["durations"]["total_s"] for cell in cells) for at in range(FIXED)]
-        needed = next((n for n in range(1, FIXED) if Stopping().enough([first(n, each) for each in throughput])), FIXED)
-        shares.append(sum(seconds[:needed]) / sum(seconds))
-        told.append(f"{name} {needed}")
-    name = f"auto's time against {FIXED} rounds"
-    yield Figure(name, statistics.median(shares), "rounds: " + ", ".join(told), 0.5, at_most=True)
+        fixed = measured(bench, name, settings, "--rounds", str(FIXED), "--turns", "none")
+        low, high = fixed["comparisons"][0]["ci95"]
+        reach = math.sqrt(high / low) - 1
+        longest = ("--max-rounds", str(2 * FIXED))
+        auto = measured(bench, name, settings, "--rounds", "auto", "--target", f"{100 * reach:.4f}%", *longest)
+        shares.append(machine_time(auto) / machine_time(fixed))
+        turns = "in turns" if auto["options"]["turn_s"] else "one after another"
+        rounds = len(auto["cells"][0]["rounds"])
+        told.append(f"{name} {shares[-1]:.2f} (±{100 * reach:.1f} %: {rounds} rounds {turns})")
+    yield Figure(f"auto's time against {FIXED} rounds", statistics.median(shares), "; ".join(told), 0.5, at_most=True)
 
 
-def first(rounds: int, throughput: dict[int, float]) -> dict[int, float]:
-    return {block: each for block, each in throughput.items() if block < rounds}
+def measured(bench: Bench, name: str, settings: list[str], *options: str) -> dict[str, Any]:
+    """The document of a run."""
+    out = bench.directory / f"{name}.json"
+    chosen = [word for setting in settings for word in ("--set", setting)]
+    command = [str(worker_path().parent / "dbdyno"), "run", name, *chosen, *options]
+    subprocess.run(
+        [*command, "--store", str(bench.directory / "runs.db"), "--json", str(out)], check=True, capture_output=True
+    )
+    document: dict[str, Any] = json.loads(out.read_text())
+    return document
+
+
+def machine_time(document: dict[str, Any]) -> float:
+    """Seconds of all blocks; trials that take turns are there together."""
+    together = max if document["options"]["turn_s"] else sum
+    blocks = zip(*(cell["rounds"] for cell in document["cells"]), strict=True)
+    return float(sum(together(each["durations"]["total_s"] for each in block) for block in blocks))
 
 
 ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (

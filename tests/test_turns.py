@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from conftest import Cli
+from dbdyno.results import build_document
 from dbdyno.run.turns import without_one_another
+from synthetic import lookup_design, lookup_trials, run_record
 from test_processes import workers_at_work
 
 Small = Callable[..., str]
@@ -55,13 +57,47 @@ def test_a_window_is_as_long_as_its_turns(cli: Cli, small: Small) -> None:
     assert "in turns of 5 ms" in cli("show", "last", "--store", "runs.db")
 
 
-def test_transactions_that_outlast_their_turns_are_told(cli: Cli, small: Small) -> None:
-    thinking = ('steps = [{ execute = "select * from t', 'steps = [{ think = 12 }, { execute = "select * from t')
-    file = cli.write("slow.toml", small(thinking, ("transactions = 500", "seconds = 0.2")))
-    told = "went on after their turns"
-    assert any(told in each["text"] for each in cli.run(file, "--rounds", "1", *TURNS)["findings"])
-    quick = cli.run(cli.write("quick.toml", small()), "--rounds", "1", "--turns", "50ms")
-    assert not any(told in each["text"] for each in quick["findings"])
+def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small: Small) -> None:
+    counted = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000) select count(*) from n"
+    text = small(("select * from t where id = ?", counted), (', params = [{ key = "t.id" }]', ""))
+    file = cli.write("slow.toml", text.replace("transactions = 500", "transactions = 3"))
+    rounds = rounds_of(cli.run(file, "--rounds", "1", *TURNS))
+    for each in rounds:
+        assert each["ok"] == 3 * each["window"]["clients"]
+        # The others' turns are in no latency: all that a client did makes up its time.
+        assert each["latency_ms"]["service"]["mean"] * each["ok"] <= each["client_s"] * 1e3 * 1.01
+    # Until one has ended; turns that ended in time have each been followed by one of the other cell's, but for the last.
+    first = min(rounds, key=lambda each: each["turns"]["real_s"])
+    turns = (first["elapsed_s"] - first["turns"]["overrun_s"]) / 0.005
+    assert first["turns"]["real_s"] >= first["elapsed_s"] + max(0, int(turns - 1)) * 0.005
+
+
+def test_what_goes_on_after_its_turn_is_told() -> None:
+    design = lookup_design((1,), ())
+    trials = lookup_trials(design, 5, seed=1)
+    for overrun_s, told in ((0.15, False), (0.25, True)):
+        for trial in trials:
+            assert trial.result is not None
+            trial.result["turns"] = {"overrun_s": overrun_s, "real_s": 8.0}
+        texts = [each["text"] for each in build_document(run_record(design), trials)["findings"]]
+        assert any("went on after their turns for 6 %" in text for text in texts) is told
+
+
+def test_a_run_that_finds_its_number_of_rounds_takes_turns_where_all_cells_can(cli: Cli, small: Small) -> None:
+    file = cli.write("small.toml", small())
+    auto = ("--rounds", "auto", "--max-rounds", "2")
+    for options, turn_s in (
+        (("--max-rounds", "2"), 0.02),
+        (("--max-rounds", "2", "--turns", "none"), None),
+        (("--max-rounds", "2", *TURNS), 0.005),
+        (("--max-rounds", "2", "--set", "clients=1"), None),
+    ):
+        document = cli.run(file, "--rounds", "auto", *options)
+        assert document["options"]["turn_s"] == turn_s, options
+        assert all(bool(each["turns"]) is (turn_s is not None) for each in rounds_of(document))
+    open_loop = cli.write("open.toml", small(('clients = "${clients}"', "clients = 2\narrival = { rate = 500 }")))
+    document = cli.run(open_loop, "--set", "clients=1,2", *auto)
+    assert document["options"]["turn_s"] is None
 
 
 def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Small) -> None:

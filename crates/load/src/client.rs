@@ -13,12 +13,13 @@
 use crate::attempt::{Runner, Stop};
 use crate::live::Work;
 use crate::pacing::{Schedule, Timer};
+use crate::pauses::Pauses;
 use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::trial::Shared;
-use crate::turns::{self, Turns};
+use crate::turns::{Processors, Turns};
 use dbdyno_engines::{Engine, Failure, SessionCounters};
-use dbdyno_plan::document::ConnectMode;
+use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
 use std::cell::RefCell;
 
@@ -40,9 +41,9 @@ pub enum EndedBy {
 /// What one client has to say when it has ended, beside what its thread recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientReport {
-    /// When the last transaction that counts ended; nanoseconds of the clock, without the pauses between turns.
+    /// When the last transaction that counts ended; nanoseconds of the clock, which stands still between turns.
     pub ended: u64,
-    /// Nanoseconds that its transactions went on after its turns.
+    /// Nanoseconds that it went on after its turns.
     pub overrun: u64,
     /// Why no further one was begun.
     pub ended_by: EndedBy,
@@ -61,14 +62,8 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
 
 /// A stretch of transactions that count: what ends it, and how far it has come.
 struct Stretch {
-    /// When it ends; nanoseconds of the clock, as all times here. A pause between turns puts it off.
+    /// When it ends; nanoseconds of the clock, as all times here.
     end: u64,
-    /// When it or the turn ends, whichever is sooner.
-    until: u64,
-    /// How long it paused between turns.
-    paused: u64,
-    /// How long transactions went on after their turns.
-    overrun: u64,
     /// How many transactions are the most.
     transactions: u64,
     /// How many statements end it, counted in transactions that ended well.
@@ -82,15 +77,9 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether neither the turn is over nor all.
     #[inline(always)]
     fn goes_on(&self) -> bool {
-        self.ended < self.until && self.more()
-    }
-
-    /// Whether only the turn is over.
-    fn awaits_turn(&self) -> bool {
-        self.ended >= self.until && self.ended < self.end && self.more()
+        self.ended < self.end && self.more()
     }
 
     #[inline(always)]
@@ -158,7 +147,10 @@ pub async fn run<E: Engine, T: Timer>(
         number,
         runner: Runner::new(shared, number),
     };
-    turns::stay_on_processor(trial, number);
+    let processors = Processors::of(trial, number);
+    if let Some(processors) = processors {
+        processors.take(0);
+    }
     // A system that cannot be reached at all is no trial; one that refuses later is a result.
     let connected = client.runner.connect(recorder).await;
     shared.arrive(&shared.connected, &connected);
@@ -173,7 +165,7 @@ pub async fn run<E: Engine, T: Timer>(
         shared.arrive(&shared.warm, &Ok(()));
         let start = shared.wait_for(timer, &shared.window_start).await;
         if start != u64::MAX {
-            return client.window(start).await;
+            return client.window(start, processors).await;
         }
     }
     client.runner.disconnect().await;
@@ -206,11 +198,10 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    async fn window(&mut self, start: u64) -> Result<ClientReport, Failure> {
+    async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
         self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
-        let turns = Turns::new(self.shared.trial.turns, start);
-        self.recorder.borrow_mut().begin(turns);
+        self.recorder.borrow_mut().begin(start);
         let window = &self.shared.trial.window;
         let end = window
             .seconds
@@ -219,24 +210,32 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             end,
             transactions: window.transactions.unwrap_or(u64::MAX),
             statements: window.statements.unwrap_or(u64::MAX),
-            until: end.min(turns.end(start)),
-            paused: 0,
-            overrun: 0,
             issued: 0,
             done: 0,
             ended: start,
         };
+        let turns = self.shared.trial.turns;
+        let pauses =
+            turns.map(|turns| Pauses::begin(Turns::new(Some(turns), start), processors, &self.shared.alone, start));
+        let pauses = pauses.transpose().map_err(|error| {
+            Failure::new(
+                FailureKind::Other,
+                format!("setting the timer that ends a turn: {error}"),
+            )
+        })?;
         valgrind::toggle_counting();
         match self.schedule(start) {
-            None => self.closed_loop(&mut stretch, turns).await,
+            None => self.closed_loop(&mut stretch).await,
             Some(schedule) => self.open_loop(&mut stretch, schedule).await,
         }
         valgrind::toggle_counting();
+        let overrun = pauses.as_ref().map_or(0, Pauses::overrun);
+        drop(pauses);
         self.recorder.borrow_mut().end(stretch.issued);
         self.share.borrow_mut().end(self.shared.engine);
         let report = ClientReport {
-            ended: stretch.ended - stretch.paused,
-            overrun: stretch.overrun,
+            ended: stretch.ended,
+            overrun,
             ended_by: stretch.ended_by(self.shared.stopped()),
             session: self.runner.counters().since(&session),
         };
@@ -245,16 +244,9 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     }
 
     /// The next transaction starts when the last has ended: one reading of the clock serves both.
-    async fn closed_loop(&mut self, stretch: &mut Stretch, turns: Turns) {
+    async fn closed_loop(&mut self, stretch: &mut Stretch) {
         stretch.ended = self.shared.clock.now();
-        loop {
-            let Some((chosen, stop)) = self.run_through(stretch) else {
-                if stretch.awaits_turn() && !self.shared.stopped() {
-                    self.wait_for_turn(stretch, turns).await;
-                    continue;
-                }
-                break;
-            };
+        while let Some((chosen, stop)) = self.run_through(stretch) {
             let outcome = self
                 .runner
                 .finish(self.recorder, self.timer, chosen, stop, stretch.end)
@@ -270,23 +262,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    /// Lets the others have their turns. Time begins to count again when this client is back, so that nothing is made of how
-    /// late the kernel wakes it.
-    #[cold]
-    async fn wait_for_turn(&mut self, stretch: &mut Stretch, turns: Turns) {
-        stretch.overrun += stretch.ended - stretch.until;
-        let turn = turns.next(stretch.ended);
-        self.timer.sleep_until(turn).await;
-        let back = self.shared.clock.now();
-        let pause = back - stretch.ended;
-        stretch.paused += pause;
-        stretch.end = stretch.end.saturating_add(pause);
-        stretch.until = stretch.end.min(turns.end(turn));
-        stretch.ended = back;
-    }
-
     /// Runs transactions one after another for as long as none needs to wait; gives the one that does, or `None` when the
-    /// turn or the stretch is over. A function of its own: within the others its loop would run short of registers.
+    /// stretch is over. A function of its own: within the others its loop would run short of registers.
     #[inline(never)]
     fn run_through(&mut self, stretch: &mut Stretch) -> Option<(usize, Stop)> {
         let shared = self.shared;

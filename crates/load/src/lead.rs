@@ -2,11 +2,18 @@
 
 use dbdyno_probes::Clock;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Says when a phase starts for which all clients are ready.
 pub trait Lead {
     /// The start of a phase, nanoseconds of the clock. `notice`: nanoseconds that clients need to hear of it.
     fn start(&mut self, phase: &'static str, clock: Clock, notice: u64) -> io::Result<u64>;
+
+    /// Where it is told that the others have ended of those that take turns: the moment, nanoseconds of the clock, else 0.
+    fn alone(&self) -> Arc<AtomicU64> {
+        Arc::default()
+    }
 }
 
 /// A trial whose clients are all in this process.

@@ -11,6 +11,7 @@ pub mod lead;
 pub mod live;
 pub mod outcome;
 pub mod pacing;
+mod pauses;
 pub mod recorder;
 pub mod runtime;
 pub mod share;

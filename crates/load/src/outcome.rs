@@ -27,7 +27,7 @@ pub struct Outcome {
     pub ended_by: EndedBy,
     /// Seconds the warm-up took.
     pub warmup_s: f64,
-    /// Where the trial took turns with others: seconds that its transactions went on after its turns, by client, and all
+    /// Where the trial took turns with others: seconds that it went on after its turns, by client, and all
     /// seconds of its window, the others' turns included.
     pub turns: Option<(f64, f64)>,
     /// By transaction: name, ok, failed.

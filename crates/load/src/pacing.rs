@@ -34,8 +34,12 @@ const LATENESS: u64 = 60_000;
 
 impl Timer for ThreadTimer {
     async fn sleep_until(&self, at: u64) {
-        let left = at.saturating_sub(self.clock.now());
-        if left > LATENESS {
+        // Once, but for a clock that stood still meanwhile.
+        loop {
+            let left = at.saturating_sub(self.clock.now());
+            if left <= LATENESS {
+                break;
+            }
             std::thread::sleep(Duration::from_nanos(left - LATENESS));
         }
         while self.clock.now() < at {

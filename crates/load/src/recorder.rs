@@ -7,7 +7,6 @@
 use crate::books::Books;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
-use crate::turns::Turns;
 use dbdyno_engines::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::collections::BTreeMap;
@@ -35,8 +34,9 @@ pub struct Recorder<'a> {
     /// The counts by transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
-    /// The turns of the window that is recorded.
-    turns: Option<Turns>,
+    /// When the window began that is recorded.
+    start: Option<u64>,
+    /// The end of the interval.
     boundary: u64,
     interval: Counts,
     /// Actual start to end, of transactions that ended well.
@@ -67,7 +67,7 @@ impl<'a> Recorder<'a> {
         Self {
             live,
             timeline,
-            turns: None,
+            start: None,
             boundary: u64::MAX,
             interval: Counts::default(),
             service: latencies(),
@@ -83,17 +83,17 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Forgets everything but the connecting: the window begins, with these turns. Of a thread's clients the first does it
-    /// for all.
-    pub fn begin(&mut self, turns: Turns) {
-        if self.turns == Some(turns) {
+    /// Forgets everything but the connecting: the window begins, at `start` by the clock. Of a thread's clients the first
+    /// does it for all.
+    pub fn begin(&mut self, start: u64) {
+        if self.start == Some(start) {
             return;
         }
         let opened = self.opened.take();
         *self = Self::new(self.live, self.timeline, self.response.is_some());
         self.opened = opened;
-        self.turns = Some(turns);
-        self.boundary = turns.moment(self.timeline.interval);
+        self.start = Some(start);
+        self.boundary = start.saturating_add(self.timeline.interval);
         self.live.clear();
     }
 
@@ -108,7 +108,7 @@ impl<'a> Recorder<'a> {
         self.live.ok(transaction);
         self.interval.record(service);
         if end >= self.boundary {
-            self.turn(end);
+            self.next_interval(end);
         }
     }
 
@@ -131,24 +131,24 @@ impl<'a> Recorder<'a> {
             .or_insert_with(|| failure.message.clone());
         self.live.failed(transaction);
         if end >= self.boundary {
-            self.turn(end);
+            self.next_interval(end);
         }
     }
 
     /// A client's window is over: what the last interval holds is added to the whole, and what was counted to the
     /// accounts. `issued`: the transactions that the client began or was to begin.
     pub fn end(&mut self, issued: u64) {
-        self.turn(u64::MAX);
+        self.next_interval(u64::MAX);
         self.books.issued += issued;
         self.books.ok = self.live.transactions().map(|count| count.ok).sum();
     }
 
     #[cold]
-    fn turn(&mut self, end: u64) {
+    fn next_interval(&mut self, end: u64) {
         self.timeline.take_in(&mut self.interval, &mut self.service);
-        if let Some(turns) = self.turns {
-            let intervals = turns.active(end) / self.timeline.interval + 1;
-            self.boundary = turns.moment(intervals.saturating_mul(self.timeline.interval));
+        if let Some(start) = self.start {
+            let intervals = end.saturating_sub(start) / self.timeline.interval + 1;
+            self.boundary = start.saturating_add(intervals.saturating_mul(self.timeline.interval));
         }
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         fn no_latency_is_lost_at_the_intervals_ends(steps in proptest::collection::vec(1u64..5_000_000, 1..200)) {
             let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
             let mut recorder = Recorder::new(&live, &timeline, false);
-            recorder.begin(Turns::none(0));
+            recorder.begin(0);
             let mut now = 0;
             for step in &steps {
                 now += step;
@@ -184,7 +184,7 @@ mod tests {
         let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
         let mut recorder = Recorder::new(&live, &timeline, false);
         recorder.ok(0, 5, 5);
-        recorder.begin(Turns::none(100));
+        recorder.begin(100);
         recorder.end(0);
         assert_eq!(recorder.service.len(), 0);
         assert_eq!(recorder.books, Books::default());

@@ -18,7 +18,7 @@ use dbdyno_probes::disk::{Disk, DiskActivity, DiskCounters};
 use dbdyno_probes::process::{CpuShare, Usage, tree_cpu_ns};
 use dbdyno_probes::{Clock, ProbeError};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why a trial gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +85,8 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) stop: &'a AtomicBool,
     /// How many threads the clients are divided among.
     pub(crate) threads: u32,
+    /// When the others of those that take turns had ended; nanoseconds of the clock, 0 where they have not.
+    pub(crate) alone: Arc<AtomicU64>,
     /// Whether these take no processor from a server.
     pub(crate) give_way: bool,
     /// Clients that have connected, or failed to.
@@ -205,9 +207,14 @@ pub fn run<E: Engine>(
         trial,
         programs: &programs,
         seed,
-        clock: Clock::get(),
+        clock: if trial.turns.is_some() {
+            Clock::get().that_stands_still()
+        } else {
+            Clock::get()
+        },
         stop,
         threads,
+        alone: lead.alone(),
         give_way: give_way::<E>(trial, &programs),
         connected: AtomicU32::new(0),
         warm: AtomicU32::new(0),
@@ -387,7 +394,7 @@ fn coordinate<E: Engine>(
     };
     say(Event::Phase("window"));
     let window_start = shared.start(lead, "window", &shared.window_start)? + turns::delay(shared.trial.turns);
-    let turns = Turns::new(shared.trial.turns, window_start);
+    let mut turns = Turns::new(shared.trial.turns, window_start);
     shared.engine.reset_contention();
     timeline.take();
     let disk_before = disk.and_then(Disk::read);
@@ -411,6 +418,7 @@ fn coordinate<E: Engine>(
         let all_done = watch_until(shared, boundary, switch.as_mut(), || {
             finished.load(Ordering::Acquire) as usize >= live.len()
         });
+        turns = turns.alone_from(shared.alone.load(Ordering::Acquire));
         let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));
         let Ok(usage_now) = usage_now else { break };
         let seconds = (turns.active(now) - turns.active(then)) as f64 / 1e9;

@@ -1,8 +1,15 @@
 //! Trials that take turns: each runs in short slices of time while the others pause, so that what disturbs the machine
 //! disturbs all of them alike.
+//!
+//! When the turns are is said here; how a thread keeps to them is in `pauses`.
 
 use dbdyno_plan::document;
 use dbdyno_probes::cpus;
+use std::sync::OnceLock;
+
+/// Nanoseconds between two turns, in which nobody runs. A thread that ends its turn when the next one begins would be pushed off the processor that
+/// both are on, and be there still, a slice of the kernel's time later, to notice that its turn is over.
+const GAP: u64 = 100_000;
 
 /// When a process's turns are: one of each period, the first at the window's start. Nanoseconds of the clock.
 ///
@@ -12,6 +19,8 @@ pub struct Turns {
     start: u64,
     length: u64,
     period: u64,
+    /// From when on all time is the trial's own.
+    alone: u64,
 }
 
 impl Turns {
@@ -21,6 +30,7 @@ impl Turns {
             start,
             length: u64::MAX,
             period: u64::MAX,
+            alone: u64::MAX,
         }
     }
 
@@ -31,15 +41,16 @@ impl Turns {
             Self {
                 start,
                 length,
-                period: length.saturating_mul(u64::from(turns.of)),
+                period: slot(turns).saturating_mul(u64::from(turns.of)),
+                alone: u64::MAX,
             }
         })
     }
 
-    /// The start of the first turn that begins at `moment` or later.
-    pub fn next(&self, moment: u64) -> u64 {
-        let passed = moment.saturating_sub(self.start).div_ceil(self.period);
-        self.start.saturating_add(passed.saturating_mul(self.period))
+    /// The start and the number of the first turn that begins at `moment` or later.
+    pub fn next(&self, moment: u64) -> (u64, u64) {
+        let number = moment.saturating_sub(self.start).div_ceil(self.period);
+        (self.start.saturating_add(number.saturating_mul(self.period)), number)
     }
 
     /// The end of the turn that began at `moment`.
@@ -47,36 +58,79 @@ impl Turns {
         moment.saturating_add(self.length)
     }
 
+    /// The same turns, but the last does not end that runs when the others have ended, or begins next: at `moment`; 0: never.
+    pub fn alone_from(self, moment: u64) -> Self {
+        if moment == 0 || self.alone != u64::MAX {
+            return self;
+        }
+        let begun = moment.saturating_sub(self.start) / self.period;
+        let last = self.start.saturating_add(begun.saturating_mul(self.period));
+        let runs = moment < self.end(last);
+        Self {
+            alone: if runs { last } else { last.saturating_add(self.period) },
+            ..self
+        }
+    }
+
     /// The active time between the window's start and a moment.
     pub fn active(&self, moment: u64) -> u64 {
-        let passed = moment.saturating_sub(self.start);
-        (passed / self.period).saturating_mul(self.length) + (passed % self.period).min(self.length)
+        let passed = moment.min(self.alone).saturating_sub(self.start);
+        let active = (passed / self.period).saturating_mul(self.length) + (passed % self.period).min(self.length);
+        active + moment.saturating_sub(self.alone)
     }
 
     /// The moment by which so much active time has passed.
     pub fn moment(&self, active: u64) -> u64 {
+        if self.alone != u64::MAX {
+            let before = self.active(self.alone);
+            if active > before {
+                return self.alone.saturating_add(active - before);
+            }
+        }
         let whole = (active / self.length).saturating_mul(self.period);
         self.start.saturating_add(whole).saturating_add(active % self.length)
     }
 }
 
-/// Has the calling thread stay on the processor of a client of a trial that takes turns, where there are more processors than
-/// clients.
+/// The processors of a client of a trial that takes turns: one for each turn, where there are more of them than clients.
 ///
-/// One processor may be slower than another, above all a virtual one whose host has other work. Trials in turn on the same
-/// ones share that; the kernel would leave each on its own. Where it cannot be done, the trial is as good as it was.
-pub fn stay_on_processor(trial: &document::Trial, client: u32) {
-    let Some(turns) = trial.turns else { return };
-    let Ok(allowed) = cpus::allowed() else { return };
-    if (trial.clients as usize) < allowed.len() {
-        let number = (turns.cpu as usize).wrapping_add(client as usize) % allowed.len();
-        let _ = cpus::pin(allowed[number]);
+/// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to the
+/// kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each of its turns, and
+/// on the same one as the other trials' client of its number.
+#[derive(Debug, Clone, Copy)]
+pub struct Processors {
+    allowed: &'static [usize],
+    first: usize,
+}
+
+impl Processors {
+    /// Those of a client; `None` where the kernel is to choose, or does not say which there are.
+    pub fn of(trial: &document::Trial, client: u32) -> Option<Self> {
+        static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
+        let turns = trial.turns?;
+        let allowed = ALLOWED.get_or_init(|| cpus::allowed().unwrap_or_default());
+        ((trial.clients as usize) < allowed.len()).then_some(Self {
+            allowed,
+            first: (turns.cpu as usize).wrapping_add(client as usize),
+        })
+    }
+
+    /// Has the calling thread run on that of a turn, by the turn's number. Where it may not, the trial is as good as it was.
+    /// A signal handler may call it.
+    pub fn take(&self, turn: u64) {
+        let number = self.first.wrapping_add(turn as usize) % self.allowed.len();
+        let _ = cpus::pin(self.allowed[number]);
     }
 }
 
 /// How long before a process's first turn the first of all turns is.
 pub fn delay(turns: Option<document::Turns>) -> u64 {
-    turns.map_or(0, |turns| length(turns).saturating_mul(u64::from(turns.index)))
+    turns.map_or(0, |turns| slot(turns).saturating_mul(u64::from(turns.index)))
+}
+
+/// From the start of one trial's turn to that of the next one's.
+fn slot(turns: document::Turns) -> u64 {
+    length(turns) + if turns.of > 1 { GAP } else { 0 }
 }
 
 fn length(turns: document::Turns) -> u64 {
@@ -114,10 +168,31 @@ mod tests {
             let turns = turns(length as f64, of);
             prop_assert!(turns.active(moment + later) >= turns.active(moment));
             prop_assert!(turns.active(moment + later) - turns.active(moment) <= later);
-            let next = turns.next(moment);
+            let (next, number) = turns.next(moment);
+            prop_assert_eq!(turns.next(next + 1).1, number + 1);
             prop_assert!(next >= moment && next < moment.max(1_000) + turns.period);
             prop_assert_eq!(turns.active(turns.end(next)) - turns.active(next), turns.length);
-            prop_assert_eq!(turns.active(turns.next(next + 1)), turns.active(turns.end(next)), "the others' turns");
+            prop_assert_eq!(turns.active(turns.next(next + 1).0), turns.active(turns.end(next)), "the others' turns");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn who_is_alone_does_not_pause(
+            length in 1u64..1_000, of in 2u32..9, alone in 1u64..10_000_000_000, later in 0u64..10_000_000_000
+        ) {
+            let turns = turns(length as f64, of);
+            let freed = turns.alone_from(alone);
+            prop_assert_eq!(turns.alone_from(0), turns);
+            prop_assert_eq!(freed.alone_from(alone + 1), freed, "once");
+            let from = freed.alone;
+            // The turn that runs, or the next.
+            prop_assert_eq!(turns.next(from).0, from);
+            prop_assert!(from < alone.max(1_000) + turns.period && alone < from.max(1_000) + turns.length);
+            prop_assert_eq!(freed.active(from), turns.active(from));
+            prop_assert_eq!(freed.active(from + later) - freed.active(from), later);
+            let active = freed.active(from + later);
+            prop_assert_eq!(freed.active(freed.moment(active)), active);
         }
     }
 
@@ -126,6 +201,6 @@ mod tests {
         let turns = Turns::none(50);
         assert_eq!(turns.active(1_050), 1_000);
         assert_eq!(turns.moment(1_000), 1_050);
-        assert_eq!(turns.end(turns.next(50)), u64::MAX);
+        assert_eq!(turns.end(turns.next(50).0), u64::MAX);
     }
 }

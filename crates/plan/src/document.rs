@@ -116,14 +116,15 @@ pub struct Part {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Turns {
-    /// Milliseconds of a turn. A transaction that has begun is ended in it, or after it.
+    /// Milliseconds of a turn. A transaction that has not ended goes on in the next.
     pub length_ms: f64,
     /// The number of the trial, from 0: the order of the turns.
     pub index: u32,
     /// How many trials take turns.
     pub of: u32,
-    /// With fewer clients than processors each client stays on one, the first on that of this number (counted round): trials
-    /// that take turns with the same number have them on the same processors.
+    /// With fewer clients than processors each client is on one in a turn, and on the next in its next: the first client is
+    /// on that of this number (counted round) in the first. Trials that take turns with the same number have them on the
+    /// same processors.
     #[serde(default)]
     pub cpu: u32,
 }

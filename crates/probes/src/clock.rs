@@ -5,27 +5,72 @@
 //! at the start. Elsewhere the kernel's clock is read. The counter is read without a fence: a read may drift by some
 //! tens of instructions against its neighbours, which is below what a latency of a transaction can show.
 
-use std::sync::OnceLock;
+//!
+//! A trial that takes turns with others has times that are not its own. A clock that [stands still](Clock::that_stands_still) leaves them out: whatever
+//! is measured by it, anywhere in the process, is free of the pauses of the thread that measures. It is slower to read.
 
-/// A clock. Copying it is free, and all copies agree.
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+
+/// A clock. Copying it is free, and all copies agree but for pauses.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     base: u64,
-    /// Nanoseconds per tick as a fixed-point number with 32 fractional bits; 0: read the kernel's clock.
+    /// Nanoseconds per tick as a fixed-point number with 32 fractional bits; 0: not read so.
     rate: u64,
+    /// Whether it stands still in the pauses of a thread, and then has no rate.
+    stands_still: bool,
 }
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
+static ALL_STAND_STILL: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Nanoseconds that the thread has paused.
+    static PAUSED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Takes some nanoseconds, which have just passed, out of the calling thread's time. A signal handler may call it.
+pub fn leave_out(nanoseconds: u64) {
+    PAUSED.with(|paused| paused.set(paused.get() + nanoseconds));
+}
 
 impl Clock {
     /// The process's clock. The first call takes some 40 ms to measure the counter's rate.
     pub fn get() -> Self {
+        let clock = Self::real();
+        if ALL_STAND_STILL.load(Ordering::Relaxed) {
+            clock.that_stands_still()
+        } else {
+            clock
+        }
+    }
+
+    /// The same clock, which never stands still.
+    pub fn real() -> Self {
         *CLOCK.get_or_init(|| {
             Self::counter().unwrap_or_else(|| Self {
                 base: monotonic(),
                 rate: 0,
+                stands_still: false,
             })
         })
+    }
+
+    /// Has all clocks that are asked for from now on stand still in the pauses of a thread.
+    pub fn all_stand_still() {
+        ALL_STAND_STILL.store(true, Ordering::Relaxed);
+    }
+
+    /// This clock, but standing still in the pauses of the thread that reads it. It agrees with the others in a thread that
+    /// has not paused.
+    pub fn that_stands_still(self) -> Self {
+        Self {
+            base: 0,
+            rate: 0,
+            stands_still: true,
+        }
     }
 
     /// Nanoseconds since the clock's start.
@@ -35,14 +80,30 @@ impl Clock {
             let ticks = ticks().wrapping_sub(self.base);
             ((u128::from(ticks) * u128::from(self.rate)) >> 32) as u64
         } else {
-            monotonic() - self.base
+            self.slowly()
+        }
+    }
+
+    fn slowly(self) -> u64 {
+        if !self.stands_still {
+            return monotonic() - self.base;
+        }
+        loop {
+            let paused = PAUSED.get();
+            // A pause that comes between the readings, by a signal, would be taken off a time that does not have it.
+            compiler_fence(Ordering::SeqCst);
+            let now = Self::real().now();
+            compiler_fence(Ordering::SeqCst);
+            if PAUSED.get() == paused {
+                return now - paused;
+            }
         }
     }
 
     /// The clock's own unit, which is quicker to read; only differences mean something, to [`Self::nanoseconds`].
     #[inline(always)]
     pub fn raw(self) -> u64 {
-        if self.rate != 0 { ticks() } else { monotonic() }
+        if self.rate != 0 { ticks() } else { self.slowly() }
     }
 
     /// A difference of two [`Self::raw`] readings (or a sum of such) in nanoseconds.
@@ -65,7 +126,7 @@ impl Clock {
 
     /// How the clock is read: `tsc` or `clock_gettime`.
     pub fn source(self) -> &'static str {
-        if self.rate == 0 { "clock_gettime" } else { "tsc" }
+        if Self::real().rate == 0 { "clock_gettime" } else { "tsc" }
     }
 
     fn counter() -> Option<Self> {
@@ -85,6 +146,7 @@ impl Clock {
         (rate > 0).then_some(Self {
             base: first_ticks,
             rate,
+            stands_still: false,
         })
     }
 }
@@ -143,5 +205,26 @@ mod tests {
         let (ours, kernels) = (clock.now() - ours, monotonic() - kernels);
         // The two pairs of reads are not simultaneous, so a pause between them shows; a wrong rate would be far off.
         assert!(ours.abs_diff(kernels) < kernels / 10, "{ours} against {kernels}");
+    }
+
+    #[test]
+    fn pauses_are_left_out_of_the_time_of_the_thread_that_paused() {
+        let clock = Clock::get().that_stands_still();
+        let pause = std::time::Duration::from_millis(20);
+        let (before, raw) = (clock.now(), clock.raw());
+        std::thread::sleep(pause);
+        leave_out(20_000_000);
+        let (own, raw) = (clock.now() - before, clock.nanoseconds(clock.raw() - raw));
+        let real = Clock::real().now() - before;
+        assert!(
+            own + 20_000_000 <= real && raw + 20_000_000 <= real,
+            "{own}, {raw} of {real}"
+        );
+        let elsewhere = std::thread::spawn(move || {
+            let real = Clock::real().now();
+            (real, clock.now())
+        });
+        let (real, own) = elsewhere.join().expect("the thread ends");
+        assert!(own >= real, "another thread has not paused: {own} after {real}");
     }
 }

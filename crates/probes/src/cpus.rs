@@ -9,11 +9,11 @@ pub fn allowed() -> Result<Vec<usize>, ProbeError> {
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Has the calling thread run on one processor only, for as long as it lives.
-pub fn pin(cpu: usize) -> Result<(), ProbeError> {
+/// Has the calling thread run on one processor only, until it is given another. A signal handler may call it.
+pub fn pin(cpu: usize) -> rustix::io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|error| ProbeError::new(format!("running on processor {cpu} only"), error))
+    sched_setaffinity(None, &set)
 }
 
 /// Has the calling thread take no processor from another that computes when it is woken: it waits until that one is

@@ -8,6 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
 use serde_json::json;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the leader says: nanoseconds of the kernel's monotonic clock, which all processes of a machine share.
 #[derive(Deserialize)]
@@ -16,20 +18,62 @@ struct Start {
     start_ns: u64,
 }
 
+/// What the leader says to the last of those that take turns.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Last {
+    alone: bool,
+}
+
 /// The leader, at the other end of standard input and output.
-pub struct Led<'a>(pub &'a Events);
+pub struct Led<'a> {
+    events: &'a Events,
+    alone: Arc<AtomicU64>,
+}
+
+impl<'a> Led<'a> {
+    /// Tells the leader by these events.
+    pub fn new(events: &'a Events) -> Self {
+        Self {
+            events,
+            alone: Arc::default(),
+        }
+    }
+
+    /// Listens, until standard input ends, for being the last of those that take turns.
+    fn listen(&self, clock: Clock) -> io::Result<()> {
+        let alone = Arc::clone(&self.alone);
+        let listen = move || {
+            for line in io::stdin().lines().map_while(Result::ok) {
+                // What else it may be is nothing that the load could act on.
+                if serde_json::from_str(&line).is_ok_and(|Last { alone }| alone) {
+                    alone.store(clock.now().max(1), Ordering::Release);
+                }
+            }
+        };
+        std::thread::Builder::new().name("leader".into()).spawn(listen)?;
+        Ok(())
+    }
+}
 
 impl Lead for Led<'_> {
     fn start(&mut self, phase: &'static str, clock: Clock, _notice: u64) -> io::Result<u64> {
-        self.0.line(&json!({"event": "ready", "phase": phase}))?;
+        self.events.line(&json!({"event": "ready", "phase": phase}))?;
         let mut line = String::new();
         if io::stdin().read_line(&mut line)? == 0 {
             let why = "standard input has ended";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
+        if phase == "window" {
+            self.listen(clock)?;
+        }
         let Start { start_ns } = serde_json::from_str(&line)?;
         let now = clock_gettime(ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         Ok(clock.now() + start_ns.saturating_sub(now))
+    }
+
+    fn alone(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.alone)
     }
 }

@@ -66,6 +66,12 @@ impl WorkError {
 
 /// Carries out a plan. `stop` ends a window early.
 pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
+    if let Task::Trial(trial) = &plan.task
+        && trial.turns.is_some()
+    {
+        // The engine's clocks as well.
+        Clock::all_stand_still();
+    }
     match &plan.task {
         Task::Trial(trial) => match &trial.target {
             Target::Null => measure(&NullEngine, trial, plan.seed, Site::default(), events, stop),
@@ -153,7 +159,7 @@ fn measure<E: Engine>(
     let outcome = if trial.part.is_none() && trial.turns.is_none() {
         dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say)
     } else {
-        dbdyno_load::run(engine, trial, seed, site, stop, &mut Led(events), say)
+        dbdyno_load::run(engine, trial, seed, site, stop, &mut Led::new(events), say)
     }?;
     written?;
     events.result(&outcome, &facts, Clock::get().source())

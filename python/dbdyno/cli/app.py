@@ -38,7 +38,7 @@ _Report = Annotated[
 ]
 _Turns = Annotated[
     str | None,
-    typer.Option("--turns", metavar="TIME", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
+    typer.Option("--turns", metavar="TIME|none", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
 ]
 _Margin = Annotated[str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")]
 _Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`")]

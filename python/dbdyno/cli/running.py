@@ -11,6 +11,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 from dbdyno.results import Document
 from dbdyno.run.execute import Request, execute, resume
+from dbdyno.run.turns import Turns
 from dbdyno.stats import Stopping
 from dbdyno.store import open_store
 from dbdyno.systems.durability import with_durability
@@ -104,7 +105,7 @@ class Asked:
             self.rest,
             self.instructions,
             self.try_remedies,
-            None if self.turns is None else read_duration(self.turns, "--turns"),
+            self._turns(),
         )
 
     def _systems(self, experiment: Experiment) -> list[SystemSpec]:
@@ -128,6 +129,13 @@ class Asked:
         if self.systems and all(each.strip().startswith("exec:") for each in self.systems):
             return programs_experiment()
         raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
+
+    def _turns(self) -> Turns:
+        match self.turns:
+            case None | "none":
+                return self.turns
+            case _:
+                return read_duration(self.turns, "--turns")
 
     def _stopping(self) -> Stopping:
         usual = Stopping()

@@ -1,26 +1,91 @@
 /* The reference: a bare loop over SQLite's C interface that does what a trial does and records nothing.
  *
- *   bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE
+ *   bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE [START TURN PERIOD]
  *
  * Each thread opens the database, prepares SQL (one parameter, a key drawn uniformly from 1 to KEYS), and runs it
- * OPERATIONS times, reading every column of every row. Prints the operations per second of all threads together. */
+ * OPERATIONS times, reading every column of every row. Prints the operations per second of all threads together.
+ *
+ * With START, TURN and PERIOD (nanoseconds, the first of CLOCK_MONOTONIC) it begins then, and runs in the first TURN of each
+ * PERIOD only, as a trial does that takes turns with others; the pauses are not in its time. */
 
+#define _GNU_SOURCE
+
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 static const char *path, *sql, *cache_size;
 static uint64_t keys, operations;
+static uint64_t first_turn, turn, period;
 static pthread_barrier_t barrier;
 
-/* What a thread begins with and gives back. */
+/* Of the thread: the timer that ends its turns, the end of this one, and the nanoseconds it has paused. */
+static __thread timer_t timer;
+static __thread uint64_t turn_end, paused;
+
+/* What a thread begins with and gives back; nanoseconds. */
 struct part {
-    uint64_t seed, seen;
-    struct timespec start, end;
+    uint64_t seed, seen, start, end;
 };
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static struct timespec as_time(uint64_t nanoseconds) {
+    return (struct timespec){(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
+}
+
+static void sleep_until(uint64_t at) {
+    struct timespec time = as_time(at);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {
+    }
+}
+
+/* Has the signal come when the turn ends that began at `start`. */
+static void begin_turn(uint64_t start) {
+    turn_end = start + turn;
+    struct itimerspec when = {.it_value = as_time(turn_end)};
+    timer_settime(timer, TIMER_ABSTIME, &when, NULL);
+}
+
+/* The turn is over: sleeps until the next, wherever the thread is. */
+static void pause_for_others(int signal) {
+    (void)signal;
+    int error = errno;
+    uint64_t began = now();
+    uint64_t next = first_turn + ((began > turn_end ? began : turn_end) - first_turn + period - 1) / period * period;
+    sleep_until(next);
+    begin_turn(next);
+    paused += now() - began;
+    errno = error;
+}
+
+/* Waits for the first turn, and keeps the calling thread to its turns from then on. */
+static void take_turns(void) {
+    struct sigaction action = {.sa_handler = pause_for_others, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    if (sigaction(SIGRTMIN, &action, NULL) != 0 || timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
+        perror("bare: setting the timer that ends a turn");
+        exit(1);
+    }
+    sleep_until(first_turn);
+    begin_turn(first_turn);
+}
 
 static void check(int ok, sqlite3 *db) {
     if (!ok) {
@@ -51,7 +116,10 @@ static void *run(void *argument) {
     check(sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK, db);
     int columns = sqlite3_column_count(statement);
     pthread_barrier_wait(&barrier);
-    clock_gettime(CLOCK_MONOTONIC, &part->start);
+    if (turn) {
+        take_turns();
+    }
+    part->start = now();
     for (uint64_t i = 0; i < operations; i++) {
         uint64_t key = 1 + (uint64_t)(((__uint128_t)next(state) * keys) >> 64);
         check(sqlite3_bind_int64(statement, 1, (sqlite3_int64)key) == SQLITE_OK, db);
@@ -71,18 +139,19 @@ static void *run(void *argument) {
         check(code == SQLITE_DONE, db);
         check(sqlite3_reset(statement) == SQLITE_OK, db);
     }
-    clock_gettime(CLOCK_MONOTONIC, &part->end);
+    if (turn) {
+        timer_delete(timer);
+    }
+    part->end = now() - paused;
     part->seen = seen;
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return NULL;
 }
 
-static double seconds(struct timespec time) { return (double)time.tv_sec + (double)time.tv_nsec / 1e9; }
-
 int main(int count, char **arguments) {
-    if (count != 7) {
-        fprintf(stderr, "bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE\n");
+    if (count != 7 && count != 10) {
+        fprintf(stderr, "bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE [START TURN PERIOD]\n");
         return 2;
     }
     path = arguments[1], sql = arguments[2], keys = strtoull(arguments[3], NULL, 10);
@@ -93,20 +162,23 @@ int main(int count, char **arguments) {
     if (threads < 1 || threads > 64) {
         return 2;
     }
+    if (count == 10) {
+        first_turn = strtoull(arguments[7], NULL, 10);
+        turn = strtoull(arguments[8], NULL, 10), period = strtoull(arguments[9], NULL, 10);
+    }
     pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     for (int i = 0; i < threads; i++) {
         parts[i].seed = (uint64_t)i + 1;
         pthread_create(&handles[i], NULL, run, &parts[i]);
     }
     /* The threads read the clock themselves: this one, on a machine they keep busy, would come to it late. */
-    double start = 0, end = 0;
-    uint64_t seen = 0;
+    uint64_t start = UINT64_MAX, end = 0, seen = 0;
     for (int i = 0; i < threads; i++) {
         pthread_join(handles[i], NULL);
-        start = i == 0 || seconds(parts[i].start) < start ? seconds(parts[i].start) : start;
-        end = seconds(parts[i].end) > end ? seconds(parts[i].end) : end;
+        start = parts[i].start < start ? parts[i].start : start;
+        end = parts[i].end > end ? parts[i].end : end;
         seen ^= parts[i].seen;
     }
-    printf("%.1f %llx\n", (double)operations * threads / (end - start), (unsigned long long)seen);
+    printf("%.1f %llx\n", (double)operations * threads * 1e9 / (double)(end - start), (unsigned long long)seen);
     return 0;
 }

@@ -83,5 +83,5 @@ def _built(build: Build, directory: Path) -> Path:
     (directory / HEADER).write_text(interface(build), encoding="utf-8")
     shutil.copyfile(BARE_LOOP, directory / BARE_LOOP.name)
     output = ["-o", "bare", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"]
-    compile_command([compiler, "-O2", "-I.", *output, BARE_LOOP.name, f"./{LIBRARY}", "-lpthread"], directory)
+    compile_command([compiler, "-O2", "-I.", *output, BARE_LOOP.name, f"./{LIBRARY}", "-lpthread", "-lrt"], directory)
     return directory / "bare"

@@ -25,7 +25,7 @@ _CLIENT = 0.5
 _MUCH = 20
 _STILL_S = 0.9
 
-# Trials that take turns: the share of the time in which transactions went on into the others' turns.
+# Trials that take turns: the share of the time in which they went on into the others' turns.
 _OVERRUN = 0.05
 
 # A page cache that misses less often than this per transaction holds the data.
@@ -149,7 +149,7 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
 
 
 def _overran(cell: Cell) -> str | None:
-    """Transactions outlasted the turns, so that the cells did not pause for one another."""
+    """What does not pause (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
     overrun_s = elapsed_s = 0.0
     for each in _done(cell):
         overrun_s += number(each["turns"], "overrun_s") or 0.0
@@ -157,8 +157,8 @@ def _overran(cell: Cell) -> str | None:
     if overrun_s <= _OVERRUN * elapsed_s:
         return None
     return (
-        f"Transactions went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside those of "
-        "other cells: take longer `--turns`, or none."
+        f"Syncs and the like went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside other "
+        "cells: longer `--turns` have less of that."
     )
 
 

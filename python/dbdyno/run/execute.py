@@ -26,7 +26,7 @@ from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out, throughput_of
-from dbdyno.run.turns import check_turns
+from dbdyno.run.turns import Turns, check_turns, decide
 from dbdyno.stats import CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -40,7 +40,7 @@ class Request:
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
-    ``turn_s``: the cells of a block take turns of so many seconds.
+    ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use.
     """
 
     experiment: Experiment
@@ -55,7 +55,12 @@ class Request:
     rest: bool = False
     instructions: bool = False
     try_remedies: bool = False
-    turn_s: float | None = None
+    turns: Turns = None
+
+    @property
+    def turn_s(self) -> float | None:
+        """Seconds of a turn, where that is decided."""
+        return None if self.turns == "none" else self.turns
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
         )
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
+        plan.turns_undecided = request.turns is None and prepared.stopping is not None
         return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
 
 
@@ -172,7 +178,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         bool(options.get("rest")),
         bool(options.get("instructions")),
         bool(options.get("try_remedies")),
-        options.get("turn_s"),
+        options.get("turn_s") or "none",
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
@@ -221,6 +227,10 @@ def _carry_out(
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
                 troubles += _measure_machine(plan, prepared, store, hosts)
+            if plan.turns_undecided:
+                display.loading(plan.cells[0].cell)
+                plan.turn_s = decide(plan.cells, hosts)
+                store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
             said = carry_out(plan, store, hosts, display, interrupted)
         ended = True
     finally:

@@ -18,6 +18,7 @@ class LedWorkers:
     def __init__(self, plans: Sequence[Event], timeout_s: float | None, paddings: Sequence[int]) -> None:
         """Start them. ``paddings``: of the environment of each; the rest is as for :class:`dbdyno.worker.Worker`."""
         self._workers: list[Worker] = []
+        self._take_turns = any(plan["task"].get("turns") is not None for plan in plans)
         #: The numbers of those that have not ended yet.
         self.at_work: set[int] = set(range(len(plans)))
         try:
@@ -64,7 +65,8 @@ class LedWorkers:
         self, heard: "queue.Queue[tuple[int, Event | WorkerFailed | None]]"
     ) -> Iterator[tuple[int | None, Event | WorkerFailed]]:
         ready: set[int] = set()
-        phase = ""
+        measured: set[int] = set()
+        phase, begun = "", False
         while self.at_work:
             number, event = heard.get()
             if event is None:
@@ -76,11 +78,18 @@ class LedWorkers:
                 ready.add(number)
                 phase = event["phase"]
             else:
+                if event["event"] == "result":
+                    measured.add(number)
                 yield number, event
             if ready and ready >= self.at_work:
                 yield None, {"event": "phase", "phase": phase}
                 self._start(ready)
                 ready = set()
+                begun = phase == "window"
+            if begun and self._take_turns and len(self.at_work - measured) == 1:
+                # It need not pause for anybody.
+                self._workers[min(self.at_work - measured)].tell(json.dumps({"alone": True}))
+                begun = False
 
     def _start(self, numbers: set[int]) -> None:
         at = time.monotonic_ns() + int(_NOTICE_S * 1e9)

@@ -1,18 +1,29 @@
-"""Trials of a block that take turns: what can, and what each saw of the machine without the others."""
+"""Trials of a block that take turns: what can, when they do unasked, and what each saw without the others."""
 
 from collections.abc import Sequence
+from typing import Literal
+
+import psutil
 
 from dbdyno.compile import CompiledCell
-from dbdyno.errors import InputError
+from dbdyno.errors import DbdynoError, InputError
+from dbdyno.run.hosts import Hosts
+from dbdyno.run.hosts.files import FileHost
 from dbdyno.worker import Event
+
+#: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
+Turns = float | Literal["none"] | None
 
 #: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a turn begins with (its caches were
 #: the others') takes some tens of microseconds: shorter turns cost, and longer ones see the machine change.
 USUAL_TURN_S = 0.02
 
-
 # Seconds.
 _SHORTEST = 0.001
+
+# All cells have their copies of the data at once. Taking turns is no gain where they push one another out of memory, or
+# fill the disk: the most of what is free that they may take unasked.
+_MOST_OF_FREE = 0.5
 
 
 def check_turns(compiled: CompiledCell, turn_s: float) -> None:
@@ -23,7 +34,28 @@ def check_turns(compiled: CompiledCell, turn_s: float) -> None:
         )
     problem = _problem(compiled)
     if problem is not None:
-        raise InputError(f"--turns: {compiled.cell.id}", problem, "leave `--turns` out, or choose other cells")
+        raise InputError(f"--turns: {compiled.cell.id}", problem, "`--turns none`, or choose other cells")
+
+
+def decide(compiled: Sequence[CompiledCell], hosts: Hosts) -> float | None:
+    """Give the seconds of a turn for a run that is to find its own number of rounds; None: one after another.
+
+    What takes turns needs the fewest rounds, so they do where all can and their data have room. What goes wrong on the
+    way is told by the trial in which it goes wrong again.
+    """
+    if len(compiled) == 1 or any(_problem(each) is not None for each in compiled):
+        return None
+    try:
+        needed = sum(_bytes_of_copy(each, hosts) for each in compiled)
+    except DbdynoError:
+        return None
+    memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(hosts.workspace.path)).free
+    return USUAL_TURN_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
+
+
+def _bytes_of_copy(compiled: CompiledCell, hosts: Hosts) -> int:
+    host = hosts.of(compiled)
+    return host.bytes_of_copy(compiled) if isinstance(host, FileHost) else 0
 
 
 def _problem(compiled: CompiledCell) -> str | None:

@@ -100,6 +100,13 @@ class FileHost:
         finally:
             file.in_use = False
 
+    def bytes_of_copy(self, compiled: CompiledCell) -> int:
+        """Return the size of the file that a trial of the cell starts from, which is loaded where it was not yet.
+
+        Raises DbdynoError.
+        """
+        return self._source(compiled, self._library(compiled)).path.stat().st_size
+
     def close(self) -> None:
         """Nothing: the file lies in the workspace."""
 

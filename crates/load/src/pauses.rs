@@ -1,0 +1,213 @@
+//! How a thread keeps to its turns: at the end of each a signal interrupts it, wherever it is, and it sleeps in the
+//! handler until the next. So transactions and statements of any length take turns, and the code that runs them knows
+//! nothing of it; its clock stands still meanwhile ([`Clock::that_stands_still`]).
+//!
+//! A thread is interrupted only while its own code runs: a call to the kernel that has begun, as a sync, is ended first,
+//! and the time by which it goes on after the turn is told. What the thread holds it goes on to hold; others of its trial
+//! pause at the same time.
+
+use crate::turns::{Processors, Turns};
+use dbdyno_probes::Clock;
+use dbdyno_probes::clock::leave_out;
+use std::cell::Cell;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the handler needs to know.
+#[derive(Clone, Copy)]
+struct Taking {
+    turns: Turns,
+    processors: Option<Processors>,
+    /// Not 0 when the others have ended. It is there for as long as `Pauses` is.
+    alone: *const AtomicU64,
+    clock: Clock,
+    timer: libc::timer_t,
+    /// When the turn that runs ends.
+    end: u64,
+    overrun: u64,
+}
+
+thread_local! {
+    static TAKING: Cell<Option<Taking>> = const { Cell::new(None) };
+}
+
+/// Keeps the calling thread to its turns for as long as it is there. It belongs to the thread.
+pub struct Pauses<'a> {
+    timer: libc::timer_t,
+    alone: PhantomData<&'a AtomicU64>,
+}
+
+impl<'a> Pauses<'a> {
+    /// Begins with a turn that starts at `start`, nanoseconds of the real clock. When `alone` is no longer 0, the others
+    /// have ended, and the turn that runs then (or begins next) is the last and does not end.
+    pub fn begin(turns: Turns, processors: Option<Processors>, alone: &'a AtomicU64, start: u64) -> io::Result<Self> {
+        install()?;
+        // SAFETY: all zeroes is a value of the structure; the fields that are read are then set.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = signal();
+        event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut timer: libc::timer_t = std::ptr::null_mut();
+        // SAFETY: both pointers are to live values.
+        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let taking = Taking {
+            turns,
+            processors,
+            alone,
+            clock: Clock::real(),
+            timer,
+            end: turns.end(start),
+            overrun: 0,
+        };
+        TAKING.set(Some(taking));
+        // A turn that is over already is ended by the signal that comes at once.
+        arm(&taking);
+        Ok(Self {
+            timer,
+            alone: PhantomData,
+        })
+    }
+
+    /// Nanoseconds that the thread has gone on after its turns.
+    pub fn overrun(&self) -> u64 {
+        TAKING.get().map_or(0, |taking| taking.overrun)
+    }
+}
+
+impl Drop for Pauses<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the timer was made by `begin` and is deleted once. A signal that is on its way finds nothing to do.
+        unsafe { libc::timer_delete(self.timer) };
+        TAKING.set(None);
+    }
+}
+
+fn signal() -> libc::c_int {
+    libc::SIGRTMIN() + 3
+}
+
+fn install() -> io::Result<()> {
+    // SAFETY: all zeroes is a value of the structure: an empty mask, no flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = pause as extern "C" fn(libc::c_int) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler keeps to what a handler may do, see there.
+    if unsafe { libc::sigaction(signal(), &raw const action, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Sleeps until the thread's next turn.
+///
+/// All it does a handler may do: it reads clocks and thread-local values without a destructor, sleeps, sets a timer, and chooses a processor.
+extern "C" fn pause(_: libc::c_int) {
+    // SAFETY: the location is the thread's own. What was interrupted must find its error as it was.
+    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: the pointer is to a value that is there as long as the thread is kept to its turns.
+    let turns_end = |taking: &Taking| unsafe { &*taking.alone }.load(Ordering::Acquire) == 0;
+    if let Some(mut taking) = TAKING.get().filter(turns_end) {
+        let began = taking.clock.now();
+        // Armed in nanoseconds of one clock and measured by another, a turn may seem to end a moment early.
+        let (next, number) = taking.turns.next(began.max(taking.end));
+        if let Some(processors) = taking.processors {
+            processors.take(number);
+        }
+        sleep_until(taking.clock, next);
+        let back = taking.clock.now();
+        taking.overrun += began.saturating_sub(taking.end);
+        // One that is woken late has had its turn if that is over, and its whole time in any other case: nothing is made
+        // of how late the kernel wakes it.
+        taking.end = taking.turns.end(next);
+        TAKING.set(Some(taking));
+        arm(&taking);
+        leave_out(back - began);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn sleep_until(clock: Clock, at: u64) {
+    loop {
+        let left = at.saturating_sub(clock.now());
+        if left == 0 {
+            return;
+        }
+        let time = time_of(left);
+        // SAFETY: the pointer is to a live value. Woken by another signal it sleeps again.
+        unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+    }
+}
+
+/// Has the signal come when the turn ends, or at once.
+fn arm(taking: &Taking) {
+    let left = taking.end.saturating_sub(taking.clock.now()).max(1);
+    let when = libc::itimerspec {
+        it_interval: time_of(0),
+        it_value: time_of(left),
+    };
+    // SAFETY: the timer is there as long as `Pauses` is, and the pointer is to a live value. It cannot fail with these.
+    unsafe { libc::timer_settime(taking.timer, 0, &raw const when, std::ptr::null_mut()) };
+}
+
+fn time_of(nanoseconds: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbdyno_plan::document;
+
+    #[test]
+    fn a_thread_is_interrupted_wherever_it_is_and_its_clock_stands_still() {
+        let (real, own) = (Clock::real(), Clock::real().that_stands_still());
+        let plan = document::Turns {
+            length_ms: 2.0,
+            index: 0,
+            of: 3,
+            cpu: 0,
+        };
+        let start = real.now();
+        let turns = Turns::new(Some(plan), start);
+        let alone = AtomicU64::new(0);
+        let pauses = Pauses::begin(turns, None, &alone, start).expect("timers can be made");
+        // SAFETY: the location is the thread's own.
+        unsafe { *libc::__errno_location() = 77 };
+        let (mut last, mut longest) = (own.now(), 0);
+        while last < start + 20_000_000 {
+            let now = own.now();
+            assert!(now >= last, "own time never runs back");
+            longest = longest.max(now - last);
+            last = now;
+        }
+        // SAFETY: as above.
+        assert_eq!(unsafe { *libc::__errno_location() }, 77);
+        let (real_ns, overrun) = (real.now() - start, pauses.overrun());
+        // Ten turns, or fewer that went on for longer, and at least nine pauses of two turns of the others'.
+        assert!(
+            real_ns - 20_000_000 >= (20_000_000u64.saturating_sub(overrun) / 2_000_000).saturating_sub(1) * 4_000_000,
+            "{real_ns}, {overrun}"
+        );
+        assert!(
+            longest < 4_000_000 + overrun,
+            "the pauses are in none of the times: {longest}, {overrun}"
+        );
+        alone.store(real.now(), Ordering::Release);
+        // A pause may have begun when the others ended.
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let (own_ns, real_ns) = (own.now(), real.now());
+        for _ in 0..5 {
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        let real_spent = real.now() - real_ns;
+        // Own time is read first and last.
+        assert!(own.now() - own_ns >= real_spent, "nobody is paused for");
+    }
+}
