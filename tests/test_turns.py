@@ -66,7 +66,7 @@ def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small:
         assert each["ok"] == 3 * each["window"]["clients"]
         # The others' turns are in no latency: all that a client did makes up its time.
         assert each["latency_ms"]["service"]["mean"] * each["ok"] <= each["client_s"] * 1e3 * 1.01
-    # Until one has ended; turns that ended in time have each been followed by one of the other cell's, but for the last.
+    # Until one has ended, turns that ended in time have each been followed by one of the other's, but for the last.
     first = min(rounds, key=lambda each: each["turns"]["real_s"])
     turns = (first["elapsed_s"] - first["turns"]["overrun_s"]) / 0.005
     assert first["turns"]["real_s"] >= first["elapsed_s"] + max(0, int(turns - 1)) * 0.005

@@ -157,8 +157,8 @@ def _overran(cell: Cell) -> str | None:
     if overrun_s <= _OVERRUN * elapsed_s:
         return None
     return (
-        f"Syncs and the like went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside other "
-        "cells: longer `--turns` have less of that."
+        f"Syncs and the like went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside "
+        "other cells: longer `--turns` have less of that."
     )
 
 
