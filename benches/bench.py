@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,12 @@ KEYS = 100_000
 LOOKUP = "select * from user where id = ?"
 CHEAP = "select c1 from user where id = ?"
 BLOCKS = 10
-# Throughput drifts within seconds: many short blocks tell more than few long ones.
-SHORT_BLOCKS = 60
+
+# Of the throughput, which is measured in turns: nanoseconds of one and between two, and what a client does in a block.
+TURN_NS = 20_000_000
+GAP_NS = 100_000
+TURN_OPERATIONS = 100_000
+TURN_BLOCKS = 40
 
 
 class Bench:
@@ -120,17 +124,31 @@ def instructions(bench: Bench) -> Iterator[Figure]:
 
 def throughput(bench: Bench) -> Iterator[Figure]:
     for clients in (1, 2, 4):
-        ratios = []
-        for block in range(SHORT_BLOCKS):
-            arguments = (LOOKUP, clients, 50_000, 2000)
-            sides: list[Callable[[], float]] = [
-                lambda arguments=arguments: rate(bench.ours(*arguments)),
-                lambda arguments=arguments: bench.theirs(*arguments),
-            ]
-            order = (0, 1) if block % 2 == 0 else (1, 0)
-            measured = {side: sides[side]() for side in order}
-            ratios.append(measured[0] / measured[1])
+        ratios = [beside_the_bare_loop(bench, clients, block) for block in range(TURN_BLOCKS)]
         yield Figure(f"throughput, {clients} client(s)", statistics.median(ratios), spread(ratios), 0.98, at_most=False)
+
+
+def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
+    """Our throughput by the bare loop's, measured in turns, so that both saw the same machine."""
+    operations, index = TURN_OPERATIONS, block % 2
+    slot = TURN_NS + GAP_NS
+    turns = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}
+    worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, turns=turns), 120.0, led=True)
+    ours, bare = 0.0, None
+    for event in worker:
+        if event["event"] == "result":
+            ours = rate(event)
+        elif event["event"] == "ready":
+            # Time enough for the bare loop to open the database.
+            start = time.monotonic_ns() + 150_000_000
+            if event["phase"] == "window":
+                moments = [str(start + (1 - index) * slot), str(TURN_NS), str(2 * slot), str(block)]
+                command = [*bench.command(LOOKUP, clients, operations, 2000), *moments]
+                bare = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            worker.tell(json.dumps({"start_ns": start}))
+    assert bare is not None
+    told, _ = bare.communicate()
+    return ours / float(told.split()[0])
 
 
 def null_engine(bench: Bench) -> Iterator[Figure]:

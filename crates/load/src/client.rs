@@ -201,7 +201,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
         self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
-        self.recorder.borrow_mut().begin(start);
+        let turns = self.shared.trial.turns.map(|turns| Turns::new(Some(turns), start));
+        self.recorder.borrow_mut().begin(start, turns);
         let window = &self.shared.trial.window;
         let end = window
             .seconds
@@ -214,9 +215,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             done: 0,
             ended: start,
         };
-        let turns = self.shared.trial.turns;
-        let pauses =
-            turns.map(|turns| Pauses::begin(Turns::new(Some(turns), start), processors, &self.shared.alone, start));
+        let pauses = turns.map(|turns| Pauses::begin(turns, processors, &self.shared.alone, start));
         let pauses = pauses.transpose().map_err(|error| {
             Failure::new(
                 FailureKind::Other,

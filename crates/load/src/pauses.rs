@@ -2,9 +2,8 @@
 //! handler until the next. So transactions and statements of any length take turns, and the code that runs them knows
 //! nothing of it; its clock stands still meanwhile ([`Clock::that_stands_still`]).
 //!
-//! A thread is interrupted only while its own code runs: a call to the kernel that has begun, as a sync, is ended first,
-//! and the time by which it goes on after the turn is told. What the thread holds it goes on to hold; others of its trial
-//! pause at the same time.
+//! A call to the kernel that cannot be interrupted, as a sync, is ended first, and the time by which it goes on after the
+//! turn is told. What the thread holds it goes on to hold; others of its trial pause at the same time.
 
 use crate::turns::{Processors, Turns};
 use dbdyno_probes::Clock;
@@ -23,9 +22,52 @@ struct Taking {
     alone: *const AtomicU64,
     clock: Clock,
     timer: libc::timer_t,
-    /// When the turn that runs ends.
+    /// The number of the turn that runs, when the thread was back for it, and when it ends.
+    number: u64,
+    back: u64,
     end: u64,
     overrun: u64,
+}
+
+impl Taking {
+    /// The others have ended.
+    fn alone(&self) -> bool {
+        // SAFETY: the pointer is to a value that is there as long as the thread is kept to its turns.
+        let moment = unsafe { &*self.alone }.load(Ordering::Acquire);
+        moment != 0 && self.number >= self.turns.last(moment)
+    }
+
+    /// Ends the turn that runs, and returns in the next.
+    fn next_turn(&mut self) {
+        let began = self.clock.now();
+        // Armed in nanoseconds of one clock and measured by another, a turn may seem to end a moment early.
+        let over = began.max(self.end);
+        if self.alone() {
+            self.number += 1;
+            self.end = over + self.turns.length();
+        } else {
+            let (start, number) = self.turns.at(over);
+            // What went on for so long that the next own turn has begun goes on: it may hold what others of its trial wait for.
+            let strayed = if start > over { over } else { start };
+            self.overrun += strayed.saturating_sub(self.end.max(self.back));
+            self.number = number;
+            self.end = self.turns.end(start);
+            if start > over {
+                self.choose_processor();
+                sleep_until(self.clock, start);
+                self.back = self.clock.now();
+                leave_out(self.back - began);
+                return;
+            }
+        }
+        self.choose_processor();
+    }
+
+    fn choose_processor(&self) {
+        if let Some(processors) = self.processors {
+            processors.take(self.number);
+        }
+    }
 }
 
 thread_local! {
@@ -39,8 +81,8 @@ pub struct Pauses<'a> {
 }
 
 impl<'a> Pauses<'a> {
-    /// Begins with a turn that starts at `start`, nanoseconds of the real clock. When `alone` is no longer 0, the others
-    /// have ended, and the turn that runs then (or begins next) is the last and does not end.
+    /// Begins with a turn that starts at `start`, nanoseconds of the real clock. `alone`: when the others had ended; 0: they
+    /// have not.
     pub fn begin(turns: Turns, processors: Option<Processors>, alone: &'a AtomicU64, start: u64) -> io::Result<Self> {
         install()?;
         // SAFETY: all zeroes is a value of the structure; the fields that are read are then set.
@@ -59,6 +101,8 @@ impl<'a> Pauses<'a> {
             alone,
             clock: Clock::real(),
             timer,
+            number: 0,
+            back: start,
             end: turns.end(start),
             overrun: 0,
         };
@@ -79,9 +123,10 @@ impl<'a> Pauses<'a> {
 
 impl Drop for Pauses<'_> {
     fn drop(&mut self) {
-        // SAFETY: the timer was made by `begin` and is deleted once. A signal that is on its way finds nothing to do.
-        unsafe { libc::timer_delete(self.timer) };
+        // A signal that is on its way finds nothing to do.
         TAKING.set(None);
+        // SAFETY: the timer was made by `begin` and is deleted once; nothing knows it any more.
+        unsafe { libc::timer_delete(self.timer) };
     }
 }
 
@@ -101,30 +146,18 @@ fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// Sleeps until the thread's next turn.
+/// The handler of the signal that ends a turn.
 ///
-/// All it does a handler may do: it reads clocks and thread-local values without a destructor, sleeps, sets a timer, and chooses a processor.
+/// All it does a handler may do: it reads clocks and thread-local values without a destructor, chooses a processor,
+/// sleeps, and sets a timer.
 extern "C" fn pause(_: libc::c_int) {
     // SAFETY: the location is the thread's own. What was interrupted must find its error as it was.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: the pointer is to a value that is there as long as the thread is kept to its turns.
-    let turns_end = |taking: &Taking| unsafe { &*taking.alone }.load(Ordering::Acquire) == 0;
-    if let Some(mut taking) = TAKING.get().filter(turns_end) {
-        let began = taking.clock.now();
-        // Armed in nanoseconds of one clock and measured by another, a turn may seem to end a moment early.
-        let (next, number) = taking.turns.next(began.max(taking.end));
-        if let Some(processors) = taking.processors {
-            processors.take(number);
-        }
-        sleep_until(taking.clock, next);
-        let back = taking.clock.now();
-        taking.overrun += began.saturating_sub(taking.end);
-        // One that is woken late has had its turn if that is over, and its whole time in any other case: nothing is made
-        // of how late the kernel wakes it.
-        taking.end = taking.turns.end(next);
+    if let Some(mut taking) = TAKING.get() {
+        taking.next_turn();
         TAKING.set(Some(taking));
+        // One that was woken after its turn is interrupted again at once.
         arm(&taking);
-        leave_out(back - began);
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };

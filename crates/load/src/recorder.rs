@@ -7,8 +7,10 @@
 use crate::books::Books;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
+use crate::turns::Turns;
 use dbdyno_engines::Failure;
 use dbdyno_plan::document::FailureKind;
+use dbdyno_probes::Clock;
 use std::collections::BTreeMap;
 
 /// Histograms of parts of transactions, made only where they are wanted.
@@ -34,8 +36,9 @@ pub struct Recorder<'a> {
     /// The counts by transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
-    /// When the window began that is recorded.
+    /// When the window began that is recorded, and its turns, where there are any.
     start: Option<u64>,
+    turns: Option<Turns>,
     /// The end of the interval.
     boundary: u64,
     interval: Counts,
@@ -68,6 +71,7 @@ impl<'a> Recorder<'a> {
             live,
             timeline,
             start: None,
+            turns: None,
             boundary: u64::MAX,
             interval: Counts::default(),
             service: latencies(),
@@ -85,7 +89,7 @@ impl<'a> Recorder<'a> {
 
     /// Forgets everything but the connecting: the window begins, at `start` by the clock. Of a thread's clients the first
     /// does it for all.
-    pub fn begin(&mut self, start: u64) {
+    pub fn begin(&mut self, start: u64, turns: Option<Turns>) {
         if self.start == Some(start) {
             return;
         }
@@ -93,6 +97,7 @@ impl<'a> Recorder<'a> {
         *self = Self::new(self.live, self.timeline, self.response.is_some());
         self.opened = opened;
         self.start = Some(start);
+        self.turns = turns;
         self.boundary = start.saturating_add(self.timeline.interval);
         self.live.clear();
     }
@@ -146,10 +151,13 @@ impl<'a> Recorder<'a> {
     #[cold]
     fn next_interval(&mut self, end: u64) {
         self.timeline.take_in(&mut self.interval, &mut self.service);
-        if let Some(start) = self.start {
-            let intervals = end.saturating_sub(start) / self.timeline.interval + 1;
-            self.boundary = start.saturating_add(intervals.saturating_mul(self.timeline.interval));
-        }
+        let Some(start) = self.start else { return };
+        // Where a thread is late for its turns its own time falls behind the timeline's.
+        let active = self
+            .turns
+            .map_or(end.saturating_sub(start), |turns| turns.active(Clock::real().now()));
+        let left = self.timeline.interval - active % self.timeline.interval;
+        self.boundary = end.saturating_add(left);
     }
 }
 
@@ -164,7 +172,7 @@ mod tests {
         fn no_latency_is_lost_at_the_intervals_ends(steps in proptest::collection::vec(1u64..5_000_000, 1..200)) {
             let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
             let mut recorder = Recorder::new(&live, &timeline, false);
-            recorder.begin(0);
+            recorder.begin(0, None);
             let mut now = 0;
             for step in &steps {
                 now += step;
@@ -184,7 +192,7 @@ mod tests {
         let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
         let mut recorder = Recorder::new(&live, &timeline, false);
         recorder.ok(0, 5, 5);
-        recorder.begin(100);
+        recorder.begin(100, None);
         recorder.end(0);
         assert_eq!(recorder.service.len(), 0);
         assert_eq!(recorder.books, Books::default());

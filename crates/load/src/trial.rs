@@ -155,6 +155,9 @@ impl<E: Engine> Shared<'_, E> {
     }
 }
 
+/// Nanoseconds between two looks at whether the others have ended of those that take turns.
+const LOOK: u64 = 50_000_000;
+
 /// Nanoseconds between telling the start and the start itself, so that every client is there.
 fn notice<E: Engine>() -> u64 {
     if E::REMOTE { 10_000_000 } else { 2_000_000 }
@@ -415,10 +418,19 @@ fn coordinate<E: Engine>(
     let mut after = None;
     loop {
         let boundary = turns.moment((index + 1) * timeline.interval);
-        let all_done = watch_until(shared, boundary, switch.as_mut(), || {
+        // What turns there are changes when the others have ended.
+        let look = if shared.trial.turns.is_some() {
+            clock.now() + LOOK
+        } else {
+            u64::MAX
+        };
+        let all_done = watch_until(shared, boundary.min(look), switch.as_mut(), || {
             finished.load(Ordering::Acquire) as usize >= live.len()
         });
         turns = turns.alone_from(shared.alone.load(Ordering::Acquire));
+        if !all_done && clock.now() < turns.moment((index + 1) * timeline.interval) {
+            continue;
+        }
         let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));
         let Ok(usage_now) = usage_now else { break };
         let seconds = (turns.active(now) - turns.active(then)) as f64 / 1e9;

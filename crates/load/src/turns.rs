@@ -11,6 +11,9 @@ use std::sync::OnceLock;
 /// both are on, and be there still, a slice of the kernel's time later, to notice that its turn is over.
 const GAP: u64 = 100_000;
 
+/// Nanoseconds within which all threads have heard that the others have ended.
+const HEARD: u64 = 1_000_000;
+
 /// When a process's turns are: one of each period, the first at the window's start. Nanoseconds of the clock.
 ///
 /// *Active* time is that of the turns only; a trial that takes no turns is always active.
@@ -53,21 +56,40 @@ impl Turns {
         (self.start.saturating_add(number.saturating_mul(self.period)), number)
     }
 
+    /// How long a turn is.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// The end of the turn that began at `moment`.
     pub fn end(&self, moment: u64) -> u64 {
         moment.saturating_add(self.length)
     }
 
-    /// The same turns, but the last does not end that runs when the others have ended, or begins next: at `moment`; 0: never.
+    /// The turn of this trial that runs at `moment`, by its number and its start, or the next where none does.
+    pub fn at(&self, moment: u64) -> (u64, u64) {
+        let number = moment.saturating_sub(self.start) / self.period;
+        let start = self.start.saturating_add(number.saturating_mul(self.period));
+        if moment < self.end(start) {
+            (start, number)
+        } else {
+            self.next(moment)
+        }
+    }
+
+    /// The number of the turn that does not end where the others had ended at `moment`: one that begins late enough for all threads to
+    /// have heard of it.
+    pub fn last(&self, moment: u64) -> u64 {
+        self.next(moment.saturating_add(HEARD)).1
+    }
+
+    /// These turns where the others had ended at `moment`; 0: they have not.
     pub fn alone_from(self, moment: u64) -> Self {
         if moment == 0 || self.alone != u64::MAX {
             return self;
         }
-        let begun = moment.saturating_sub(self.start) / self.period;
-        let last = self.start.saturating_add(begun.saturating_mul(self.period));
-        let runs = moment < self.end(last);
         Self {
-            alone: if runs { last } else { last.saturating_add(self.period) },
+            alone: self.next(moment.saturating_add(HEARD)).0,
             ..self
         }
     }
@@ -170,6 +192,9 @@ mod tests {
             prop_assert!(turns.active(moment + later) - turns.active(moment) <= later);
             let (next, number) = turns.next(moment);
             prop_assert_eq!(turns.next(next + 1).1, number + 1);
+            let (start, number) = turns.at(moment);
+            prop_assert_eq!(turns.next(start), (start, number));
+            prop_assert!(start <= moment.max(1_000) && moment < turns.end(start) || start == next);
             prop_assert!(next >= moment && next < moment.max(1_000) + turns.period);
             prop_assert_eq!(turns.active(turns.end(next)) - turns.active(next), turns.length);
             prop_assert_eq!(turns.active(turns.next(next + 1).0), turns.active(turns.end(next)), "the others' turns");
@@ -186,9 +211,8 @@ mod tests {
             prop_assert_eq!(turns.alone_from(0), turns);
             prop_assert_eq!(freed.alone_from(alone + 1), freed, "once");
             let from = freed.alone;
-            // The turn that runs, or the next.
-            prop_assert_eq!(turns.next(from).0, from);
-            prop_assert!(from < alone.max(1_000) + turns.period && alone < from.max(1_000) + turns.length);
+            prop_assert_eq!(turns.next(from), (from, turns.last(alone)));
+            prop_assert!(from >= alone + HEARD && from < alone.max(1_000) + HEARD + turns.period);
             prop_assert_eq!(freed.active(from), turns.active(from));
             prop_assert_eq!(freed.active(from + later) - freed.active(from), later);
             let active = freed.active(from + later);

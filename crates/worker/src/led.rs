@@ -28,14 +28,16 @@ struct Last {
 /// The leader, at the other end of standard input and output.
 pub struct Led<'a> {
     events: &'a Events,
+    takes_turns: bool,
     alone: Arc<AtomicU64>,
 }
 
 impl<'a> Led<'a> {
-    /// Tells the leader by these events.
-    pub fn new(events: &'a Events) -> Self {
+    /// Tells the leader by these events. `takes_turns`: it may tell that the others have ended.
+    pub fn new(events: &'a Events, takes_turns: bool) -> Self {
         Self {
             events,
+            takes_turns,
             alone: Arc::default(),
         }
     }
@@ -64,7 +66,7 @@ impl Lead for Led<'_> {
             let why = "standard input has ended";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
-        if phase == "window" {
+        if self.takes_turns && phase == "window" {
             self.listen(clock)?;
         }
         let Start { start_ns } = serde_json::from_str(&line)?;

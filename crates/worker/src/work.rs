@@ -159,7 +159,15 @@ fn measure<E: Engine>(
     let outcome = if trial.part.is_none() && trial.turns.is_none() {
         dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say)
     } else {
-        dbdyno_load::run(engine, trial, seed, site, stop, &mut Led::new(events), say)
+        dbdyno_load::run(
+            engine,
+            trial,
+            seed,
+            site,
+            stop,
+            &mut Led::new(events, trial.turns.is_some()),
+            say,
+        )
     }?;
     written?;
     events.result(&outcome, &facts, Clock::get().source())

@@ -1,17 +1,19 @@
 /* The reference: a bare loop over SQLite's C interface that does what a trial does and records nothing.
  *
- *   bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE [START TURN PERIOD]
+ *   bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE [START TURN PERIOD CPU]
  *
  * Each thread opens the database, prepares SQL (one parameter, a key drawn uniformly from 1 to KEYS), and runs it
  * OPERATIONS times, reading every column of every row. Prints the operations per second of all threads together.
  *
  * With START, TURN and PERIOD (nanoseconds, the first of CLOCK_MONOTONIC) it begins then, and runs in the first TURN of each
- * PERIOD only, as a trial does that takes turns with others; the pauses are not in its time. */
+ * PERIOD only, as a trial does that takes turns with others; the pauses are not in its time. With fewer threads than
+ * processors each thread is on one in a turn and on the next in the next, the first thread on number CPU in the first. */
 
 #define _GNU_SOURCE
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdint.h>
@@ -27,16 +29,18 @@
 
 static const char *path, *sql, *cache_size;
 static uint64_t keys, operations;
-static uint64_t first_turn, turn, period;
+static uint64_t first_turn, turn, period, cpu;
+static int threads;
+static long processors;
 static pthread_barrier_t barrier;
 
 /* Of the thread: the timer that ends its turns, the end of this one, and the nanoseconds it has paused. */
 static __thread timer_t timer;
-static __thread uint64_t turn_end, paused;
+static __thread uint64_t turn_end, paused, place;
 
 /* What a thread begins with and gives back; nanoseconds. */
 struct part {
-    uint64_t seed, seen, start, end;
+    uint64_t seed, seen, start, end, place;
 };
 
 static uint64_t now(void) {
@@ -55,6 +59,15 @@ static void sleep_until(uint64_t at) {
     }
 }
 
+static void choose_processor(uint64_t number) {
+    if (threads < processors) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((cpu + place + number) % (uint64_t)processors, &set);
+        sched_setaffinity(0, sizeof set, &set);
+    }
+}
+
 /* Has the signal come when the turn ends that began at `start`. */
 static void begin_turn(uint64_t start) {
     turn_end = start + turn;
@@ -67,7 +80,9 @@ static void pause_for_others(int signal) {
     (void)signal;
     int error = errno;
     uint64_t began = now();
-    uint64_t next = first_turn + ((began > turn_end ? began : turn_end) - first_turn + period - 1) / period * period;
+    uint64_t number = ((began > turn_end ? began : turn_end) - first_turn + period - 1) / period;
+    uint64_t next = first_turn + number * period;
+    choose_processor(number);
     sleep_until(next);
     begin_turn(next);
     paused += now() - began;
@@ -83,6 +98,7 @@ static void take_turns(void) {
         perror("bare: setting the timer that ends a turn");
         exit(1);
     }
+    choose_processor(0);
     sleep_until(first_turn);
     begin_turn(first_turn);
 }
@@ -117,6 +133,7 @@ static void *run(void *argument) {
     int columns = sqlite3_column_count(statement);
     pthread_barrier_wait(&barrier);
     if (turn) {
+        place = part->place;
         take_turns();
     }
     part->start = now();
@@ -150,25 +167,26 @@ static void *run(void *argument) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 7 && count != 10) {
-        fprintf(stderr, "bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE [START TURN PERIOD]\n");
+    if (count != 7 && count != 11) {
+        fprintf(stderr, "bare DATABASE SQL KEYS THREADS OPERATIONS CACHE_SIZE [START TURN PERIOD CPU]\n");
         return 2;
     }
     path = arguments[1], sql = arguments[2], keys = strtoull(arguments[3], NULL, 10);
-    int threads = atoi(arguments[4]);
+    threads = atoi(arguments[4]);
     pthread_t handles[64];
     struct part parts[64];
     operations = strtoull(arguments[5], NULL, 10), cache_size = arguments[6];
     if (threads < 1 || threads > 64) {
         return 2;
     }
-    if (count == 10) {
+    if (count == 11) {
         first_turn = strtoull(arguments[7], NULL, 10);
         turn = strtoull(arguments[8], NULL, 10), period = strtoull(arguments[9], NULL, 10);
+        cpu = strtoull(arguments[10], NULL, 10), processors = sysconf(_SC_NPROCESSORS_ONLN);
     }
     pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     for (int i = 0; i < threads; i++) {
-        parts[i].seed = (uint64_t)i + 1;
+        parts[i].seed = (uint64_t)i + 1, parts[i].place = (uint64_t)i;
         pthread_create(&handles[i], NULL, run, &parts[i]);
     }
     /* The threads read the clock themselves: this one, on a machine they keep busy, would come to it late. */

@@ -118,15 +118,15 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "rest": request.rest,
                 "instructions": request.instructions,
                 "try_remedies": request.try_remedies,
-                "turn_s": request.turn_s,
                 "process": this_process(),
-            },
+            }
+            | ({} if _undecided(request, prepared) else {"turn_s": request.turn_s}),
             host=host_facts(hosts.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
-        plan.turns_undecided = request.turns is None and prepared.stopping is not None
+        plan.turns_undecided = _undecided(request, prepared)
         return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
 
 
@@ -178,13 +178,15 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         bool(options.get("rest")),
         bool(options.get("instructions")),
         bool(options.get("try_remedies")),
-        options.get("turn_s") or "none",
+        # Not there: the run was interrupted before it was decided, and nothing has been measured.
+        (options["turn_s"] or "none") if "turn_s" in options else None,
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     with Hosts(request.directory) as hosts:
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
+        plan.turns_undecided = _undecided(request, prepared) and not trials
         cells = {each.cell.id: each for each in prepared.compiled}
         plan.done = {
             (trial.cell, trial.block): throughput_of(trial, cells[trial.cell])
@@ -192,6 +194,11 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
             if trial.cell in cells
         }
         return _carry_out(plan, prepared, experiment, store, hosts, console, measure_machine=run.device is None)
+
+
+def _undecided(request: Request, prepared: Prepared) -> bool:
+    """Say whether it is dbdyno's to decide that the cells take turns."""
+    return request.turns is None and prepared.stopping is not None
 
 
 def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
@@ -230,6 +237,7 @@ def _carry_out(
             if plan.turns_undecided:
                 display.loading(plan.cells[0].cell)
                 plan.turn_s = decide(plan.cells, hosts)
+            if plan.turns_undecided and not interrupted:
                 store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
             said = carry_out(plan, store, hosts, display, interrupted)
         ended = True

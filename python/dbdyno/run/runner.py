@@ -303,7 +303,7 @@ def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
 
 
 def _run_in_turns(trials: Sequence[Trial], turn_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
-    # Each block is on other processors.
+    # Each block begins on another processor.
     cpu = trials[0].block
     turns = [{"length_ms": turn_s * 1e3, "index": index, "of": len(trials), "cpu": cpu} for index in range(len(trials))]
     for trial, own in zip(trials, turns, strict=True):

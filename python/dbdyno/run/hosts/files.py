@@ -74,6 +74,8 @@ class FileHost:
         self._directory = workspace.path
         self._files = [_File(self._directory / "trial.db", interrupted)]
         self._libraries: dict[tuple[str | int | None, ...], Library] = {}
+        # What was loaded before the trial that tells of it.
+        self._loaded: dict[Path, Template] = {}
 
     def check(self, compiled: CompiledCell) -> None:
         """Find the library, or build it, and see that a named file is there and would not be written over."""
@@ -91,6 +93,7 @@ class FileHost:
         """Have the file in the state of its template."""
         library = self._library(compiled)
         source = self._source(compiled, library)
+        source = self._loaded.pop(source.path, source)
         file = self._free_file()
         file.in_use = True
         try:
@@ -105,7 +108,9 @@ class FileHost:
 
         Raises DbdynoError.
         """
-        return self._source(compiled, self._library(compiled)).path.stat().st_size
+        source = self._source(compiled, self._library(compiled))
+        self._loaded.setdefault(source.path, source)
+        return source.path.stat().st_size
 
     def close(self) -> None:
         """Nothing: the file lies in the workspace."""
