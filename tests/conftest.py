@@ -12,6 +12,11 @@ from typing import Any
 
 import psutil
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's to say.
+settings.register_profile("without a clock", deadline=None)
+settings.load_profile("without a clock")
 
 # Small enough that a whole run takes a second or two, with every kind of step of the load in it.
 SMALL = """
