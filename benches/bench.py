@@ -78,13 +78,6 @@ class Bench:
     def ours(self, *arguments: Any, **trial: Any) -> dict[str, Any]:
         return next(event for event in Worker(self.plan(*arguments, **trial)) if event["event"] == "result")
 
-    def theirs(self, sql: str, clients: int, operations: int, cache_size: int) -> float:
-        return float(
-            subprocess.run(
-                self.command(sql, clients, operations, cache_size), capture_output=True, text=True, check=True
-            ).stdout.split()[0]
-        )
-
     def command(self, sql: str, clients: int, operations: int, cache_size: int) -> list[str]:
         return [str(self.bare), str(self.database), sql, str(KEYS), str(clients), str(operations), str(cache_size)]
 

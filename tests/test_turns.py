@@ -87,12 +87,12 @@ def test_a_run_that_finds_its_number_of_rounds_takes_turns_where_all_cells_can(c
     file = cli.write("small.toml", small())
     auto = ("--rounds", "auto", "--max-rounds", "2")
     for options, turn_s in (
-        (("--max-rounds", "2"), 0.02),
-        (("--max-rounds", "2", "--turns", "none"), None),
-        (("--max-rounds", "2", *TURNS), 0.005),
-        (("--max-rounds", "2", "--set", "clients=1"), None),
+        ((), 0.02),
+        (("--turns", "none"), None),
+        (TURNS, 0.005),
+        (("--set", "clients=1"), None),
     ):
-        document = cli.run(file, "--rounds", "auto", *options)
+        document = cli.run(file, *auto, *options)
         assert document["options"]["turn_s"] == turn_s, options
         assert all(bool(each["turns"]) is (turn_s is not None) for each in rounds_of(document))
     open_loop = cli.write("open.toml", small(('clients = "${clients}"', "clients = 2\narrival = { rate = 500 }")))

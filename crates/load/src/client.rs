@@ -201,7 +201,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
         self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
-        let turns = self.shared.trial.turns.map(|turns| Turns::new(Some(turns), start));
+        let turns = self.shared.trial.turns.map(|turns| Turns::new(turns, start));
         self.recorder.borrow_mut().begin(start, turns);
         let window = &self.shared.trial.window;
         let end = window

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Taking {
     turns: Turns,
     processors: Option<Processors>,
-    /// Not 0 when the others have ended. It is there for as long as `Pauses` is.
+    /// When the others had ended, or 0. It is there for as long as `Pauses` is.
     alone: *const AtomicU64,
     clock: Clock,
     timer: libc::timer_t,
@@ -30,11 +30,11 @@ struct Taking {
 }
 
 impl Taking {
-    /// The others have ended.
+    /// Whether the others have ended, and the turn that runs has begun since.
     fn alone(&self) -> bool {
         // SAFETY: the pointer is to a value that is there as long as the thread is kept to its turns.
         let moment = unsafe { &*self.alone }.load(Ordering::Acquire);
-        moment != 0 && self.number >= self.turns.last(moment)
+        moment != 0 && self.number >= self.turns.last(moment).1
     }
 
     /// Ends the turn that runs, and returns in the next.
@@ -45,22 +45,20 @@ impl Taking {
         if self.alone() {
             self.number += 1;
             self.end = over + self.turns.length();
-        } else {
-            let (start, number) = self.turns.at(over);
-            // What went on for so long that the next own turn has begun goes on: it may hold what others of its trial wait for.
-            let strayed = if start > over { over } else { start };
-            self.overrun += strayed.saturating_sub(self.end.max(self.back));
-            self.number = number;
-            self.end = self.turns.end(start);
-            if start > over {
-                self.choose_processor();
-                sleep_until(self.clock, start);
-                self.back = self.clock.now();
-                leave_out(self.back - began);
-                return;
-            }
+            self.choose_processor();
+            return;
         }
+        let (start, number) = self.turns.at(over);
+        // What went on into its next turn went astray up to that only, and goes on: it may hold what others of its trial wait for.
+        self.overrun += over.min(start).saturating_sub(self.end.max(self.back));
+        self.number = number;
+        self.end = self.turns.end(start);
         self.choose_processor();
+        if start > over {
+            sleep_until(self.clock, start);
+            self.back = self.clock.now();
+            leave_out(self.back - began);
+        }
     }
 
     fn choose_processor(&self) {
@@ -208,7 +206,7 @@ mod tests {
             cpu: 0,
         };
         let start = real.now();
-        let turns = Turns::new(Some(plan), start);
+        let turns = Turns::new(plan, start);
         let alone = AtomicU64::new(0);
         let pauses = Pauses::begin(turns, None, &alone, start).expect("timers can be made");
         // SAFETY: the location is the thread's own.

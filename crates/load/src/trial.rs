@@ -397,7 +397,10 @@ fn coordinate<E: Engine>(
     };
     say(Event::Phase("window"));
     let window_start = shared.start(lead, "window", &shared.window_start)? + turns::delay(shared.trial.turns);
-    let mut turns = Turns::new(shared.trial.turns, window_start);
+    let mut turns = shared
+        .trial
+        .turns
+        .map_or(Turns::none(window_start), |turns| Turns::new(turns, window_start));
     shared.engine.reset_contention();
     timeline.take();
     let disk_before = disk.and_then(Disk::read);
@@ -417,18 +420,18 @@ fn coordinate<E: Engine>(
     let mut index = 0;
     let mut after = None;
     loop {
-        let boundary = turns.moment((index + 1) * timeline.interval);
+        let interval_end = (index + 1) * timeline.interval;
         // What turns there are changes when the others have ended.
         let look = if shared.trial.turns.is_some() {
             clock.now() + LOOK
         } else {
             u64::MAX
         };
-        let all_done = watch_until(shared, boundary.min(look), switch.as_mut(), || {
+        let all_done = watch_until(shared, turns.moment(interval_end).min(look), switch.as_mut(), || {
             finished.load(Ordering::Acquire) as usize >= live.len()
         });
         turns = turns.alone_from(shared.alone.load(Ordering::Acquire));
-        if !all_done && clock.now() < turns.moment((index + 1) * timeline.interval) {
+        if !all_done && clock.now() < turns.moment(interval_end) {
             continue;
         }
         let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));

@@ -7,8 +7,8 @@ use dbdyno_plan::document;
 use dbdyno_probes::cpus;
 use std::sync::OnceLock;
 
-/// Nanoseconds between two turns, in which nobody runs. A thread that ends its turn when the next one begins would be pushed off the processor that
-/// both are on, and be there still, a slice of the kernel's time later, to notice that its turn is over.
+/// Nanoseconds between two turns, in which nobody runs. A thread that ends its turn when the next one begins would be pushed
+/// off the processor that both are on, and notice only a slice of the kernel's time later that its turn is over.
 const GAP: u64 = 100_000;
 
 /// Nanoseconds within which all threads have heard that the others have ended.
@@ -38,16 +38,12 @@ impl Turns {
     }
 
     /// The turns of a trial whose window begins at `start`.
-    pub fn new(turns: Option<document::Turns>, start: u64) -> Self {
-        turns.map_or(Self::none(start), |turns| {
-            let length = length(turns);
-            Self {
-                start,
-                length,
-                period: slot(turns).saturating_mul(u64::from(turns.of)),
-                alone: u64::MAX,
-            }
-        })
+    pub fn new(turns: document::Turns, start: u64) -> Self {
+        Self {
+            length: length(turns),
+            period: slot(turns).saturating_mul(u64::from(turns.of)),
+            ..Self::none(start)
+        }
     }
 
     /// The start and the number of the first turn that begins at `moment` or later.
@@ -66,7 +62,7 @@ impl Turns {
         moment.saturating_add(self.length)
     }
 
-    /// The turn of this trial that runs at `moment`, by its number and its start, or the next where none does.
+    /// The start and the number of the turn that runs at `moment`, or of the next where none does.
     pub fn at(&self, moment: u64) -> (u64, u64) {
         let number = moment.saturating_sub(self.start) / self.period;
         let start = self.start.saturating_add(number.saturating_mul(self.period));
@@ -77,10 +73,10 @@ impl Turns {
         }
     }
 
-    /// The number of the turn that does not end where the others had ended at `moment`: one that begins late enough for all threads to
-    /// have heard of it.
-    pub fn last(&self, moment: u64) -> u64 {
-        self.next(moment.saturating_add(HEARD)).1
+    /// The start and the number of the turn that does not end where the others had ended at `moment`: one that begins late
+    /// enough for all threads to have heard of it.
+    pub fn last(&self, moment: u64) -> (u64, u64) {
+        self.next(moment.saturating_add(HEARD))
     }
 
     /// These turns where the others had ended at `moment`; 0: they have not.
@@ -89,7 +85,7 @@ impl Turns {
             return self;
         }
         Self {
-            alone: self.next(moment.saturating_add(HEARD)).0,
+            alone: self.last(moment).0,
             ..self
         }
     }
@@ -117,8 +113,8 @@ impl Turns {
 /// The processors of a client of a trial that takes turns: one for each turn, where there are more of them than clients.
 ///
 /// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to the
-/// kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each of its turns, and
-/// on the same one as the other trials' client of its number.
+/// kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each of its
+/// turns, and on the same one as the other trials' client of its number.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors {
     allowed: &'static [usize],
@@ -171,7 +167,7 @@ mod tests {
             of,
             cpu: 0,
         };
-        Turns::new(Some(turns), 1_000)
+        Turns::new(turns, 1_000)
     }
 
     proptest! {
@@ -211,7 +207,8 @@ mod tests {
             prop_assert_eq!(turns.alone_from(0), turns);
             prop_assert_eq!(freed.alone_from(alone + 1), freed, "once");
             let from = freed.alone;
-            prop_assert_eq!(turns.next(from), (from, turns.last(alone)));
+            prop_assert_eq!(turns.next(from), turns.last(alone));
+            prop_assert_eq!(turns.last(alone).0, from);
             prop_assert!(from >= alone + HEARD && from < alone.max(1_000) + HEARD + turns.period);
             prop_assert_eq!(freed.active(from), turns.active(from));
             prop_assert_eq!(freed.active(from + later) - freed.active(from), later);

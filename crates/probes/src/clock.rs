@@ -4,10 +4,10 @@
 //! it, reading that counter takes one instruction in place of a call. Its rate is measured against the kernel's clock
 //! at the start. Elsewhere the kernel's clock is read. The counter is read without a fence: a read may drift by some
 //! tens of instructions against its neighbours, which is below what a latency of a transaction can show.
-
 //!
-//! A trial that takes turns with others has times that are not its own. A clock that [stands still](Clock::that_stands_still) leaves them out: whatever
-//! is measured by it, anywhere in the process, is free of the pauses of the thread that measures. It is slower to read.
+//! A trial that takes turns with others has times that are not its own. A clock that
+//! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
+//! of the pauses of the thread that measures. It is slower to read.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

@@ -102,6 +102,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     with Hosts(request.directory) as hosts:
         _check(prepared.compiled, hosts)
+        undecided = _undecided(request, prepared)
         run = RunRecord(
             experiment=request.experiment.name,
             seed=seed,
@@ -120,14 +121,22 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "try_remedies": request.try_remedies,
                 "process": this_process(),
             }
-            | ({} if _undecided(request, prepared) else {"turn_s": request.turn_s}),
+            | ({} if undecided else {"turn_s": request.turn_s}),
             host=host_facts(hosts.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         run_id = store.begin_run(run)
         plan = _plan(run_id, seed, request, prepared)
-        plan.turns_undecided = _undecided(request, prepared)
-        return _carry_out(plan, prepared, request.experiment, store, hosts, console, measure_machine=True)
+        return _carry_out(
+            plan,
+            prepared,
+            request.experiment,
+            store,
+            hosts,
+            console,
+            measure_machine=True,
+            turns_undecided=undecided,
+        )
 
 
 def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
@@ -186,14 +195,23 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     with Hosts(request.directory) as hosts:
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
-        plan.turns_undecided = _undecided(request, prepared) and not trials
+        undecided = _undecided(request, prepared) and not trials
         cells = {each.cell.id: each for each in prepared.compiled}
         plan.done = {
             (trial.cell, trial.block): throughput_of(trial, cells[trial.cell])
             for trial in trials
             if trial.cell in cells
         }
-        return _carry_out(plan, prepared, experiment, store, hosts, console, measure_machine=run.device is None)
+        return _carry_out(
+            plan,
+            prepared,
+            experiment,
+            store,
+            hosts,
+            console,
+            measure_machine=run.device is None,
+            turns_undecided=undecided,
+        )
 
 
 def _undecided(request: Request, prepared: Prepared) -> bool:
@@ -222,6 +240,7 @@ def _carry_out(
     hosts: Hosts,
     console: Console,
     measure_machine: bool,
+    turns_undecided: bool,
 ) -> tuple[Document, bool]:
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
@@ -234,11 +253,11 @@ def _carry_out(
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
                 troubles += _measure_machine(plan, prepared, store, hosts)
-            if plan.turns_undecided:
+            if turns_undecided:
                 display.loading(plan.cells[0].cell)
                 plan.turn_s = decide(plan.cells, hosts)
-            if plan.turns_undecided and not interrupted:
-                store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
+                if not interrupted:
+                    store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
             said = carry_out(plan, store, hosts, display, interrupted)
         ended = True
     finally:

@@ -55,7 +55,7 @@ class Plan:
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
     trial; ``instructions``: count those of each trial too; ``turn_s``: the trials of a block take turns of so many
-    seconds, in place of running one after another; ``turns_undecided``: whether they do is still to be decided.
+    seconds, in place of running one after another.
     """
 
     run_id: str
@@ -67,7 +67,6 @@ class Plan:
     rest: bool = False
     instructions: bool = False
     turn_s: float | None = None
-    turns_undecided: bool = False
 
 
 def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> str | None:
