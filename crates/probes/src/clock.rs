@@ -7,7 +7,7 @@
 //!
 //! A trial that takes turns with others has times that are not its own. A clock that
 //! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
-//! of the pauses of the thread that measures. It is slower to read.
+//! of the pauses of the thread that measures. It is read three instructions later than the others.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -16,24 +16,43 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 /// A clock. Copying it is free, and all copies agree but for pauses.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
+    way: Way,
+    /// What the counter or the kernel's clock said at the start.
     base: u64,
-    /// Nanoseconds per tick as a fixed-point number with 32 fractional bits; 0: not read so.
+    /// Nanoseconds per tick as a fixed-point number with 32 fractional bits; 0 for the kernel's clock.
     rate: u64,
-    /// Whether it stands still in the pauses of a thread, and then has no rate.
-    stands_still: bool,
+}
+
+/// What is read, and whether it stands still in the pauses of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Counter,
+    CounterOfThread,
+    Kernel,
+    KernelOfThread,
 }
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 static ALL_STAND_STILL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Nanoseconds that the thread has paused.
+    /// How long the thread has paused, in the clock's own unit.
     static PAUSED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Takes some nanoseconds, which have just passed, out of the calling thread's time. A signal handler may call it.
-pub fn leave_out(nanoseconds: u64) {
-    PAUSED.with(|paused| paused.set(paused.get() + nanoseconds));
+/// What `read` says less the pauses of the calling thread.
+#[inline(always)]
+fn less_pauses(read: impl Fn() -> u64) -> u64 {
+    loop {
+        let paused = PAUSED.get();
+        // A pause that comes between the readings, by a signal, would be taken off a time that does not have it.
+        compiler_fence(Ordering::SeqCst);
+        let now = read();
+        compiler_fence(Ordering::SeqCst);
+        if PAUSED.get() == paused {
+            return now.wrapping_sub(paused);
+        }
+    }
 }
 
 impl Clock {
@@ -51,9 +70,9 @@ impl Clock {
     pub fn real() -> Self {
         *CLOCK.get_or_init(|| {
             Self::counter().unwrap_or_else(|| Self {
+                way: Way::Kernel,
                 base: monotonic(),
                 rate: 0,
-                stands_still: false,
             })
         })
     }
@@ -66,53 +85,55 @@ impl Clock {
     /// This clock, but standing still in the pauses of the thread that reads it. It agrees with the others in a thread that
     /// has not paused.
     pub fn that_stands_still(self) -> Self {
-        Self {
-            base: 0,
-            rate: 0,
-            stands_still: true,
-        }
+        let way = match self.way {
+            Way::Counter | Way::CounterOfThread => Way::CounterOfThread,
+            Way::Kernel | Way::KernelOfThread => Way::KernelOfThread,
+        };
+        Self { way, ..self }
+    }
+
+    /// Takes some nanoseconds, which have just passed, out of the calling thread's time. A signal handler may call it.
+    pub fn leave_out(self, nanoseconds: u64) {
+        let raw = self.raw_of(nanoseconds);
+        PAUSED.with(|paused| paused.set(paused.get() + raw));
     }
 
     /// Nanoseconds since the clock's start.
     #[inline(always)]
     pub fn now(self) -> u64 {
-        if self.rate != 0 {
-            let ticks = ticks().wrapping_sub(self.base);
-            ((u128::from(ticks) * u128::from(self.rate)) >> 32) as u64
-        } else {
-            self.slowly()
-        }
-    }
-
-    fn slowly(self) -> u64 {
-        if !self.stands_still {
-            return monotonic() - self.base;
-        }
-        loop {
-            let paused = PAUSED.get();
-            // A pause that comes between the readings, by a signal, would be taken off a time that does not have it.
-            compiler_fence(Ordering::SeqCst);
-            let now = Self::real().now();
-            compiler_fence(Ordering::SeqCst);
-            if PAUSED.get() == paused {
-                return now - paused;
-            }
+        match self.way {
+            Way::Counter | Way::CounterOfThread => self.scaled(self.raw().wrapping_sub(self.base)),
+            Way::Kernel | Way::KernelOfThread => self.kernels().wrapping_sub(self.base),
         }
     }
 
     /// The clock's own unit, which is quicker to read; only differences mean something, to [`Self::nanoseconds`].
     #[inline(always)]
     pub fn raw(self) -> u64 {
-        if self.rate != 0 { ticks() } else { self.slowly() }
+        match self.way {
+            Way::Counter => ticks(),
+            Way::CounterOfThread => less_pauses(ticks),
+            Way::Kernel | Way::KernelOfThread => self.kernels(),
+        }
+    }
+
+    #[inline(never)]
+    fn kernels(self) -> u64 {
+        if self.way == Way::Kernel {
+            monotonic()
+        } else {
+            less_pauses(monotonic)
+        }
     }
 
     /// A difference of two [`Self::raw`] readings (or a sum of such) in nanoseconds.
     pub fn nanoseconds(self, raw: u64) -> u64 {
-        if self.rate != 0 {
-            ((u128::from(raw) * u128::from(self.rate)) >> 32) as u64
-        } else {
-            raw
-        }
+        if self.rate != 0 { self.scaled(raw) } else { raw }
+    }
+
+    #[inline(always)]
+    fn scaled(self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.rate)) >> 32) as u64
     }
 
     /// Nanoseconds as a difference of two [`Self::raw`] readings.
@@ -144,9 +165,9 @@ impl Clock {
         let (time, ticks) = (last_time - first_time, last_ticks.checked_sub(first_ticks)?);
         let rate = u64::try_from((u128::from(time) << 32) / u128::from(ticks)).ok()?;
         (rate > 0).then_some(Self {
+            way: Way::Counter,
             base: first_ticks,
             rate,
-            stands_still: false,
         })
     }
 }
@@ -213,7 +234,7 @@ mod tests {
         let pause = std::time::Duration::from_millis(20);
         let (before, raw) = (clock.now(), clock.raw());
         std::thread::sleep(pause);
-        leave_out(20_000_000);
+        clock.leave_out(20_000_000);
         let (own, raw) = (clock.now() - before, clock.nanoseconds(clock.raw() - raw));
         let real = Clock::real().now() - before;
         assert!(

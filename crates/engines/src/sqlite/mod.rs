@@ -7,6 +7,7 @@ mod fixed;
 mod inspect;
 mod mutex;
 mod session;
+mod slot;
 mod vfs;
 
 pub use bulk::load;
@@ -103,6 +104,11 @@ impl SqliteEngine {
             vfs::register(engine.api)?;
         }
         Ok(engine)
+    }
+
+    /// Whether the library calls its own mutexes while those are not watched, so that watching costs nothing then.
+    pub fn costs_nothing_unwatched(&self) -> bool {
+        mutex::costs_nothing_unwatched()
     }
 
     fn open(&self) -> Result<SqliteSession, Failure> {
