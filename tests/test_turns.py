@@ -3,8 +3,10 @@
 import json
 import shutil
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import psutil
@@ -100,6 +102,23 @@ def test_a_run_that_finds_its_number_of_rounds_takes_turns_where_all_cells_can(c
     assert document["options"]["turn_s"] is None
 
 
+def test_a_run_interrupted_before_it_was_decided_whether_to_take_turns_decides_when_resumed(
+    cli: Cli, small: Small
+) -> None:
+    file = cli.write("small.toml", small())
+    process = cli.start("run", file, "--rounds", "auto", "--max-rounds", "2", "--store", "runs.db")
+    # The run is stored before the machine is measured, which takes longer than the signal.
+    while stored_options(cli) is None and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "turn_s" not in (stored_options(cli) or {"turn_s": "no run is stored"})
+    document = cli.run("--resume", "last")
+    assert document["options"]["turn_s"] == 0.02
+    assert all(each["turns"] for each in rounds_of(document))
+
+
 def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Small) -> None:
     # The second block is cut short; what is gone on with takes turns as well.
     file = cli.write("long.toml", small(LONG))
@@ -167,6 +186,16 @@ def test_what_the_others_used_is_not_the_machines_disturbance() -> None:
     results = [result(100.0), result(50.0)]
     without_one_another(results)
     assert [each["cpu"]["machine_percent"] for each in results] == pytest.approx([130.0, 80.0])
+
+
+def stored_options(cli: Cli) -> dict[str, Any] | None:
+    """The options of the run in the store, or None where there is none yet."""
+    try:
+        with closing(sqlite3.connect(f"file:{cli.directory}/runs.db?mode=ro", uri=True)) as store:
+            row = store.execute("select options from dbdyno_runs").fetchone()
+    except sqlite3.OperationalError:
+        return None
+    return None if row is None else dict(json.loads(row[0]))
 
 
 def workers_in_turns(process_id: int) -> list[psutil.Process]:

@@ -110,11 +110,13 @@ impl Turns {
     }
 }
 
-/// The processors of a client of a trial that takes turns: one for each turn, where there are more of them than clients.
+/// The processors of a client of a trial that takes turns: one for each turn.
 ///
 /// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to the
 /// kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each of its
-/// turns, and on the same one as the other trials' client of its number.
+/// turns, and on the same one as the other trials' client of its number. Put there and left to the kernel, two clients
+/// would be on one of two processors for many turns: when a client waits for a moment, its processor, idle for all the turns
+/// of others until just now, goes to sleep at once, and on a virtual one the kernel wakes the client up on the other's.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors {
     allowed: &'static [usize],
@@ -122,12 +124,12 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Those of a client; `None` where the kernel is to choose, or does not say which there are.
+    /// Those of a client; `None` where it takes no turns, or the kernel does not say which there are.
     pub fn of(trial: &document::Trial, client: u32) -> Option<Self> {
         static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
         let turns = trial.turns?;
         let allowed = ALLOWED.get_or_init(|| cpus::allowed().unwrap_or_default());
-        ((trial.clients as usize) < allowed.len()).then_some(Self {
+        (!allowed.is_empty()).then_some(Self {
             allowed,
             first: (turns.cpu as usize).wrapping_add(client as usize),
         })

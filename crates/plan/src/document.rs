@@ -122,9 +122,8 @@ pub struct Turns {
     pub index: u32,
     /// How many trials take turns.
     pub of: u32,
-    /// With fewer clients than processors each client is on one in a turn, and on the next in its next: the first client is
-    /// on that of this number (counted round) in the first. Trials that take turns with the same number have them on the
-    /// same processors.
+    /// Each client is on one processor in a turn, and on the next in its next: the first client is on that of this number
+    /// (counted round) in the first. Trials that take turns with the same number have them on the same processors.
     #[serde(default)]
     pub cpu: u32,
 }

@@ -6,8 +6,8 @@
  * OPERATIONS times, reading every column of every row. Prints the operations per second of all threads together.
  *
  * With START, TURN and PERIOD (nanoseconds, the first of CLOCK_MONOTONIC) it begins then, and runs in the first TURN of each
- * PERIOD only, as a trial does that takes turns with others; the pauses are not in its time. With fewer threads than
- * processors each thread is on one in a turn and on the next in the next, the first thread on number CPU in the first. */
+ * PERIOD only, as a trial does that takes turns with others; the pauses are not in its time. Each thread is on one
+ * processor in a turn and on the next in the next, the first thread on number CPU in the first. */
 
 #define _GNU_SOURCE
 
@@ -60,12 +60,10 @@ static void sleep_until(uint64_t at) {
 }
 
 static void choose_processor(uint64_t number) {
-    if (threads < processors) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET((cpu + place + number) % (uint64_t)processors, &set);
-        sched_setaffinity(0, sizeof set, &set);
-    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((cpu + place + number) % (uint64_t)processors, &set);
+    sched_setaffinity(0, sizeof set, &set);
 }
 
 /* Has the signal come when the turn ends that began at `start`. */
