@@ -107,8 +107,8 @@ def test_a_run_interrupted_before_it_was_decided_whether_to_take_turns_decides_w
 ) -> None:
     file = cli.write("small.toml", small())
     process = cli.start("run", file, "--rounds", "auto", "--max-rounds", "2", "--store", "runs.db")
-    # The run is stored before the machine is measured, which takes longer than the signal.
-    while stored_options(cli) is None and process.poll() is None:
+    # The run is stored before the machine is measured, by workers and for longer than the signal takes.
+    while process.poll() is None and (stored_options(cli) is None or not psutil.Process(process.pid).children()):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

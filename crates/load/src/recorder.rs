@@ -1,7 +1,7 @@
 //! What the clients of one thread record.
 //!
 //! Latencies are counted in an array of the current interval of the timeline, which is added to the whole at the
-//! interval's end: one addition an operation serves both. What is counted by transaction and by statement is in
+//! interval's end: one count of an operation serves both. What is counted by transaction and by statement is in
 //! [`Live`], where it can be read while the trial runs.
 
 use crate::books::Books;

@@ -7,7 +7,8 @@
 //!
 //! A trial that takes turns with others has times that are not its own. A clock that
 //! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
-//! of the pauses of the thread that measures. It is read three instructions later than the others.
+//! of the pauses of the thread that measures. Reading it takes a few
+//! instructions more.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -92,7 +93,8 @@ impl Clock {
         Self { way, ..self }
     }
 
-    /// Takes some nanoseconds, which have just passed, out of the calling thread's time. A signal handler may call it.
+    /// Takes some nanoseconds, which have just passed, out of the calling thread's time, by all clocks that stand still. A
+    /// signal handler may call it.
     pub fn leave_out(self, nanoseconds: u64) {
         let raw = self.raw_of(nanoseconds);
         PAUSED.with(|paused| paused.set(paused.get() + raw));

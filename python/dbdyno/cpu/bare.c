@@ -27,11 +27,13 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+#define WAKING 200000
+
 static const char *path, *sql, *cache_size;
 static uint64_t keys, operations;
 static uint64_t first_turn, turn, period, cpu;
 static int threads;
-static long processors;
+static int processors, allowed[CPU_SETSIZE];
 static pthread_barrier_t barrier;
 
 /* Of the thread: the timer that ends its turns, the end of this one, and the nanoseconds it has paused. */
@@ -62,7 +64,7 @@ static void sleep_until(uint64_t at) {
 static void choose_processor(uint64_t number) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET((cpu + place + number) % (uint64_t)processors, &set);
+    CPU_SET(allowed[(cpu + place + number) % (uint64_t)processors], &set);
     sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -83,7 +85,9 @@ static void pause_for_others(int signal) {
     choose_processor(number);
     sleep_until(next);
     begin_turn(next);
-    paused += now() - began;
+    /* As for the worker: waking up is the pause's, waiting for a processor that another thread has is not. */
+    uint64_t back = now();
+    paused += (back < next + WAKING ? back : next + WAKING) - began;
     errno = error;
 }
 
@@ -180,7 +184,17 @@ int main(int count, char **arguments) {
     if (count == 11) {
         first_turn = strtoull(arguments[7], NULL, 10);
         turn = strtoull(arguments[8], NULL, 10), period = strtoull(arguments[9], NULL, 10);
-        cpu = strtoull(arguments[10], NULL, 10), processors = sysconf(_SC_NPROCESSORS_ONLN);
+        cpu = strtoull(arguments[10], NULL, 10);
+        cpu_set_t set;
+        if (sched_getaffinity(0, sizeof set, &set) != 0) {
+            perror("bare: asking for the processors");
+            return 1;
+        }
+        for (int each = 0; each < CPU_SETSIZE; each++) {
+            if (CPU_ISSET(each, &set)) {
+                allowed[processors++] = each;
+            }
+        }
     }
     pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     for (int i = 0; i < threads; i++) {

@@ -7,7 +7,6 @@ mod fixed;
 mod inspect;
 mod mutex;
 mod session;
-mod slot;
 mod vfs;
 
 pub use bulk::load;
@@ -106,11 +105,6 @@ impl SqliteEngine {
         Ok(engine)
     }
 
-    /// Whether the library calls its own mutexes while those are not watched, so that watching costs nothing then.
-    pub fn costs_nothing_unwatched(&self) -> bool {
-        mutex::costs_nothing_unwatched()
-    }
-
     fn open(&self) -> Result<SqliteSession, Failure> {
         SqliteSession::open(self)
     }
@@ -162,7 +156,9 @@ impl Engine for SqliteEngine {
     }
 
     fn watch(&self, on: bool) {
-        mutex::watch(on);
+        if self.watch.mutexes != WatchMutexes::Never {
+            mutex::watch(on);
+        }
     }
 
     fn add_contention(&self, window: &ThreadCounters) {

@@ -1,15 +1,13 @@
 //! A layer over SQLite's own mutexes that sees which of them are not free when wanted, for how long, and from where.
 //!
-//! The layer looks either all the time or in slices of it. Where it does not look, the library calls its own functions, as
-//! it does without a layer (see `slot`; where the library cannot be told so in its run, a jump more). Where it looks, a free
-//! mutex costs one `try` in place of an `enter`, and an indirect call; one that is not free is
-//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of one wait in [`SAMPLE`] of a thread, chosen by
-//! chance (and of its first ones), the stack is taken as bare addresses, and named only when the trial is over. Taking a
-//! stack costs some microseconds, in which the mutex is held.
+//! The layer looks either all the time or in slices of it. Where it does not look, a mutex costs a jump more than without
+//! it. Where it looks, a free mutex costs one `try` in place of an `enter`, and an indirect call; one that is not free is
+//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of the first waits of a thread, and then of
+//! one in [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the trial is over. Taking a stack
+//! costs some microseconds, in which the mutex is held.
 
 use super::api::Api;
 use super::counters::count;
-use super::slot;
 use crate::{Contention, ContentionSite, Failure, Slices};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::random::mix;
@@ -18,7 +16,7 @@ use libsqlite3_sys as ffi;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 const DEPTH: usize = 14;
 const SAMPLE: u64 = 128;
@@ -46,10 +44,8 @@ struct Layer {
 
 /// The layer, once installed; it lives as long as the process.
 static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
-/// What entering a mutex leads to, where the library leads to the layer: its own function, or one that watches.
+/// What entering a mutex leads to: the library's own function, or one that watches.
 static ENTER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-/// Where the library keeps what entering a mutex leads to, if that is known.
-static SLOT: OnceLock<&'static AtomicPtr<c_void>> = OnceLock::new();
 
 #[inline(always)]
 fn layer() -> &'static Layer {
@@ -108,28 +104,18 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
             clock,
         };
         LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
+        watch(always);
         let wrapped = Box::leak(Box::new(ffi::sqlite3_mutex_methods {
             xMutexAlloc: Some(alloc_wrapped),
             xMutexEnter: Some(enter_wrapped),
             xMutexFree: Some(free_wrapped),
             ..below
         }));
-        ENTER.store(enter as *mut c_void, Ordering::Relaxed);
         match (api.config)(ffi::SQLITE_CONFIG_MUTEX, &raw mut *wrapped) {
-            ffi::SQLITE_OK => {}
-            code => return Err(wrong("wrapping", code)),
-        }
-        if let Some(slot) = slot::of_enter(api.config as usize, wrapped) {
-            SLOT.get_or_init(|| slot);
+            ffi::SQLITE_OK => Ok(()),
+            code => Err(wrong("wrapping", code)),
         }
     }
-    watch(always);
-    Ok(())
-}
-
-/// Whether the library itself calls its own functions where the layer does not look.
-pub fn costs_nothing_unwatched() -> bool {
-    SLOT.get().is_some()
 }
 
 unsafe extern "C" fn alloc_wrapped(kind: c_int) -> *mut ffi::sqlite3_mutex {
@@ -148,14 +134,12 @@ unsafe extern "C" fn free_wrapped(mutex: *mut ffi::sqlite3_mutex) {
 /// Begins or ends a slice of time in which waits are watched. The layer is installed.
 pub fn watch(on: bool) {
     let enter = if on { enter_watched as Enter } else { layer().enter };
-    SLOT.get()
-        .copied()
-        .unwrap_or(&ENTER)
-        .store(enter as *mut c_void, Ordering::Relaxed);
+    ENTER.store(enter as *mut c_void, Ordering::Relaxed);
 }
 
 unsafe extern "C" fn enter_wrapped(mutex: *mut ffi::sqlite3_mutex) {
-    // SAFETY: only `install` and `watch` set the pointer, to functions of this type, before the library has the first mutex.
+    // SAFETY: `install` has `watch` set the pointer before the library has the first mutex, and `watch` only ever sets it to
+    // functions of this type.
     unsafe {
         let enter = std::mem::transmute::<*mut c_void, Enter>(ENTER.load(Ordering::Relaxed));
         enter(mutex);
@@ -183,10 +167,13 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
         c.mutex_raw += waited;
         c.mutex_waits
     });
-    // By chance: waits at several mutexes may follow each other in a pattern.
-    if waits > FIRST && !mix(waits).is_multiple_of(SAMPLE) {
-        return;
-    }
+    // A wait that is chosen by chance stands for those that are not. The lowest digits of the time at which it began are
+    // chance enough: waits at several mutexes may follow each other in a pattern, but not in one of clock ticks.
+    let stands_for = match waits {
+        ..=FIRST => 1,
+        _ if mix(start).is_multiple_of(SAMPLE) => SAMPLE,
+        _ => return,
+    };
     let mut stack: Stack = [0; DEPTH];
     let mut depth = 0;
     // SAFETY: it is "unsynchronized" against naming of addresses, which is done only when the clients have ended.
@@ -203,8 +190,8 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
         .unwrap_or(-1);
     let mut samples = lock(&SAMPLES);
     let sample = samples.get_or_insert_default().entry((stack, kind)).or_default();
-    sample.0 += 1;
-    sample.1 += layer.clock.nanoseconds(waited);
+    sample.0 += stands_for;
+    sample.1 += stands_for * layer.clock.nanoseconds(waited);
 }
 
 /// Forgets all waits so far.

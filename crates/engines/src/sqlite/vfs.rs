@@ -5,7 +5,7 @@
 //! costs some ten instructions; a method that is not counted costs none.
 
 use super::api::Api;
-use super::counters::{Sampled, count, slow};
+use super::counters::{Sampled, count};
 use crate::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
@@ -20,7 +20,6 @@ pub const NAME: &CStr = c"dbdyno";
 struct Layer {
     below: *mut ffi::sqlite3_vfs,
     clock: Clock,
-    slow: u64,
 }
 
 /// A table of methods with the table that it stands for.
@@ -48,11 +47,7 @@ pub fn register(api: &Api) -> Result<(), Failure> {
         return Err(wrong("the VFS layer is registered already: one library per process"));
     }
     let clock = Clock::get();
-    let layer = Layer {
-        below,
-        clock,
-        slow: slow(clock),
-    };
+    let layer = Layer { below, clock };
     LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
     // Only files opened and deleted matter here. The other functions are the VFS's own, which work on what is in its
     // structure, and this is a copy of it.
@@ -104,7 +99,7 @@ macro_rules! sampled {
     ($kind:ident, $call:expr) => {{
         #[cold]
         fn note(spent: u64) {
-            count(|c| Sampled::timed(&mut c.$kind, spent, layer().slow));
+            count(|c| Sampled::timed(&mut c.$kind, spent));
         }
         if count(|c| c.$kind.begin()) {
             let (code, spent) = timed(|| $call);
