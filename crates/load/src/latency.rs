@@ -23,8 +23,9 @@ pub fn latencies() -> Latencies {
 /// How many latencies are noted before they are counted.
 const NOTED: usize = 64;
 
-/// The latencies of one interval. Counting one is a store, and later a shift and an addition; sums, extremes and the rest are left to the
-/// histogram that the counts go to at the interval's end. Its places are those of an HdrHistogram with three digits.
+/// The latencies of one interval. Counting one is a store, and later a shift and an addition; sums, extremes and the rest
+/// are left to the histogram that the counts go to at the interval's end. Its places are those of an HdrHistogram with
+/// three digits.
 ///
 /// The places lie far apart, and by the next operation the processor's caches may have lost them. So latencies are noted
 /// one beside the other first, and counted many at a time: the processor waits for all their places at once.

@@ -112,11 +112,11 @@ impl Turns {
 
 /// The processors of a client of a trial that takes turns: one for each turn.
 ///
-/// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to the
-/// kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each of its
-/// turns, and on the same one as the other trials' client of its number. Moved there but not kept there, two
-/// clients were on one of two processors for many turns: when a client waits for a moment, a virtual processor that was idle
-/// until just now goes to sleep at once, and the kernel may then wake the client up on the other one.
+/// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to
+/// the kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each
+/// of its turns, and on the same one as the other trials' client of its number. Moved there but not kept there, two clients
+/// were on one of two processors for many turns: when a client waits for a moment, a virtual processor that was idle until
+/// just now goes to sleep at once, and the kernel may then wake the client up on the other one.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors {
     allowed: &'static [usize],
