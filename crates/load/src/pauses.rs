@@ -60,8 +60,9 @@ impl Taking {
             sleep_until(self.clock, start);
             self.back = self.clock.now();
             // That the kernel takes a moment to wake a thread is the pause's doing; that another client of the trial has the
-            // processor is not.
-            self.clock.leave_out(self.back.min(start + WAKING) - began);
+            // processor in its turn is not.
+            let waited = self.back.min(self.end).saturating_sub(start + WAKING);
+            self.clock.leave_out(self.back - began - waited);
         }
     }
 

@@ -5,16 +5,16 @@ use dbdyno_plan::random::{below, mix};
 
 /// When watching begins and ends, and how much of the time was watched.
 ///
-/// The first slice is watched, so that the shortest window is seen. From then on time is cut into periods of `one_in`
-/// slices, and one slice of each period, drawn anew, is watched: every moment with the same probability, so that no
-/// pattern in the load can keep step. The switch may be turned late, so what was seen is scaled by the time that was in
-/// fact watched.
+/// Time is cut into periods of `one_in` slices, and one slice of each period, drawn anew, is watched: every moment with the
+/// same probability, so that no pattern in the load can keep step, and the start of a window, in which caches are cold,
+/// weighs no more than it lasts. The switch may be turned late, so what was seen is scaled by the time that was in fact
+/// watched.
 #[derive(Debug)]
 pub struct Switch {
     slices: Slices,
     seed: u64,
     start: u64,
-    /// The number of the next period; 0 while the first slice is watched.
+    /// The number of the period.
     period: u64,
     on: bool,
     turned: u64,
@@ -22,14 +22,14 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// A switch that is on from `start`; nanoseconds, as all times here.
+    /// A switch that is off at `start`; nanoseconds, as all times here.
     pub fn new(slices: Slices, seed: u64, start: u64) -> Self {
         Self {
             slices,
             seed,
             start,
             period: 0,
-            on: true,
+            on: false,
             turned: start,
             watched: 0,
         }
@@ -37,13 +37,9 @@ impl Switch {
 
     /// When it is to be turned next.
     pub fn next(&self) -> u64 {
-        let first = self.start + self.slices.length_ns;
-        let Some(before) = self.period.checked_sub(1) else {
-            return first;
-        };
         let many = u64::from(self.slices.one_in);
-        let chosen = below(mix(self.seed ^ mix(before)), many);
-        first + (before * many + chosen + u64::from(self.on)) * self.slices.length_ns
+        let chosen = below(mix(self.seed ^ mix(self.period)), many);
+        self.start + (self.period * many + chosen + u64::from(self.on)) * self.slices.length_ns
     }
 
     /// Turns it if its time has come by `now`; tells whether it is on then, or `None` where it was not turned.
@@ -80,8 +76,6 @@ mod tests {
     #[test]
     fn one_slice_of_each_period_is_watched_and_each_as_often_as_the_others() {
         let mut switch = Switch::new(SLICES, 7, 1000);
-        assert_eq!(switch.turn(1009), None);
-        assert_eq!(switch.turn(1010), Some(false));
         let mut places = [0; 8];
         for period in 0..8000 {
             let begin = switch.next();
@@ -90,12 +84,12 @@ mod tests {
             let end = switch.next();
             assert_eq!(end - begin, 10);
             assert_eq!(switch.turn(end), Some(false));
-            assert_eq!((begin - 1010) / 80, period);
-            places[((begin - 1010) % 80 / 10) as usize] += 1;
+            assert_eq!((begin - 1000) / 80, period);
+            places[((begin - 1000) % 80 / 10) as usize] += 1;
         }
         // 1000 in each on average, with a standard deviation of 30.
         assert!(places.iter().all(|count| (850..1150).contains(count)), "{places:?}");
-        let scale = switch.scale(1010 + 80 * 8000).expect("watched");
+        let scale = switch.scale(1000 + 80 * 8000).expect("watched");
         assert!((scale - 8.0).abs() < 0.01, "{scale}");
     }
 
@@ -103,14 +97,15 @@ mod tests {
     fn the_time_that_was_watched_counts_not_the_time_that_was_meant() {
         let mut switch = Switch::new(SLICES, 1, 0);
         assert_eq!(switch.scale(0), None);
-        // All of a window that ends within the first slice.
-        assert_eq!(switch.scale(5), Some(1.0));
-        // Turned off 30 late.
-        assert_eq!(switch.turn(40), Some(false));
-        assert_eq!(switch.scale(80), Some(2.0));
         let begin = switch.next();
-        assert_eq!(switch.turn(begin.max(80)), Some(true));
-        let now = begin.max(80) + 20;
+        assert_eq!(switch.scale(begin), None, "nothing has been watched");
+        assert_eq!(switch.turn(begin), Some(true));
+        // Turned off 30 late.
+        assert_eq!(switch.turn(begin + 40), Some(false));
+        assert_eq!(switch.scale(begin + 80), Some((begin + 80) as f64 / 40.0));
+        let again = switch.next().max(begin + 80);
+        assert_eq!(switch.turn(again), Some(true));
+        let now = again + 20;
         assert_eq!(switch.scale(now), Some(now as f64 / 60.0));
     }
 }

@@ -409,9 +409,6 @@ fn coordinate<E: Engine>(
         .engine
         .slices()
         .map(|slices| Switch::new(slices, shared.seed, window_start));
-    if switch.is_some() {
-        shared.engine.watch(true);
-    }
     shared.window_start.store(window_start, Ordering::Release);
 
     let mut server_after = None;

@@ -86,8 +86,8 @@ static void pause_for_others(int signal) {
     sleep_until(next);
     begin_turn(next);
     /* As for the worker: waking up is the pause's, waiting for a processor that another thread has is not. */
-    uint64_t back = now();
-    paused += (back < next + WAKING ? back : next + WAKING) - began;
+    uint64_t back = now(), in_turn = back < turn_end ? back : turn_end, awake = next + WAKING;
+    paused += back - began - (in_turn > awake ? in_turn - awake : 0);
     errno = error;
 }
 

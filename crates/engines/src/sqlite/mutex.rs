@@ -2,9 +2,9 @@
 //!
 //! The layer looks either all the time or in slices of it. Where it does not look, a mutex costs a jump more than without
 //! it. Where it looks, a free mutex costs one `try` in place of an `enter`, and an indirect call; one that is not free is
-//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of the first waits of a thread, and then of
-//! one in [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the trial is over. Taking a stack
-//! costs some microseconds, in which the mutex is held.
+//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of
+//! long waits, and of one short one in [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the
+//! trial is over. Taking a stack costs some microseconds, in which the mutex is held.
 
 use super::api::Api;
 use super::counters::count;
@@ -20,12 +20,13 @@ use std::sync::{Mutex, PoisonError};
 
 const DEPTH: usize = 14;
 const SAMPLE: u64 = 128;
-const FIRST: u64 = 32;
+/// Nanoseconds from which on a wait is so long that taking its stack hardly matters.
+const LONG: u64 = 500_000;
 
 /// One slice in 32 is watched: what watching costs, 3.4 % where two clients of many short statements meet at mutexes,
-/// becomes a tenth of a percent. Slices of ten milliseconds hold hundreds of operations.
+/// becomes a tenth of a percent. Slices of two milliseconds hold hundreds of operations, and one of them comes in 64.
 pub const SLICES: Slices = Slices {
-    length_ns: 10_000_000,
+    length_ns: 2_000_000,
     one_in: 32,
 };
 
@@ -104,6 +105,8 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
             clock,
         };
         LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
+        // The first stack is taken in milliseconds, as tables are read for it: here nobody waits meanwhile.
+        backtrace::trace_unsynchronized(|_| true);
         watch(always);
         let wrapped = Box::leak(Box::new(ffi::sqlite3_mutex_methods {
             xMutexAlloc: Some(alloc_wrapped),
@@ -162,17 +165,18 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
     // SAFETY: as above.
     unsafe { (layer.enter)(mutex) };
     let waited = layer.clock.raw().saturating_sub(start);
-    let waits = count(|c| {
+    count(|c| {
         c.mutex_waits += 1;
         c.mutex_raw += waited;
-        c.mutex_waits
     });
-    // A wait that is chosen by chance stands for those that are not. The lowest digits of the time at which it began are
-    // chance enough: waits at several mutexes may follow each other in a pattern, but not in one of clock ticks.
-    let stands_for = match waits {
-        ..=FIRST => 1,
-        _ if mix(start).is_multiple_of(SAMPLE) => SAMPLE,
-        _ => return,
+    // One that is chosen by chance stands for those that are not. The lowest digits of the time at which it began are chance
+    // enough: waits at several mutexes may follow each other in a pattern, but not in one of clock ticks.
+    let stands_for = if layer.clock.nanoseconds(waited) >= LONG {
+        1
+    } else if mix(start).is_multiple_of(SAMPLE) {
+        SAMPLE
+    } else {
+        return;
     };
     let mut stack: Stack = [0; DEPTH];
     let mut depth = 0;
