@@ -7,8 +7,7 @@
 //!
 //! A trial that takes turns with others has times that are not its own. A clock that
 //! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
-//! of the pauses of the thread that measures. Reading it takes a few
-//! instructions more.
+//! of the pauses of the thread that measures. Reading it takes a few instructions more.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

@@ -2,9 +2,9 @@
 //!
 //! The layer looks either all the time or in slices of it. Where it does not look, a mutex costs a jump more than without
 //! it. Where it looks, a free mutex costs one `try` in place of an `enter`, and an indirect call; one that is not free is
-//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of
-//! long waits, and of one short one in [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the
-//! trial is over. Taking a stack costs some microseconds, in which the mutex is held.
+//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of long
+//! waits, and of one short one in [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the trial
+//! is over. Taking a stack costs some microseconds, in which the mutex is held.
 
 use super::api::Api;
 use super::counters::count;
@@ -169,9 +169,10 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
         c.mutex_waits += 1;
         c.mutex_raw += waited;
     });
+    let nanoseconds = layer.clock.nanoseconds(waited);
     // One that is chosen by chance stands for those that are not. The lowest digits of the time at which it began are chance
     // enough: waits at several mutexes may follow each other in a pattern, but not in one of clock ticks.
-    let stands_for = if layer.clock.nanoseconds(waited) >= LONG {
+    let stands_for = if nanoseconds >= LONG {
         1
     } else if mix(start).is_multiple_of(SAMPLE) {
         SAMPLE
@@ -195,7 +196,7 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
     let mut samples = lock(&SAMPLES);
     let sample = samples.get_or_insert_default().entry((stack, kind)).or_default();
     sample.0 += stands_for;
-    sample.1 += stands_for * layer.clock.nanoseconds(waited);
+    sample.1 += stands_for * nanoseconds;
 }
 
 /// Forgets all waits so far.
