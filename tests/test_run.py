@@ -51,6 +51,18 @@ def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
     assert cli.left_behind() == []
 
 
+def test_mutexes_that_were_not_watched_are_not_said_to_be_free(cli: Cli, small: Small) -> None:
+    # A window of some milliseconds mostly ends before the first slice in which they are watched.
+    path = cli.write("small.toml", small(("clients = [1, 2]", "clients = [2]"), ("transactions = 500", "transactions = 50")))
+    sampled = cli.run(path, "--rounds", "10")["cells"][0]
+    assert all(each["ok"] == 100 for each in sampled["rounds"])
+    assert None in [each["segments"]["mutex_wait"] for each in sampled["rounds"]]
+    path = cli.write("always.toml", (cli.directory / "small.toml").read_text() + "\n[measure]\nmutexes = true\n")
+    always = cli.run(path, "--rounds", "2")["cells"][0]
+    assert None not in [each["segments"]["mutex_wait"] for each in always["rounds"]]
+    assert always["mutex"] is not None
+
+
 def test_the_same_seed_does_the_same_work(cli: Cli, small: Small) -> None:
     path = cli.write("small.toml", small())
     work = []

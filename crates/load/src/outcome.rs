@@ -174,11 +174,12 @@ pub(crate) fn conclude<E: Engine>(
     outcome.turns = trial
         .turns
         .map(|_| (overrun as f64 / 1e9 / f64::from(trial.clients), watched.real_s));
-    outcome.thread.scale_mutexes(watched.watched_one_in);
-    outcome.contention = shared.engine.contention();
-    if let Some(contention) = &mut outcome.contention {
-        contention.scale(watched.watched_one_in);
-    }
+    outcome.contention = watched.watched_one_in.and_then(|one_in| {
+        outcome.thread.scale_mutexes(one_in);
+        let mut contention = shared.engine.contention()?;
+        contention.scale(one_in);
+        Some(contention)
+    });
     outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
     if E::REMOTE {
         outcome.time.of_a_client();

@@ -177,8 +177,8 @@ pub(crate) struct Watched {
     pub(crate) real_s: f64,
     /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
     pub(crate) server_cpu: Option<(u64, u64)>,
-    /// How much longer that time is than the part of it in which contended mutexes were watched.
-    pub(crate) watched_one_in: f64,
+    /// How much longer that time is than the part of it in which contended mutexes were watched; `None` where no part was.
+    pub(crate) watched_one_in: Option<f64>,
 }
 
 /// What of this machine is watched beside the clients.
@@ -466,7 +466,7 @@ fn coordinate<E: Engine>(
         seconds: turns.active(now) as f64 / 1e9,
         real_s: now.saturating_sub(window_start) as f64 / 1e9,
         server_cpu: server_before.zip(server_after),
-        watched_one_in: switch.and_then(|switch| switch.scale(now)).unwrap_or(1.0),
+        watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(now)),
     })
 }
 
