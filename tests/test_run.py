@@ -9,9 +9,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
 from conftest import Cli, loading
+from dbdyno.cli.running import Asked
 from dbdyno.results.schema import json_schema
+from dbdyno.run.execute import execute
+from dbdyno.store import Store, open_store
 from test_processes import workers_at_work
 
 Small = Callable[..., str]
@@ -53,7 +57,9 @@ def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
 
 def test_mutexes_that_were_not_watched_are_not_said_to_be_free(cli: Cli, small: Small) -> None:
     # A window of some milliseconds mostly ends before the first slice in which they are watched.
-    path = cli.write("small.toml", small(("clients = [1, 2]", "clients = [2]"), ("transactions = 500", "transactions = 50")))
+    path = cli.write(
+        "small.toml", small(("clients = [1, 2]", "clients = [2]"), ("transactions = 500", "transactions = 50"))
+    )
     sampled = cli.run(path, "--rounds", "10")["cells"][0]
     assert all(each["ok"] == 100 for each in sampled["rounds"])
     assert None in [each["segments"]["mutex_wait"] for each in sampled["rounds"]]
@@ -220,6 +226,29 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Smal
     assert resumed["status"] == "done"
     assert [len(cell["rounds"]) for cell in resumed["cells"]] == [2, 2]
     assert all(each["status"] == "done" for cell in resumed["cells"] for each in cell["rounds"])
+
+
+@pytest.mark.parametrize("moment", ["begin_run", "finish_run"])
+def test_ctrl_c_at_either_end_of_a_run_leaves_none_that_goes_on(
+    cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    path = cli.write("small.toml", small())
+    monkeypatch.chdir(cli.directory)
+    monkeypatch.setenv("DBDYNO_CACHE", str(cli.directory / "cache"))
+    kept: Callable[..., object] = getattr(Store, moment)
+
+    def interrupted(store: Store, *arguments: object) -> object:
+        done = kept(store, *arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+        return done
+
+    monkeypatch.setattr(Store, moment, interrupted)
+    store = open_store("runs.db", make=True)
+    document, cut_short = execute(Asked([path], rounds="1").request([]), store, Console(quiet=True))
+    # All was measured before the run was finished.
+    expected = "interrupted" if moment == "begin_run" else "done"
+    assert (document["status"], cut_short) == (expected, expected == "interrupted")
+    assert len([each for cell in document["cells"] for each in cell["rounds"]]) == (0 if cut_short else 2)
 
 
 LARGE = ("rows = 2000", "rows = 50000000")

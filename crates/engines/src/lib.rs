@@ -354,7 +354,7 @@ pub struct ThreadCounters {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Nanoseconds in reads.
+    /// Nanoseconds in reads, without those in which the thread had no processor.
     pub read_ns: u64,
     /// Writes.
     pub writes: u64,
@@ -368,7 +368,7 @@ pub struct ThreadCounters {
     pub sync_ns: u64,
     /// Calls to lock or unlock the file or its shared memory, whether or not they succeed at once.
     pub lock_calls: u64,
-    /// Nanoseconds in them.
+    /// Nanoseconds in them, without those in which the thread had no processor or waited for a mutex.
     pub lock_call_ns: u64,
     /// Times a session waited for a lock on the file.
     pub file_lock_waits: u64,

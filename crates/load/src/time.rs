@@ -41,9 +41,16 @@ impl Time {
     /// Divides the total. The parts always add up to it.
     ///
     /// What was timed as it happened is either a *wait* (idle, sync, mutex, file lock) or *work* (reads, writes, lock calls,
-    /// parsing, and as the rest the engine). A thread that is pushed off its processor while it works makes each kind
-    /// of work look longer in proportion; what the scheduler says of that, as far as the work was not CPU time, is
-    /// taken off all of them alike. Of the engine's part, what exceeds the CPU time is unknown.
+    /// parsing, and as the rest the engine).
+    ///
+    /// The scheduler knows how long the threads were ready without a processor, and how long they computed. A wait for a
+    /// mutex ends for the waiting thread when it runs again, which may be long after the mutex was free for it; and it is
+    /// seen by sample, so few long ones may stand for too much. What is called one is therefore at most the time in
+    /// which the threads neither computed nor were ready.
+    ///
+    /// A thread that is pushed off its processor while it works makes each kind of work look longer in proportion, but
+    /// reads and lock calls, which are told without that. What the scheduler says of it, as far as the work was not CPU
+    /// time, is taken off all others alike. Of the engine's part, what exceeds the CPU time is unknown.
     pub(crate) fn divide(
         total: u64,
         cpu: u64,
@@ -59,15 +66,22 @@ impl Time {
             taken
         };
         let (idle, sync) = (take(idle), take(counters.sync_ns));
-        let (mutex_wait, file_lock_wait) = (take(counters.mutex_ns), take(counters.file_lock_ns));
-        let (read, write) = (take(counters.read_ns), take(counters.write_ns));
-        let (lock_calls, prepare) = (take(counters.lock_call_ns), take(prepare));
-        let work = read + write + lock_calls + prepare + rest;
+        let file_lock_wait = take(counters.file_lock_ns);
+        let blocked = total.saturating_sub(cpu).saturating_sub(run_queue);
+        let mutex_wait = take(counters.mutex_ns.min(blocked));
+        let work = rest;
         let run_queue = run_queue.min(work.saturating_sub(cpu));
-        let working = |part: u64| (u128::from(part) * u128::from(work - run_queue) / u128::from(work.max(1))) as u64;
-        let [read, write, lock_calls, prepare] = [read, write, lock_calls, prepare].map(working);
-        let rest = work - run_queue - (read + write + lock_calls + prepare);
-        let engine = rest.min(cpu);
+        let mut working = work - run_queue;
+        let mut of_work = |part: u64| {
+            let taken = part.min(working);
+            working -= taken;
+            taken
+        };
+        let share = |part: u64| (u128::from(part) * u128::from(work - run_queue) / u128::from(work.max(1))) as u64;
+        let (read, lock_calls) = (of_work(counters.read_ns), of_work(counters.lock_call_ns));
+        let (write, prepare) = (of_work(share(counters.write_ns)), of_work(share(prepare)));
+        let engine = working.min(cpu);
+        let unknown = working - engine;
         Self {
             total,
             cpu,
@@ -83,7 +97,7 @@ impl Time {
             engine,
             client: 0,
             server: 0,
-            unknown: rest - engine,
+            unknown,
         }
     }
 
@@ -121,17 +135,32 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_processor_is_taken_off_all_work_alike() {
-        // Ten seconds, half of them on a processor; a fifth of the wall time of the work was in reads.
+    fn waiting_for_a_processor_is_taken_off_all_work_alike_that_it_made_longer() {
+        // Ten seconds, half of them on a processor; a fifth of the wall time of the work was in writes. Reads are told
+        // without what they waited for a processor.
         let counters = ThreadCounters {
             read_ns: 2_000,
+            write_ns: 2_000,
             ..ThreadCounters::default()
         };
         let time = Time::divide(10_000, 5_000, 5_000, 0, 0, &counters);
         assert_eq!(
-            (time.read, time.engine, time.run_queue, time.unknown),
-            (1_000, 4_000, 5_000, 0)
+            (time.read, time.write, time.engine, time.run_queue, time.unknown),
+            (2_000, 1_000, 2_000, 5_000, 0)
         );
+    }
+
+    #[test]
+    fn who_is_ready_waits_for_a_processor_and_not_for_a_mutex() {
+        let counters = ThreadCounters {
+            mutex_ns: 4_000,
+            ..ThreadCounters::default()
+        };
+        let time = Time::divide(10_000, 5_000, 4_500, 0, 0, &counters);
+        assert_eq!((time.mutex_wait, time.run_queue, time.engine), (500, 4_500, 5_000));
+        let time = Time::divide(10_000, 3_000, 1_000, 0, 0, &counters);
+        assert_eq!((time.mutex_wait, time.run_queue, time.engine), (4_000, 1_000, 3_000));
+        assert_eq!(time.unknown, 2_000);
     }
 
     #[test]

@@ -125,18 +125,20 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
             host=host_facts(hosts.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
-        run_id = store.begin_run(run)
-        plan = _plan(run_id, seed, request, prepared)
-        return _carry_out(
-            plan,
-            prepared,
-            request.experiment,
-            store,
-            hosts,
-            console,
-            measure_machine=True,
-            turns_undecided=undecided,
-        )
+        # From here to its end a run is never left as one that is going on.
+        with hosts.interrupted.listening():
+            run_id = store.begin_run(run)
+            plan = _plan(run_id, seed, request, prepared)
+            return _carry_out(
+                plan,
+                prepared,
+                request.experiment,
+                store,
+                hosts,
+                console,
+                measure_machine=True,
+                turns_undecided=undecided,
+            )
 
 
 def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
@@ -192,7 +194,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    with Hosts(request.directory) as hosts:
+    with Hosts(request.directory) as hosts, hosts.interrupted.listening():
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials
@@ -249,7 +251,7 @@ def _carry_out(
     ended = False
     troubles: list[dict[str, Any]] = []
     try:
-        with interrupted.listening(), Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
+        with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
                 troubles += _measure_machine(plan, prepared, store, hosts)
@@ -259,20 +261,22 @@ def _carry_out(
                 if not interrupted:
                     store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
             said = carry_out(plan, store, hosts, display, interrupted)
+        # Who interrupts what comes after the last trial interrupts no measuring.
+        cut_short = bool(interrupted)
         ended = True
     finally:
         if not ended:
             store.finish_run(plan.run_id, "failed")
     document = read_document(store, plan.run_id, experiment)
-    if said and not interrupted:
+    if said and not cut_short:
         troubles.append({"text": said, "cells": [], "evidence": None})
     troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
     findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
     confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
     findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
     failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
-    store.finish_run(plan.run_id, "interrupted" if interrupted else "failed" if failed else "done", findings)
-    return read_document(store, plan.run_id, experiment), bool(interrupted)
+    store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", findings)
+    return read_document(store, plan.run_id, experiment), cut_short
 
 
 def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[dict[str, Any]]:

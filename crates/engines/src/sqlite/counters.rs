@@ -2,7 +2,8 @@
 //!
 //! Each thread has counters of its own: no lock, no shared cache line. Every call is counted. The kinds of call that can
 //! be so short that two readings of the clock would show (reads that the operating system's cache answers, file locks)
-//! are timed by sample: a timed call stands for all calls since the last timed one.
+//! are timed by sample: a timed call stands for all calls since the last timed one, or, where something else than the call
+//! made it long, the average one does.
 
 use crate::ThreadCounters;
 use dbdyno_probes::Clock;
@@ -53,14 +54,14 @@ pub fn counters() -> ThreadCounters {
     ThreadCounters {
         reads: kept.reads.calls(),
         read_bytes: kept.read_bytes,
-        read_ns: clock.nanoseconds(kept.reads.raw),
+        read_ns: clock.nanoseconds(kept.reads.spent()),
         writes: kept.writes,
         write_bytes: kept.write_bytes,
         write_ns: clock.nanoseconds(kept.write_raw),
         syncs: kept.syncs,
         sync_ns: clock.nanoseconds(kept.sync_raw),
         lock_calls: kept.locks.calls(),
-        lock_call_ns: clock.nanoseconds(kept.locks.raw),
+        lock_call_ns: clock.nanoseconds(kept.locks.spent()),
         file_lock_waits: kept.file_lock_waits,
         file_lock_ns: clock.nanoseconds(kept.file_lock_raw),
         mutex_waits: kept.mutex_waits,
@@ -73,12 +74,18 @@ pub fn counters() -> ThreadCounters {
 /// A timed call's duration counts once for each call of its gap. The gap is drawn before any of them is seen, and whatever
 /// has been seen before, so the sum estimates the duration of all of them without a bias for where in a pattern or a burst
 /// of calls the timed ones lie.
+///
+/// A call in which the thread had to leave its processor to another lasts a thousand times as long as it would have, and by
+/// chance a few of those or none are among the timed ones: where the time went would be told by them alone. They count
+/// as the average of the others, unless they are most: then what they wait for is what such calls do.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampled {
     /// Calls up to the last timed one.
     done: u64,
     /// Time of all calls up to the last timed one, estimated.
     raw: u64,
+    /// Those of them that stand for themselves: number and time.
+    undisturbed: (u64, u64),
     /// How many calls the next timed one stands for.
     gap: u32,
     /// How many of them are still to come, the timed one included.
@@ -92,6 +99,7 @@ impl Sampled {
         Self {
             done: 0,
             raw: 0,
+            undisturbed: (0, 0),
             gap: 1,
             left: 1,
             random: seed,
@@ -105,16 +113,30 @@ impl Sampled {
         self.left == 0
     }
 
-    /// The timed call has ended.
-    pub fn timed(&mut self, spent: u64) {
-        self.done += u64::from(self.gap);
-        self.raw += spent * u64::from(self.gap);
+    /// The timed call has ended. `disturbed`: something else than the call made it long.
+    pub fn timed(&mut self, spent: u64, disturbed: bool) {
+        let (calls, raw) = (u64::from(self.gap), spent * u64::from(self.gap));
+        self.done += calls;
+        self.raw += raw;
+        if !disturbed {
+            self.undisturbed.0 += calls;
+            self.undisturbed.1 += raw;
+        }
         // Xorshift (Marsaglia, "Xorshift RNGs", 2003).
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
         self.gap = 1 + self.random % (self.done / CALLS).clamp(1, LONGEST_GAP) as u32;
         self.left = self.gap;
+    }
+
+    /// Time of all calls up to the last timed one, as it would have been undisturbed.
+    fn spent(&self) -> u64 {
+        let (calls, raw) = self.undisturbed;
+        if calls * 2 < self.done || calls == 0 {
+            return self.raw;
+        }
+        (u128::from(raw) * u128::from(self.done) / u128::from(calls)) as u64
     }
 
     /// All calls that have ended.
@@ -136,10 +158,10 @@ mod tests {
             exact += spent;
             if sampled.begin() {
                 timed += 1;
-                sampled.timed(*spent);
+                sampled.timed(*spent, false);
             }
         }
-        (sampled.calls(), sampled.raw, exact, timed)
+        (sampled.calls(), sampled.spent(), exact, timed)
     }
 
     /// Five standard errors of an estimate from so many timed calls, as a share of the whole: their weights are drawn from 1
@@ -171,6 +193,26 @@ mod tests {
     fn the_first_calls_are_timed_one_by_one() {
         let (_, estimated, exact, timed) = sample(&[5_000, 100], 128);
         assert_eq!((estimated, timed), (exact, 128));
+    }
+
+    #[test]
+    fn disturbed_calls_count_as_the_others_unless_they_are_most() {
+        let mut sampled = Sampled::new(12345);
+        for call in 0..100_000 {
+            if sampled.begin() {
+                let disturbed = call % 50 == 7;
+                sampled.timed(if disturbed { 4_000_000 } else { 1_000 }, disturbed);
+            }
+        }
+        assert_eq!(sampled.spent(), sampled.done * 1_000);
+        let mut sampled = Sampled::new(12345);
+        for _ in 0..100 {
+            assert!(sampled.begin());
+            sampled.timed(1_000, true);
+            sampled.gap = 1;
+            sampled.left = 1;
+        }
+        assert_eq!(sampled.spent(), 100_000);
     }
 
     #[test]

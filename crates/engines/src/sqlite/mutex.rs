@@ -30,8 +30,20 @@ pub const SLICES: Slices = Slices {
     one_in: 32,
 };
 
+/// How many frames tell who has had a mutex made: the library's own two, and what called them.
+const BIRTH: usize = 8;
+
 type Stack = [usize; DEPTH];
-type Samples = HashMap<(Stack, c_int), (u64, u64)>;
+type Samples = HashMap<(Stack, Origin), (u64, u64)>;
+
+/// What a mutex is for, as far as the library says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Origin {
+    /// What `xMutexAlloc` was asked for: a constant `SQLITE_MUTEX_…`.
+    kind: c_int,
+    /// Where it was asked for, of one that was made for an object.
+    birth: [usize; BIRTH],
+}
 
 type Enter = unsafe extern "C" fn(*mut ffi::sqlite3_mutex);
 
@@ -55,9 +67,9 @@ fn layer() -> &'static Layer {
     unsafe { &*LAYER.load(Ordering::Relaxed) }
 }
 
-/// What `xMutexAlloc` was asked for, by the mutex's address.
-static KINDS: Mutex<Option<HashMap<usize, c_int>>> = Mutex::new(None);
-/// Sampled waits: the stack and the kind of mutex, with how often and how many nanoseconds.
+/// The mutexes there are, by address.
+static ORIGINS: Mutex<Option<HashMap<usize, Origin>>> = Mutex::new(None);
+/// Sampled waits: the stack and the mutex's origin, with how often and how many nanoseconds.
 static SAMPLES: Mutex<Option<Samples>> = Mutex::new(None);
 /// All waits of threads, added by each as it leaves the window.
 static TOTAL: Mutex<(u64, u64)> = Mutex::new((0, 0));
@@ -124,12 +136,20 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
 unsafe extern "C" fn alloc_wrapped(kind: c_int) -> *mut ffi::sqlite3_mutex {
     // SAFETY: the method below, with the argument it was meant for.
     let mutex = unsafe { (layer().alloc)(kind) };
-    lock(&KINDS).get_or_insert_default().insert(mutex as usize, kind);
+    // Connections' are made often and say by their kind what they are; of the others few are made, for objects of all kinds.
+    let birth = if kind == ffi::SQLITE_MUTEX_FAST {
+        here()
+    } else {
+        [0; BIRTH]
+    };
+    lock(&ORIGINS)
+        .get_or_insert_default()
+        .insert(mutex as usize, Origin { kind, birth });
     mutex
 }
 
 unsafe extern "C" fn free_wrapped(mutex: *mut ffi::sqlite3_mutex) {
-    lock(&KINDS).get_or_insert_default().remove(&(mutex as usize));
+    lock(&ORIGINS).get_or_insert_default().remove(&(mutex as usize));
     // SAFETY: as above.
     unsafe { (layer().free)(mutex) }
 }
@@ -179,24 +199,33 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
     } else {
         return;
     };
-    let mut stack: Stack = [0; DEPTH];
+    let stack: Stack = here();
+    let origin = lock(&ORIGINS)
+        .as_ref()
+        .and_then(|origins| origins.get(&(mutex as usize)).copied())
+        .unwrap_or(Origin {
+            kind: -1,
+            birth: [0; BIRTH],
+        });
+    let mut samples = lock(&SAMPLES);
+    let sample = samples.get_or_insert_default().entry((stack, origin)).or_default();
+    sample.0 += stands_for;
+    sample.1 += stands_for * nanoseconds;
+}
+
+/// The addresses of the innermost calls that led here.
+fn here<const DEEP: usize>() -> [usize; DEEP] {
+    let mut stack = [0; DEEP];
     let mut depth = 0;
     // SAFETY: it is "unsynchronized" against naming of addresses, which is done only when the clients have ended.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             stack[depth] = frame.ip() as usize;
             depth += 1;
-            depth < DEPTH
+            depth < DEEP
         });
     }
-    let kind = lock(&KINDS)
-        .as_ref()
-        .and_then(|kinds| kinds.get(&(mutex as usize)).copied())
-        .unwrap_or(-1);
-    let mut samples = lock(&SAMPLES);
-    let sample = samples.get_or_insert_default().entry((stack, kind)).or_default();
-    sample.0 += stands_for;
-    sample.1 += stands_for * nanoseconds;
+    stack
 }
 
 /// Forgets all waits so far.
@@ -219,15 +248,18 @@ pub fn contention() -> Option<Contention> {
     }
     let (contended, wait_ns) = *lock(&TOTAL);
     let samples = lock(&SAMPLES).take().unwrap_or_default();
-    let mut named: HashMap<(Vec<String>, c_int), (u64, u64)> = HashMap::new();
+    let mut named: HashMap<(Vec<String>, &'static str), (u64, u64)> = HashMap::new();
     let mut names = HashMap::new();
-    for ((stack, kind), (waits, nanoseconds)) in &samples {
-        let functions: Vec<String> = stack
-            .iter()
-            .take_while(|address| **address != 0)
+    let mut functions = |stack: &[usize]| -> Vec<String> {
+        let addresses = stack.iter().take_while(|address| **address != 0);
+        addresses
             .flat_map(|address| names.entry(*address).or_insert_with(|| functions_at(*address)).clone())
-            .collect();
-        let entry = named.entry((functions, *kind)).or_default();
+            .collect()
+    };
+    for ((stack, origin), (waits, nanoseconds)) in &samples {
+        let wanted_by = functions(stack);
+        let mutex = purpose(origin.kind, &functions(&origin.birth), &wanted_by);
+        let entry = named.entry((wanted_by, mutex)).or_default();
         entry.0 += waits;
         entry.1 += nanoseconds;
     }
@@ -243,9 +275,9 @@ pub fn contention() -> Option<Contention> {
     };
     let mut sites: Vec<ContentionSite> = named
         .into_iter()
-        .map(|((stack, kind), (waits, nanoseconds))| ContentionSite {
+        .map(|((stack, mutex), (waits, nanoseconds))| ContentionSite {
             function: function(&stack),
-            mutex: kind_name(kind, &stack).to_owned(),
+            mutex: mutex.to_owned(),
             waits: scale(waits, sampled.0, contended).round() as u64,
             wait_s: scale(nanoseconds, sampled.1, wait_ns) / 1e9,
             stack,
@@ -302,14 +334,13 @@ fn function(stack: &[String]) -> String {
         .unwrap_or_else(|| "(no name)".into())
 }
 
-/// What a mutex protects, from the constants `SQLITE_MUTEX_…` and, for those made for one object, from who wants it.
-fn kind_name(kind: c_int, stack: &[String]) -> &'static str {
-    let from = |part: &str| stack.iter().take(4).any(|name| name.contains(part));
+/// What a mutex protects, from the constants `SQLITE_MUTEX_…` and, for those made for one object, from who made it, or, where
+/// that has no name, who wants it.
+fn purpose(kind: c_int, made_by: &[String], wanted_by: &[String]) -> &'static str {
     match kind {
-        ffi::SQLITE_MUTEX_FAST if from("Btree") || from("btree") => "shared B-tree",
-        ffi::SQLITE_MUTEX_FAST if from("pcache") => "page cache",
-        ffi::SQLITE_MUTEX_FAST if from("unix") => "file locks of the process",
-        ffi::SQLITE_MUTEX_FAST => "one object",
+        ffi::SQLITE_MUTEX_FAST => object(made_by)
+            .or_else(|| object(&wanted_by[..wanted_by.len().min(4)]))
+            .unwrap_or("one object"),
         ffi::SQLITE_MUTEX_RECURSIVE => "connection",
         ffi::SQLITE_MUTEX_STATIC_MASTER => "library start-up and shared caches",
         ffi::SQLITE_MUTEX_STATIC_MEM => "memory allocator",
@@ -320,6 +351,24 @@ fn kind_name(kind: c_int, stack: &[String]) -> &'static str {
         11..=13 => "file system layer",
         _ => "unknown",
     }
+}
+
+/// The object whose functions these are, innermost first.
+fn object(functions: &[String]) -> Option<&'static str> {
+    functions.iter().find_map(|name| {
+        let of = |part: &str| name.contains(part);
+        if of("Btree") || of("btree") {
+            Some("shared B-tree")
+        } else if of("pcache") {
+            Some("page cache")
+        } else if of("Shm") || of("SharedMemory") {
+            Some("index of the write-ahead log")
+        } else if of("unix") || of("Inode") {
+            Some("file locks of the process")
+        } else {
+            None
+        }
+    })
 }
 
 #[cfg(test)]
@@ -340,9 +389,35 @@ mod tests {
             "sqlite3_step",
         ]);
         assert_eq!(function(&stack), "sqlite3BtreeEnter");
-        assert_eq!(kind_name(ffi::SQLITE_MUTEX_FAST, &stack), "shared B-tree");
+        assert_eq!(purpose(ffi::SQLITE_MUTEX_FAST, &[], &stack), "shared B-tree");
         assert_eq!(function(&names(&["unixLock"])), "unixLock");
         assert_eq!(function(&[]), "(no name)");
+    }
+
+    #[test]
+    fn a_mutex_is_named_after_who_made_it() {
+        let fast =
+            |made_by: &[&str], wanted_by: &[&str]| purpose(ffi::SQLITE_MUTEX_FAST, &names(made_by), &names(wanted_by));
+        let open = names(&[
+            "sqlite3MutexAlloc",
+            "findInodeInfo",
+            "fillInUnixFile",
+            "unixOpen",
+            "sqlite3BtreeOpen",
+        ]);
+        assert_eq!(purpose(ffi::SQLITE_MUTEX_FAST, &open, &[]), "file locks of the process");
+        assert_eq!(
+            fast(&["sqlite3MutexAlloc", "sqlite3BtreeOpen"], &["sqlite3_step"]),
+            "shared B-tree"
+        );
+        let shared = ["sqlite3MutexAlloc", "unixOpenSharedMemory", "unixShmMap"];
+        assert_eq!(fast(&shared, &["unixShmLock"]), "index of the write-ahead log");
+        // Who made it has no name in a library without symbols.
+        assert_eq!(fast(&[], &["unixLock", "sqlite3VdbeExec"]), "file locks of the process");
+        assert_eq!(
+            fast(&["sqlite3MutexAlloc"], &["a", "b", "c", "d", "unixLock"]),
+            "one object"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::counters::{Sampled, count};
 use crate::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
+use dbdyno_probes::process::{Switches, thread_switches};
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -94,16 +95,21 @@ fn timed<T>(call: impl FnOnce() -> T) -> (T, u64) {
     (result, clock.raw().saturating_sub(start))
 }
 
-/// A call of a kind that is timed by sample.
+/// Leaving a processor and coming back takes longer than this.
+const SWITCH_NS: u64 = 3_000;
+
+/// A call of a kind that is timed by sample. `$disturbed` tells from the switches before and after it whether it was.
 macro_rules! sampled {
-    ($kind:ident, $call:expr) => {{
+    ($kind:ident, $disturbed:expr, $call:expr) => {{
         #[cold]
-        fn note(spent: u64) {
-            count(|c| Sampled::timed(&mut c.$kind, spent));
+        fn note(before: Switches, spent: u64) {
+            let disturbed = layer().clock.nanoseconds(spent) > SWITCH_NS && $disturbed(before, thread_switches());
+            count(|c| Sampled::timed(&mut c.$kind, spent, disturbed));
         }
         if count(|c| c.$kind.begin()) {
+            let before = thread_switches();
             let (code, spent) = timed(|| $call);
-            note(spent);
+            note(before, spent);
             code
         } else {
             $call
@@ -111,9 +117,20 @@ macro_rules! sampled {
     }};
 }
 
+/// Whether the thread lost its processor. That it waited, for the device, is a read's own.
+fn lost_processor(before: Switches, after: Switches) -> bool {
+    after.involuntary != before.involuntary
+}
+
+/// Whether it lost its processor, or waited: calls about locks do not, but for the mutex of the process's record of them, and
+/// that wait is counted as one.
+fn lost_or_left_processor(before: Switches, after: Switches) -> bool {
+    after != before
+}
+
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
     count(|c| c.read_bytes += amount as u64);
-    sampled!(reads, below!(file, xRead, to, amount, offset))
+    sampled!(reads, lost_processor, below!(file, xRead, to, amount, offset))
 }
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, amount: c_int, offset: i64) -> c_int {
@@ -146,16 +163,20 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
 }
 
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    sampled!(locks, below!(file, xLock, level))
+    sampled!(locks, lost_or_left_processor, below!(file, xLock, level))
 }
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    sampled!(locks, below!(file, xUnlock, level))
+    sampled!(locks, lost_or_left_processor, below!(file, xUnlock, level))
 }
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, result: *mut c_int) -> c_int {
-    sampled!(locks, below!(file, xCheckReservedLock, result))
+    sampled!(locks, lost_or_left_processor, below!(file, xCheckReservedLock, result))
 }
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, slots: c_int, flags: c_int) -> c_int {
-    sampled!(locks, below!(file, xShmLock, offset, slots, flags))
+    sampled!(
+        locks,
+        lost_or_left_processor,
+        below!(file, xShmLock, offset, slots, flags)
+    )
 }
 
 /// Our table for a table below; the same for all files that have it.
