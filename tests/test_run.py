@@ -244,7 +244,7 @@ def test_ctrl_c_at_either_end_of_a_run_leaves_none_that_goes_on(
 
     monkeypatch.setattr(Store, moment, interrupted)
     store = open_store("runs.db", make=True)
-    document, cut_short = execute(Asked([path], rounds="1").request([]), store, Console(quiet=True))
+    document, cut_short = execute(Asked([path], rounds="1").request(["dbdyno"]), store, Console(quiet=True))
     # All was measured before the run was finished.
     expected = "interrupted" if moment == "begin_run" else "done"
     assert (document["status"], cut_short) == (expected, expected == "interrupted")

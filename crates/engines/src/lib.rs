@@ -356,6 +356,8 @@ pub struct ThreadCounters {
     pub read_bytes: u64,
     /// Nanoseconds in reads, without those in which the thread had no processor.
     pub read_ns: u64,
+    /// Those of them that the thread spent in reads that waited, for the device.
+    pub read_wait_ns: u64,
     /// Writes.
     pub writes: u64,
     /// Bytes written.
@@ -395,6 +397,7 @@ sums!(ThreadCounters {
     reads,
     read_bytes,
     read_ns,
+    read_wait_ns,
     writes,
     write_bytes,
     write_ns,

@@ -50,7 +50,8 @@ impl Time {
     ///
     /// A thread that is pushed off its processor while it works makes each kind of work look longer in proportion, but
     /// reads and lock calls, which are told without that. What the scheduler says of it, as far as the work was not CPU
-    /// time, is taken off all others alike. Of the engine's part, what exceeds the CPU time is unknown.
+    /// time, is taken off all others alike. Of the engine's part, what exceeds the CPU time that reads, lock calls and parsing
+    /// leave is unknown.
     pub(crate) fn divide(
         total: u64,
         cpu: u64,
@@ -80,7 +81,8 @@ impl Time {
         let share = |part: u64| (u128::from(part) * u128::from(work - run_queue) / u128::from(work.max(1))) as u64;
         let (read, lock_calls) = (of_work(counters.read_ns), of_work(counters.lock_call_ns));
         let (write, prepare) = (of_work(share(counters.write_ns)), of_work(share(prepare)));
-        let engine = working.min(cpu);
+        let elsewhere = read.saturating_sub(counters.read_wait_ns) + lock_calls + prepare;
+        let engine = working.min(cpu.saturating_sub(elsewhere));
         let unknown = working - engine;
         Self {
             total,
@@ -161,6 +163,18 @@ mod tests {
         let time = Time::divide(10_000, 3_000, 1_000, 0, 0, &counters);
         assert_eq!((time.mutex_wait, time.run_queue, time.engine), (4_000, 1_000, 3_000));
         assert_eq!(time.unknown, 2_000);
+    }
+
+    #[test]
+    fn the_engine_computes_what_cpu_time_the_rest_leaves() {
+        // Of reads of five seconds four waited for the device; so one of the three on a processor was theirs.
+        let counters = ThreadCounters {
+            read_ns: 5_000,
+            read_wait_ns: 4_000,
+            ..ThreadCounters::default()
+        };
+        let time = Time::divide(10_000, 3_000, 0, 0, 0, &counters);
+        assert_eq!((time.read, time.engine, time.unknown), (5_000, 2_000, 3_000));
     }
 
     #[test]

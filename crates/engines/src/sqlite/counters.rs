@@ -55,6 +55,7 @@ pub fn counters() -> ThreadCounters {
         reads: kept.reads.calls(),
         read_bytes: kept.read_bytes,
         read_ns: clock.nanoseconds(kept.reads.spent()),
+        read_wait_ns: clock.nanoseconds(kept.reads.waited()),
         writes: kept.writes,
         write_bytes: kept.write_bytes,
         write_ns: clock.nanoseconds(kept.write_raw),
@@ -67,6 +68,17 @@ pub fn counters() -> ThreadCounters {
         mutex_waits: kept.mutex_waits,
         mutex_ns: clock.nanoseconds(kept.mutex_raw),
     }
+}
+
+/// What a timed call did with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// It computed.
+    Computing,
+    /// It waited for something, as calls of its kind may.
+    Waiting,
+    /// Something else than the call made it long.
+    Disturbed,
 }
 
 /// A kind of call of which all are counted and some are timed.
@@ -86,6 +98,8 @@ pub struct Sampled {
     raw: u64,
     /// Those of them that stand for themselves: number and time.
     undisturbed: (u64, u64),
+    /// The part of that time in calls that waited.
+    waited: u64,
     /// How many calls the next timed one stands for.
     gap: u32,
     /// How many of them are still to come, the timed one included.
@@ -100,6 +114,7 @@ impl Sampled {
             done: 0,
             raw: 0,
             undisturbed: (0, 0),
+            waited: 0,
             gap: 1,
             left: 1,
             random: seed,
@@ -113,14 +128,17 @@ impl Sampled {
         self.left == 0
     }
 
-    /// The timed call has ended. `disturbed`: something else than the call made it long.
-    pub fn timed(&mut self, spent: u64, disturbed: bool) {
+    /// The timed call has ended.
+    pub fn timed(&mut self, spent: u64, how: Spent) {
         let (calls, raw) = (u64::from(self.gap), spent * u64::from(self.gap));
         self.done += calls;
         self.raw += raw;
-        if !disturbed {
+        if how != Spent::Disturbed {
             self.undisturbed.0 += calls;
             self.undisturbed.1 += raw;
+        }
+        if how == Spent::Waiting {
+            self.waited += raw;
         }
         // Xorshift (Marsaglia, "Xorshift RNGs", 2003).
         self.random ^= self.random << 13;
@@ -132,17 +150,26 @@ impl Sampled {
 
     /// Time of all calls up to the last timed one, as it would have been undisturbed.
     fn spent(&self) -> u64 {
-        let (calls, raw) = self.undisturbed;
-        if calls * 2 < self.done || calls == 0 {
-            return self.raw;
+        match self.undisturbed {
+            (calls, raw) if calls * 2 >= self.done => of_all(raw, calls, self.done),
+            _ => self.raw,
         }
-        (u128::from(raw) * u128::from(self.done) / u128::from(calls)) as u64
+    }
+
+    /// The part of it in calls that waited.
+    fn waited(&self) -> u64 {
+        of_all(self.waited, self.undisturbed.0, self.done)
     }
 
     /// All calls that have ended.
     fn calls(&self) -> u64 {
         self.done + u64::from(self.gap - self.left)
     }
+}
+
+/// What some calls took, made into what all did.
+fn of_all(raw: u64, calls: u64, all: u64) -> u64 {
+    (u128::from(raw) * u128::from(all) / u128::from(calls.max(1))) as u64
 }
 
 #[cfg(test)]
@@ -158,7 +185,7 @@ mod tests {
             exact += spent;
             if sampled.begin() {
                 timed += 1;
-                sampled.timed(*spent, false);
+                sampled.timed(*spent, Spent::Computing);
             }
         }
         (sampled.calls(), sampled.spent(), exact, timed)
@@ -201,18 +228,24 @@ mod tests {
         for call in 0..100_000 {
             if sampled.begin() {
                 let disturbed = call % 50 == 7;
-                sampled.timed(if disturbed { 4_000_000 } else { 1_000 }, disturbed);
+                let (spent, how) = if disturbed {
+                    (4_000_000, Spent::Disturbed)
+                } else {
+                    (1_000, Spent::Waiting)
+                };
+                sampled.timed(spent, how);
             }
         }
         assert_eq!(sampled.spent(), sampled.done * 1_000);
+        assert_eq!(sampled.waited(), sampled.spent());
         let mut sampled = Sampled::new(12345);
         for _ in 0..100 {
             assert!(sampled.begin());
-            sampled.timed(1_000, true);
+            sampled.timed(1_000, Spent::Disturbed);
             sampled.gap = 1;
             sampled.left = 1;
         }
-        assert_eq!(sampled.spent(), 100_000);
+        assert_eq!((sampled.spent(), sampled.waited()), (100_000, 0));
     }
 
     #[test]

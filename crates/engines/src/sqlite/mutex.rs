@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const DEPTH: usize = 14;
-const SAMPLE: u64 = 128;
+const SAMPLE: u64 = 32;
 /// Nanoseconds from which on a wait is so long that taking its stack hardly matters.
 const LONG: u64 = 500_000;
 

@@ -5,7 +5,7 @@
 //! costs some ten instructions; a method that is not counted costs none.
 
 use super::api::Api;
-use super::counters::{Sampled, count};
+use super::counters::{Sampled, Spent, count};
 use crate::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
@@ -98,13 +98,17 @@ fn timed<T>(call: impl FnOnce() -> T) -> (T, u64) {
 /// Leaving a processor and coming back takes longer than this.
 const SWITCH_NS: u64 = 3_000;
 
-/// A call of a kind that is timed by sample. `$disturbed` tells from the switches before and after it whether it was.
+/// A call of a kind that is timed by sample. `$how` tells from the switches before and after it what it did with its time.
 macro_rules! sampled {
-    ($kind:ident, $disturbed:expr, $call:expr) => {{
+    ($kind:ident, $how:expr, $call:expr) => {{
         #[cold]
         fn note(before: Switches, spent: u64) {
-            let disturbed = layer().clock.nanoseconds(spent) > SWITCH_NS && $disturbed(before, thread_switches());
-            count(|c| Sampled::timed(&mut c.$kind, spent, disturbed));
+            let how = if layer().clock.nanoseconds(spent) > SWITCH_NS {
+                $how(before, thread_switches())
+            } else {
+                Spent::Computing
+            };
+            count(|c| Sampled::timed(&mut c.$kind, spent, how));
         }
         if count(|c| c.$kind.begin()) {
             let before = thread_switches();
@@ -117,20 +121,29 @@ macro_rules! sampled {
     }};
 }
 
-/// Whether the thread lost its processor. That it waited, for the device, is a read's own.
-fn lost_processor(before: Switches, after: Switches) -> bool {
-    after.involuntary != before.involuntary
+/// What a read waits for is the device, and its own.
+fn reading(before: Switches, after: Switches) -> Spent {
+    if after.involuntary != before.involuntary {
+        Spent::Disturbed
+    } else if after != before {
+        Spent::Waiting
+    } else {
+        Spent::Computing
+    }
 }
 
-/// Whether it lost its processor, or waited: calls about locks do not, but for the mutex of the process's record of them, and
-/// that wait is counted as one.
-fn lost_or_left_processor(before: Switches, after: Switches) -> bool {
-    after != before
+/// Calls about locks wait for nothing but the mutex of the process's record of them, and that wait is counted as one.
+fn locking(before: Switches, after: Switches) -> Spent {
+    if after != before {
+        Spent::Disturbed
+    } else {
+        Spent::Computing
+    }
 }
 
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
     count(|c| c.read_bytes += amount as u64);
-    sampled!(reads, lost_processor, below!(file, xRead, to, amount, offset))
+    sampled!(reads, reading, below!(file, xRead, to, amount, offset))
 }
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, amount: c_int, offset: i64) -> c_int {
@@ -163,20 +176,16 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
 }
 
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    sampled!(locks, lost_or_left_processor, below!(file, xLock, level))
+    sampled!(locks, locking, below!(file, xLock, level))
 }
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    sampled!(locks, lost_or_left_processor, below!(file, xUnlock, level))
+    sampled!(locks, locking, below!(file, xUnlock, level))
 }
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, result: *mut c_int) -> c_int {
-    sampled!(locks, lost_or_left_processor, below!(file, xCheckReservedLock, result))
+    sampled!(locks, locking, below!(file, xCheckReservedLock, result))
 }
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, slots: c_int, flags: c_int) -> c_int {
-    sampled!(
-        locks,
-        lost_or_left_processor,
-        below!(file, xShmLock, offset, slots, flags)
-    )
+    sampled!(locks, locking, below!(file, xShmLock, offset, slots, flags))
 }
 
 /// Our table for a table below; the same for all files that have it.
