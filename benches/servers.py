@@ -144,13 +144,14 @@ def one_processor(server: Server) -> Iterator[None]:
     whole = os.sched_getaffinity(0)
 
     def keep(on: set[int]) -> None:
+        os.sched_setaffinity(0, on)
         main = psutil.Process(server.pid)
         for process in (main, *main.children(recursive=True)):
-            for thread in process.threads():
-                # One may have ended since.
-                with suppress(ProcessLookupError):
-                    os.sched_setaffinity(thread.id, on)
-        os.sched_setaffinity(0, on)
+            # It may have ended since.
+            with suppress(psutil.NoSuchProcess):
+                for thread in process.threads():
+                    with suppress(ProcessLookupError):
+                        os.sched_setaffinity(thread.id, on)
 
     keep({min(whole)})
     try:

@@ -287,6 +287,19 @@ def test_what_nothing_looked_at_on_a_server_is_null_and_not_0() -> None:
     assert told["rounds"][0]["segments"]["prepare"] == 0.5
 
 
+def test_a_share_is_of_the_rounds_in_which_somebody_looked() -> None:
+    mutex = {"contended": 7, "wait_s": 0.6, "sites": []}
+    seen = zeros("sqlite", mutex_wait=0.5, engine=1.5) | {"mutex": mutex}
+    rounds = [trial(result=seen), trial(result=zeros("sqlite", engine=1.0), block=1)]
+    (cell,) = one_cell(rounds)["cells"]
+    assert cell["time"] is not None
+    assert cell["mutex"] is not None
+    assert cell["time"]["segments"]["mutex_wait"] == 0.5
+    assert cell["time"]["shares"]["mutex_wait"] == 0.25
+    assert cell["time"]["shares"]["engine"] == 0.625
+    assert cell["mutex"]["wait_share"] == pytest.approx(0.3)
+
+
 def test_what_sqlite_was_seen_not_to_do_is_0() -> None:
     seen = zeros("sqlite", engine=2.0) | {"mutex": {"contended": 0, "wait_s": 0.0, "sites": []}}
     (round_,) = one_cell([trial(result=seen)])["cells"][0]["rounds"]

@@ -46,6 +46,7 @@ _MUTEXES = {
     "shared B-tree": "give each connection a page cache of its own (cache=private)",
     "connection": "give each thread a connection of its own",
     "memory allocator": "build SQLite with -DSQLITE_DEFAULT_MEMSTATUS=0, or use a page cache of fixed memory",
+    "index of the write-ahead log": "keep one read transaction open over several statements",
     "file locks of the process": "keep one read transaction open over several statements, or use journal_mode=wal",
 }
 

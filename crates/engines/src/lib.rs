@@ -354,9 +354,9 @@ pub struct ThreadCounters {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Nanoseconds in reads, without those in which the thread had no processor.
+    /// Nanoseconds in reads, without those in which the thread was pushed off its processor.
     pub read_ns: u64,
-    /// Those of them that the thread spent in reads that waited, for the device.
+    /// Those of them in reads that waited, for the device and then for a processor.
     pub read_wait_ns: u64,
     /// Writes.
     pub writes: u64,
@@ -370,8 +370,10 @@ pub struct ThreadCounters {
     pub sync_ns: u64,
     /// Calls to lock or unlock the file or its shared memory, whether or not they succeed at once.
     pub lock_calls: u64,
-    /// Nanoseconds in them, without those in which the thread had no processor or waited for a mutex.
+    /// Nanoseconds in them, without those in which the thread was pushed off its processor.
     pub lock_call_ns: u64,
+    /// Those of them in calls that waited: for a mutex that guards the process's record of locks, or for a file server.
+    pub lock_wait_ns: u64,
     /// Times a session waited for a lock on the file.
     pub file_lock_waits: u64,
     /// Nanoseconds of it.
@@ -405,6 +407,7 @@ sums!(ThreadCounters {
     sync_ns,
     lock_calls,
     lock_call_ns,
+    lock_wait_ns,
     file_lock_waits,
     file_lock_ns,
     mutex_waits,
@@ -448,14 +451,16 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Makes figures of a part of the time, which is one in `by`, into figures of the whole.
-    pub fn scale(&mut self, by: f64) {
+    /// Makes figures of a part of the time, which is one in `by`, into figures of the whole, of which so many seconds can
+    /// have been waited.
+    pub fn scale(&mut self, by: f64, wait_s: f64) {
         let count = |n: u64| (n as f64 * by).round() as u64;
+        let longer = if self.wait_s > 0.0 { wait_s / self.wait_s } else { 0.0 };
         self.contended = count(self.contended);
-        self.wait_s *= by;
+        self.wait_s = wait_s;
         for site in &mut self.sites {
             site.waits = count(site.waits);
-            site.wait_s *= by;
+            site.wait_s *= longer;
         }
     }
 }

@@ -174,13 +174,15 @@ pub(crate) fn conclude<E: Engine>(
     outcome.turns = trial
         .turns
         .map(|_| (overrun as f64 / 1e9 / f64::from(trial.clients), watched.real_s));
-    outcome.contention = watched.watched_one_in.and_then(|one_in| {
+    if let Some(one_in) = watched.watched_one_in {
         outcome.thread.scale_mutexes(one_in);
+    }
+    outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread, E::REMOTE);
+    outcome.contention = watched.watched_one_in.and_then(|one_in| {
         let mut contention = shared.engine.contention()?;
-        contention.scale(one_in);
+        contention.scale(one_in, outcome.time.mutex_wait as f64 / 1e9);
         Some(contention)
     });
-    outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread);
     if E::REMOTE {
         outcome.time.of_a_client();
     }

@@ -56,11 +56,12 @@ impl Switch {
         Some(self.on)
     }
 
-    /// How much longer all the time up to `now` is than what was watched of it; `None` where nothing was.
+    /// How much longer all the time up to `now` is than what was watched of it; `None` where that was no whole slice, from
+    /// which nothing can be told.
     pub fn scale(&self, now: u64) -> Option<f64> {
         let last = if self.on { now.saturating_sub(self.turned) } else { 0 };
         let watched = self.watched + last;
-        (watched > 0).then(|| now.saturating_sub(self.start) as f64 / watched as f64)
+        (self.watched > 0).then(|| now.saturating_sub(self.start) as f64 / watched as f64)
     }
 }
 
@@ -100,6 +101,7 @@ mod tests {
         let begin = switch.next();
         assert_eq!(switch.scale(begin), None, "nothing has been watched");
         assert_eq!(switch.turn(begin), Some(true));
+        assert_eq!(switch.scale(begin + 5), None, "half a slice");
         // Turned off 30 late.
         assert_eq!(switch.turn(begin + 40), Some(false));
         assert_eq!(switch.scale(begin + 80), Some((begin + 80) as f64 / 40.0));

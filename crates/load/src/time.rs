@@ -43,15 +43,17 @@ impl Time {
     /// What was timed as it happened is either a *wait* (idle, sync, mutex, file lock) or *work* (reads, writes, lock calls,
     /// parsing, and as the rest the engine).
     ///
-    /// The scheduler knows how long the threads were ready without a processor, and how long they computed. A wait for a
-    /// mutex ends for the waiting thread when it runs again, which may be long after the mutex was free for it; and it is
-    /// seen by sample, so few long ones may stand for too much. What is called one is therefore at most the time in
-    /// which the threads neither computed nor were ready.
+    /// The scheduler knows how long the threads computed, and how long they were ready without a processor. Of the rest
+    /// of the time they were *blocked*. A wait that ends takes until the thread runs again, and so holds time in which it was
+    /// ready; and those for a mutex, in reads and in lock calls are seen by sample, in which few long ones stand for many. So
+    /// in this order they have at most the blocked time that idling, syncs and file locks leave. (It errs to the low side by
+    /// what those computed.) A lock call may wait for a mutex: that is then the mutex's.
     ///
     /// A thread that is pushed off its processor while it works makes each kind of work look longer in proportion, but
-    /// reads and lock calls, which are told without that. What the scheduler says of it, as far as the work was not CPU
-    /// time, is taken off all others alike. Of the engine's part, what exceeds the CPU time that reads, lock calls and parsing
-    /// leave is unknown.
+    /// reads and lock calls, which are told without that. What the scheduler says of it is taken off the others alike.
+    /// Of the engine's part, what exceeds the CPU time that the others leave is unknown.
+    ///
+    /// `remote`: parsing is the server's, and no CPU time of the client's.
     pub(crate) fn divide(
         total: u64,
         cpu: u64,
@@ -59,29 +61,30 @@ impl Time {
         idle: u64,
         prepare: u64,
         counters: &ThreadCounters,
+        remote: bool,
     ) -> Self {
         let mut rest = total;
-        let mut take = |part: u64| {
-            let taken = part.min(rest);
-            rest -= taken;
-            taken
-        };
-        let (idle, sync) = (take(idle), take(counters.sync_ns));
-        let file_lock_wait = take(counters.file_lock_ns);
-        let blocked = total.saturating_sub(cpu).saturating_sub(run_queue);
-        let mutex_wait = take(counters.mutex_ns.min(blocked));
-        let work = rest;
+        let idle = take(&mut rest, idle);
+        let sync = take(&mut rest, counters.sync_ns);
+        let file_lock_wait = take(&mut rest, counters.file_lock_ns);
+        let mut blocked = rest.saturating_sub(cpu).saturating_sub(run_queue);
+        let mutex_wait = take(&mut blocked, counters.mutex_ns);
+        let read_wait = take(&mut blocked, counters.read_wait_ns);
+        let lock_wait = take(&mut blocked, counters.lock_wait_ns);
+        let read_cpu = counters.read_ns.saturating_sub(counters.read_wait_ns);
+        let lock_cpu = counters.lock_call_ns.saturating_sub(counters.lock_wait_ns);
+
+        let work = rest - mutex_wait;
         let run_queue = run_queue.min(work.saturating_sub(cpu));
         let mut working = work - run_queue;
-        let mut of_work = |part: u64| {
-            let taken = part.min(working);
-            working -= taken;
-            taken
-        };
-        let share = |part: u64| (u128::from(part) * u128::from(work - run_queue) / u128::from(work.max(1))) as u64;
-        let (read, lock_calls) = (of_work(counters.read_ns), of_work(counters.lock_call_ns));
-        let (write, prepare) = (of_work(share(counters.write_ns)), of_work(share(prepare)));
-        let elsewhere = read.saturating_sub(counters.read_wait_ns) + lock_calls + prepare;
+        let read = take(&mut working, read_cpu + read_wait);
+        let lock_calls = take(&mut working, lock_cpu + lock_wait);
+        let (on_processor, with_waits) = (working, working + run_queue);
+        let share = |part: u64| (u128::from(part) * u128::from(on_processor) / u128::from(with_waits.max(1))) as u64;
+        let write = take(&mut working, share(counters.write_ns));
+        let prepare = take(&mut working, share(prepare));
+        let write_cpu = write.saturating_sub(blocked);
+        let elsewhere = read_cpu + lock_cpu + write_cpu + if remote { 0 } else { prepare };
         let engine = working.min(cpu.saturating_sub(elsewhere));
         let unknown = working - engine;
         Self {
@@ -111,6 +114,13 @@ impl Time {
     }
 }
 
+/// As much of a part as is left of a whole, taken off it.
+fn take(left: &mut u64, part: u64) -> u64 {
+    let taken = part.min(*left);
+    *left -= taken;
+    taken
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,64 +132,113 @@ mod tests {
         waits + work + time.client + time.server + time.run_queue + time.unknown
     }
 
-    proptest! {
-        #[test]
-        fn the_parts_add_up(
-            total in 0u64..1_000_000_000_000,
-            parts in proptest::array::uniform9(0u64..300_000_000_000),
-        ) {
-            let [cpu, run_queue, idle, prepare, read_ns, write_ns, sync_ns, lock_call_ns, mutex_ns] = parts;
-            let counters =
-                ThreadCounters { read_ns, write_ns, sync_ns, lock_call_ns, mutex_ns, ..ThreadCounters::default() };
-            let time = Time::divide(total, cpu, run_queue, idle, prepare, &counters);
-            prop_assert_eq!(sum(&time), total);
+    fn counters(read: (u64, u64), locks: (u64, u64), write_ns: u64, waits: (u64, u64, u64)) -> ThreadCounters {
+        ThreadCounters {
+            read_ns: read.0,
+            read_wait_ns: read.1,
+            lock_call_ns: locks.0,
+            lock_wait_ns: locks.1,
+            write_ns,
+            sync_ns: waits.0,
+            file_lock_ns: waits.1,
+            mutex_ns: waits.2,
+            ..ThreadCounters::default()
         }
     }
 
+    proptest! {
+        #[test]
+        fn the_parts_add_up_and_contradict_neither_the_scheduler_nor_one_another(
+            total in 0u64..1_000_000_000_000,
+            parts in proptest::array::uniform10(0u64..300_000_000_000),
+            waits in proptest::array::uniform2(0.0..1.0f64),
+        ) {
+            let [cpu, run_queue, idle, prepare, read, locks, write, sync, file_lock, mutex] = parts;
+            let of = |part: u64, share: f64| (part, (part as f64 * share) as u64);
+            let counters = counters(of(read, waits[0]), of(locks, waits[1]), write, (sync, file_lock, mutex));
+            for remote in [false, true] {
+                let time = Time::divide(total, cpu, run_queue, idle, prepare, &counters, remote);
+                prop_assert_eq!(sum(&time), total);
+                prop_assert!(time.engine <= cpu);
+                let known = time.idle + time.sync + time.file_lock_wait;
+                let rest = total - known;
+                prop_assert!(time.mutex_wait <= rest.saturating_sub(cpu).saturating_sub(run_queue));
+                // A wait for a mutex takes nothing off that for a processor.
+                prop_assert_eq!(time.run_queue, run_queue.min(rest.saturating_sub(cpu)));
+            }
+        }
+    }
+
+    fn divide(total: u64, cpu: u64, run_queue: u64, counters: &ThreadCounters) -> Time {
+        Time::divide(total, cpu, run_queue, 0, 0, counters, false)
+    }
+
     #[test]
-    fn waiting_for_a_processor_is_taken_off_all_work_alike_that_it_made_longer() {
-        // Ten seconds, half of them on a processor; a fifth of the wall time of the work was in writes. Reads are told
-        // without what they waited for a processor.
-        let counters = ThreadCounters {
-            read_ns: 2_000,
-            write_ns: 2_000,
-            ..ThreadCounters::default()
-        };
-        let time = Time::divide(10_000, 5_000, 5_000, 0, 0, &counters);
-        assert_eq!(
-            (time.read, time.write, time.engine, time.run_queue, time.unknown),
-            (2_000, 1_000, 2_000, 5_000, 0)
-        );
+    fn waiting_for_a_processor_is_taken_off_the_work_that_it_made_longer() {
+        // Of what is neither reads nor the wait for a processor, half was CPU time.
+        let time = divide(10_000, 5_000, 3_000, &counters((2_000, 0), (0, 0), 2_000, (0, 0, 0)));
+        assert_eq!((time.read, time.run_queue), (2_000, 3_000));
+        assert_eq!(time.write, 2_000 * 5 / 8);
+        // What is blocked may be writes' waits: nothing says that it is not.
+        assert_eq!((time.engine, time.unknown), (3_000, 750));
     }
 
     #[test]
     fn who_is_ready_waits_for_a_processor_and_not_for_a_mutex() {
-        let counters = ThreadCounters {
-            mutex_ns: 4_000,
-            ..ThreadCounters::default()
-        };
-        let time = Time::divide(10_000, 5_000, 4_500, 0, 0, &counters);
+        let waits = counters((0, 0), (0, 0), 0, (0, 0, 4_000));
+        let time = divide(10_000, 5_000, 4_500, &waits);
         assert_eq!((time.mutex_wait, time.run_queue, time.engine), (500, 4_500, 5_000));
-        let time = Time::divide(10_000, 3_000, 1_000, 0, 0, &counters);
+        let time = divide(10_000, 3_000, 1_000, &waits);
         assert_eq!((time.mutex_wait, time.run_queue, time.engine), (4_000, 1_000, 3_000));
         assert_eq!(time.unknown, 2_000);
     }
 
     #[test]
+    fn a_mutex_has_what_syncs_leave() {
+        let time = divide(80, 4, 2, &counters((0, 0), (0, 0), 0, (60, 0, 40)));
+        assert_eq!(
+            (time.sync, time.mutex_wait, time.run_queue, time.engine),
+            (60, 14, 2, 4)
+        );
+    }
+
+    #[test]
+    fn what_waits_in_a_lock_call_is_the_mutex_s_first() {
+        let time = divide(
+            10_000,
+            6_000,
+            1_000,
+            &counters((0, 0), (4_000, 2_500), 0, (0, 0, 2_000)),
+        );
+        assert_eq!((time.mutex_wait, time.lock_calls), (2_000, 1_500 + 1_000));
+        assert_eq!((time.engine, time.unknown), (4_500, 0));
+    }
+
+    #[test]
     fn the_engine_computes_what_cpu_time_the_rest_leaves() {
         // Of reads of five seconds four waited for the device; so one of the three on a processor was theirs.
-        let counters = ThreadCounters {
-            read_ns: 5_000,
-            read_wait_ns: 4_000,
-            ..ThreadCounters::default()
-        };
-        let time = Time::divide(10_000, 3_000, 0, 0, 0, &counters);
+        let time = divide(10_000, 3_000, 0, &counters((5_000, 4_000), (0, 0), 0, (0, 0, 0)));
         assert_eq!((time.read, time.engine, time.unknown), (5_000, 2_000, 3_000));
+        // Reads that the device had answered waited for a processor as well: that is not theirs.
+        let time = divide(10_000, 2_000, 3_000, &counters((8_000, 8_000), (0, 0), 0, (0, 0, 0)));
+        assert_eq!((time.read, time.run_queue, time.engine), (5_000, 3_000, 2_000));
+        // Nothing was blocked: writes computed.
+        let time = divide(10_000, 10_000, 0, &counters((0, 0), (0, 0), 4_000, (0, 0, 0)));
+        assert_eq!((time.write, time.engine), (4_000, 6_000));
+    }
+
+    #[test]
+    fn a_server_s_parsing_is_no_cpu_time_of_its_client() {
+        let mut time = Time::divide(10_000, 2_000, 0, 0, 3_000, &ThreadCounters::default(), true);
+        time.of_a_client();
+        assert_eq!((time.prepare, time.client, time.server), (3_000, 2_000, 5_000));
+        let time = Time::divide(10_000, 2_000, 0, 0, 1_500, &ThreadCounters::default(), false);
+        assert_eq!((time.prepare, time.engine, time.unknown), (1_500, 500, 8_000));
     }
 
     #[test]
     fn what_nothing_explains_is_unknown() {
-        let time = Time::divide(10_000, 3_000, 0, 0, 0, &ThreadCounters::default());
+        let time = divide(10_000, 3_000, 0, &ThreadCounters::default());
         assert_eq!((time.engine, time.unknown), (3_000, 7_000));
     }
 }

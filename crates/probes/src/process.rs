@@ -188,6 +188,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_thread_that_waits_leaves_its_processor_of_its_own_will() {
+        let before = thread_switches();
+        for _ in 0..20 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let after = thread_switches();
+        assert!(after.voluntary >= before.voluntary + 20, "{before:?} {after:?}");
+        assert!(after.involuntary < before.involuntary + 20, "{before:?} {after:?}");
+    }
+
+    #[test]
     fn a_tree_holds_what_its_ended_processes_used() {
         let before = tree_cpu_ns(std::process::id()).expect("this process is there");
         let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";

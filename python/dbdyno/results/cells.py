@@ -70,7 +70,7 @@ def build_cell(
         "io_per_transaction": _io_per_transaction(done),
         "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["ok"] for each in done)),
         "time": time,
-        "mutex": _mutex(results, time),
+        "mutex": _mutex(results),
         "waits": _waits(results),
         "limit": _limit(done),
         "share_of_ceiling": _shares(run, done, time, system),
@@ -181,15 +181,17 @@ def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
         return None
     names = dict.fromkeys(chain.from_iterable(each["segments"] for each in done))
     segments = {name: _sum(each["segments"].get(name) for each in done) for name in names}
+    # A segment that was not looked at in a round is no share of that round's time.
+    seen_s = {name: _sum(each["client_s"] for each in done if each["segments"].get(name) is not None) for name in names}
     return {
         "client_s": client_s,
         "cpu_s": _sum(number(part(each, "time"), "cpu_s") for each in results),
         "segments": segments,
-        "shares": {name: ratio(seconds, client_s) for name, seconds in segments.items()},
+        "shares": {name: ratio(seconds, seen_s[name]) for name, seconds in segments.items()},
     }
 
 
-def _mutex(results: Sequence[JsonObject], time: Time | None) -> Mutex | None:
+def _mutex(results: Sequence[JsonObject]) -> Mutex | None:
     """Add up the contended mutexes of all rounds by function and mutex; the longest wait lends its stack."""
     recorded = [part(each, "mutex") for each in results if part(each, "mutex")]
     if not recorded:
@@ -207,10 +209,11 @@ def _mutex(results: Sequence[JsonObject], time: Time | None) -> Mutex | None:
             longest[key] = wait_s
             site["stack"] = [str(frame) for frame in stack]
     wait_s = sum(number(mutex, "wait_s") or 0.0 for mutex in recorded)
+    client_s = _sum(number(part(each, "time"), "client_s") for each in results if part(each, "mutex"))
     return {
         "contended": sum(count(mutex, "contended") or 0 for mutex in recorded),
         "wait_s": wait_s,
-        "wait_share": ratio(wait_s, time["client_s"]) if time else None,
+        "wait_share": ratio(wait_s, client_s),
         "sites": sorted(sites.values(), key=lambda site: -site["wait_s"])[:_MUTEX_SITES],
     }
 

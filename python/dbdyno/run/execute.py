@@ -263,19 +263,19 @@ def _carry_out(
             said = carry_out(plan, store, hosts, display, interrupted)
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
+        document = read_document(store, plan.run_id, experiment)
+        if said and not cut_short:
+            troubles.append({"text": said, "cells": [], "evidence": None})
+        troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
+        findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
+        confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
+        findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
+        failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
+        store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", findings)
         ended = True
     finally:
         if not ended:
             store.finish_run(plan.run_id, "failed")
-    document = read_document(store, plan.run_id, experiment)
-    if said and not cut_short:
-        troubles.append({"text": said, "cells": [], "evidence": None})
-    troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
-    findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
-    confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
-    findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
-    failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
-    store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", findings)
     return read_document(store, plan.run_id, experiment), cut_short
 
 

@@ -2,8 +2,8 @@
 //!
 //! Each thread has counters of its own: no lock, no shared cache line. Every call is counted. The kinds of call that can
 //! be so short that two readings of the clock would show (reads that the operating system's cache answers, file locks)
-//! are timed by sample: a timed call stands for all calls since the last timed one, or, where something else than the call
-//! made it long, the average one does.
+//! are timed by sample: a timed call stands for all calls since the last timed one, or, where the thread
+//! lost its processor in it, those before it do.
 
 use crate::ThreadCounters;
 use dbdyno_probes::Clock;
@@ -13,6 +13,9 @@ use std::cell::Cell;
 /// 64 calls, from 1 to 127. So the first calls are timed one by one, and of very many one in 64.
 const CALLS: u64 = 64;
 const LONGEST_GAP: u64 = 127;
+
+/// Over how many timed calls "lately" goes: the weight of each falls by this.
+const LATELY: u64 = 16;
 
 /// The counters of a thread. Times are kept in the clock's own unit.
 #[derive(Debug, Clone, Copy)]
@@ -54,15 +57,16 @@ pub fn counters() -> ThreadCounters {
     ThreadCounters {
         reads: kept.reads.calls(),
         read_bytes: kept.read_bytes,
-        read_ns: clock.nanoseconds(kept.reads.spent()),
-        read_wait_ns: clock.nanoseconds(kept.reads.waited()),
+        read_ns: clock.nanoseconds(kept.reads.raw),
+        read_wait_ns: clock.nanoseconds(kept.reads.waited),
         writes: kept.writes,
         write_bytes: kept.write_bytes,
         write_ns: clock.nanoseconds(kept.write_raw),
         syncs: kept.syncs,
         sync_ns: clock.nanoseconds(kept.sync_raw),
         lock_calls: kept.locks.calls(),
-        lock_call_ns: clock.nanoseconds(kept.locks.spent()),
+        lock_call_ns: clock.nanoseconds(kept.locks.raw),
+        lock_wait_ns: clock.nanoseconds(kept.locks.waited),
         file_lock_waits: kept.file_lock_waits,
         file_lock_ns: clock.nanoseconds(kept.file_lock_raw),
         mutex_waits: kept.mutex_waits,
@@ -88,16 +92,16 @@ pub enum Spent {
 /// of calls the timed ones lie.
 ///
 /// A call in which the thread had to leave its processor to another lasts a thousand times as long as it would have, and by
-/// chance a few of those or none are among the timed ones: where the time went would be told by them alone. They count
-/// as the average of the others, unless they are most: then what they wait for is what such calls do.
+/// chance a few of those or none are among the timed ones: where the time went would be told by them alone. Each counts
+/// as the others lately did.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampled {
     /// Calls up to the last timed one.
     done: u64,
     /// Time of all calls up to the last timed one, estimated.
     raw: u64,
-    /// Those of them that stand for themselves: number and time.
-    undisturbed: (u64, u64),
+    /// What a call lately took, on average; 0 before the first.
+    usual: u64,
     /// The part of that time in calls that waited.
     waited: u64,
     /// How many calls the next timed one stands for.
@@ -113,7 +117,7 @@ impl Sampled {
         Self {
             done: 0,
             raw: 0,
-            undisturbed: (0, 0),
+            usual: 0,
             waited: 0,
             gap: 1,
             left: 1,
@@ -130,15 +134,23 @@ impl Sampled {
 
     /// The timed call has ended.
     pub fn timed(&mut self, spent: u64, how: Spent) {
-        let (calls, raw) = (u64::from(self.gap), spent * u64::from(self.gap));
+        let calls = u64::from(self.gap);
         self.done += calls;
-        self.raw += raw;
-        if how != Spent::Disturbed {
-            self.undisturbed.0 += calls;
-            self.undisturbed.1 += raw;
-        }
+        let spent = match how {
+            Spent::Disturbed if self.usual > 0 => self.usual,
+            Spent::Disturbed => spent,
+            Spent::Computing | Spent::Waiting if self.usual == 0 => {
+                self.usual = spent;
+                spent
+            }
+            Spent::Computing | Spent::Waiting => {
+                self.usual = (self.usual * (LATELY - 1) + spent) / LATELY;
+                spent
+            }
+        };
+        self.raw += spent * calls;
         if how == Spent::Waiting {
-            self.waited += raw;
+            self.waited += spent * calls;
         }
         // Xorshift (Marsaglia, "Xorshift RNGs", 2003).
         self.random ^= self.random << 13;
@@ -148,28 +160,10 @@ impl Sampled {
         self.left = self.gap;
     }
 
-    /// Time of all calls up to the last timed one, as it would have been undisturbed.
-    fn spent(&self) -> u64 {
-        match self.undisturbed {
-            (calls, raw) if calls * 2 >= self.done => of_all(raw, calls, self.done),
-            _ => self.raw,
-        }
-    }
-
-    /// The part of it in calls that waited.
-    fn waited(&self) -> u64 {
-        of_all(self.waited, self.undisturbed.0, self.done)
-    }
-
     /// All calls that have ended.
     fn calls(&self) -> u64 {
         self.done + u64::from(self.gap - self.left)
     }
-}
-
-/// What some calls took, made into what all did.
-fn of_all(raw: u64, calls: u64, all: u64) -> u64 {
-    (u128::from(raw) * u128::from(all) / u128::from(calls.max(1))) as u64
 }
 
 #[cfg(test)]
@@ -188,7 +182,7 @@ mod tests {
                 sampled.timed(*spent, Spent::Computing);
             }
         }
-        (sampled.calls(), sampled.spent(), exact, timed)
+        (sampled.calls(), sampled.raw, exact, timed)
     }
 
     /// Five standard errors of an estimate from so many timed calls, as a share of the whole: their weights are drawn from 1
@@ -223,29 +217,42 @@ mod tests {
     }
 
     #[test]
-    fn disturbed_calls_count_as_the_others_unless_they_are_most() {
+    fn disturbed_calls_count_as_the_others_lately_did() {
         let mut sampled = Sampled::new(12345);
-        for call in 0..100_000 {
-            if sampled.begin() {
-                let disturbed = call % 50 == 7;
-                let (spent, how) = if disturbed {
-                    (4_000_000, Spent::Disturbed)
-                } else {
-                    (1_000, Spent::Waiting)
-                };
-                sampled.timed(spent, how);
+        let mut run = |usual: u64, how: Spent| {
+            let before = (sampled.done, sampled.raw, sampled.waited);
+            for call in 0..100_000 {
+                if sampled.begin() {
+                    let disturbed = call % 50 == 7;
+                    let (spent, how) = if disturbed {
+                        (4_000_000, Spent::Disturbed)
+                    } else {
+                        (usual, how)
+                    };
+                    sampled.timed(spent, how);
+                }
             }
-        }
-        assert_eq!(sampled.spent(), sampled.done * 1_000);
-        assert_eq!(sampled.waited(), sampled.spent());
+            let calls = (sampled.done - before.0) as f64;
+            (
+                (sampled.raw - before.1) as f64 / calls,
+                (sampled.waited - before.2) as f64 / calls,
+            )
+        };
+        let (each, waited) = run(1_000, Spent::Computing);
+        assert!((each - 1_000.0).abs() < 1.0, "{each}");
+        assert!(waited.abs() < f64::EPSILON);
+        // What was usual before does not stay so.
+        let (each, waited) = run(50_000, Spent::Waiting);
+        assert!((49_000.0..=50_000.0).contains(&each), "{each}");
+        assert!((45_000.0..=50_000.0).contains(&waited), "{waited}");
+    }
+
+    #[test]
+    fn a_disturbed_call_before_all_others_stands_for_itself() {
         let mut sampled = Sampled::new(12345);
-        for _ in 0..100 {
-            assert!(sampled.begin());
-            sampled.timed(1_000, Spent::Disturbed);
-            sampled.gap = 1;
-            sampled.left = 1;
-        }
-        assert_eq!((sampled.spent(), sampled.waited()), (100_000, 0));
+        assert!(sampled.begin());
+        sampled.timed(7, Spent::Disturbed);
+        assert_eq!((sampled.raw, sampled.waited), (7, 0));
     }
 
     #[test]

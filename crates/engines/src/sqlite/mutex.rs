@@ -23,14 +23,14 @@ const SAMPLE: u64 = 32;
 /// Nanoseconds from which on a wait is so long that taking its stack hardly matters.
 const LONG: u64 = 500_000;
 
-/// One slice in 32 is watched: what watching costs, 3.4 % where two clients of many short statements meet at mutexes,
-/// becomes a tenth of a percent. Slices of two milliseconds hold hundreds of operations, and one of them comes in 64.
+/// One slice in 32 is watched: what watching costs, 3.4 % where two clients of many short statements meet at mutexes (with
+/// the stack of one wait in 128), becomes a tenth of a percent. Slices of two milliseconds hold hundreds of operations, and one of them comes in 64.
 pub const SLICES: Slices = Slices {
     length_ns: 2_000_000,
     one_in: 32,
 };
 
-/// How many frames tell who has had a mutex made: the library's own two, and what called them.
+/// How many frames tell who has had a mutex made: this layer's, the library's two of asking for one, and their callers.
 const BIRTH: usize = 8;
 
 type Stack = [usize; DEPTH];

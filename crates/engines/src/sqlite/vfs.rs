@@ -98,13 +98,13 @@ fn timed<T>(call: impl FnOnce() -> T) -> (T, u64) {
 /// Leaving a processor and coming back takes longer than this.
 const SWITCH_NS: u64 = 3_000;
 
-/// A call of a kind that is timed by sample. `$how` tells from the switches before and after it what it did with its time.
+/// A call of a kind that is timed by sample.
 macro_rules! sampled {
-    ($kind:ident, $how:expr, $call:expr) => {{
+    ($kind:ident, $call:expr) => {{
         #[cold]
         fn note(before: Switches, spent: u64) {
             let how = if layer().clock.nanoseconds(spent) > SWITCH_NS {
-                $how(before, thread_switches())
+                how(before, thread_switches())
             } else {
                 Spent::Computing
             };
@@ -121,8 +121,8 @@ macro_rules! sampled {
     }};
 }
 
-/// What a read waits for is the device, and its own.
-fn reading(before: Switches, after: Switches) -> Spent {
+/// What a call did with its time, by the switches before and after it.
+fn how(before: Switches, after: Switches) -> Spent {
     if after.involuntary != before.involuntary {
         Spent::Disturbed
     } else if after != before {
@@ -132,18 +132,9 @@ fn reading(before: Switches, after: Switches) -> Spent {
     }
 }
 
-/// Calls about locks wait for nothing but the mutex of the process's record of them, and that wait is counted as one.
-fn locking(before: Switches, after: Switches) -> Spent {
-    if after != before {
-        Spent::Disturbed
-    } else {
-        Spent::Computing
-    }
-}
-
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
     count(|c| c.read_bytes += amount as u64);
-    sampled!(reads, reading, below!(file, xRead, to, amount, offset))
+    sampled!(reads, below!(file, xRead, to, amount, offset))
 }
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, amount: c_int, offset: i64) -> c_int {
@@ -176,16 +167,16 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
 }
 
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    sampled!(locks, locking, below!(file, xLock, level))
+    sampled!(locks, below!(file, xLock, level))
 }
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
-    sampled!(locks, locking, below!(file, xUnlock, level))
+    sampled!(locks, below!(file, xUnlock, level))
 }
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, result: *mut c_int) -> c_int {
-    sampled!(locks, locking, below!(file, xCheckReservedLock, result))
+    sampled!(locks, below!(file, xCheckReservedLock, result))
 }
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, slots: c_int, flags: c_int) -> c_int {
-    sampled!(locks, locking, below!(file, xShmLock, offset, slots, flags))
+    sampled!(locks, below!(file, xShmLock, offset, slots, flags))
 }
 
 /// Our table for a table below; the same for all files that have it.
