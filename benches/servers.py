@@ -207,7 +207,7 @@ def selects(
         if together:
             name += ", one processor"
         yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
-        yield Figure.of(f"{name}: CPU", costs, cost, at_most=True)
+        yield Figure.of(f"{name}: CPU", costs, 1.0 if together else cost, at_most=True)
 
 
 def postgresql_select(servers: Servers) -> Iterator[Figure]:
