@@ -183,8 +183,5 @@ pub(crate) fn conclude<E: Engine>(
         contention.scale(one_in, outcome.time.mutex_wait as f64 / 1e9);
         Some(contention)
     });
-    if E::REMOTE {
-        outcome.time.of_a_client();
-    }
     outcome
 }

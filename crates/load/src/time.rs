@@ -53,7 +53,8 @@ impl Time {
     /// reads and lock calls, which are told without that. What the scheduler says of it is taken off the others alike.
     /// Of the engine's part, what exceeds the CPU time that the others leave is unknown.
     ///
-    /// `remote`: parsing is the server's, and no CPU time of the client's.
+    /// `remote`: they are clients of a server. Their CPU time is no engine's, and what is left when all that they did is
+    /// taken off, they waited for answers. Parsing was the server's, and was waited for as well.
     pub(crate) fn divide(
         total: u64,
         cpu: u64,
@@ -85,8 +86,13 @@ impl Time {
         let prepare = take(&mut working, share(prepare));
         let write_cpu = write.saturating_sub(blocked);
         let elsewhere = read_cpu + lock_cpu + write_cpu + if remote { 0 } else { prepare };
-        let engine = working.min(cpu.saturating_sub(elsewhere));
-        let unknown = working - engine;
+        let computing = working.min(cpu.saturating_sub(elsewhere));
+        let rest = working - computing;
+        let [engine, unknown, client, server] = if remote {
+            [0, 0, computing, rest]
+        } else {
+            [computing, rest, 0, 0]
+        };
         Self {
             total,
             cpu,
@@ -100,17 +106,10 @@ impl Time {
             idle,
             run_queue,
             engine,
-            client: 0,
-            server: 0,
+            client,
+            server,
             unknown,
         }
-    }
-
-    /// Says of the clients of a server what it is that they did: their CPU time is no engine's, and what is left when all
-    /// that they did is taken off, they waited for answers. Parsing was the server's, and was waited for as well.
-    pub(crate) fn of_a_client(&mut self) {
-        self.client = std::mem::take(&mut self.engine);
-        self.server = std::mem::take(&mut self.unknown);
     }
 }
 
@@ -159,7 +158,7 @@ mod tests {
             for remote in [false, true] {
                 let time = Time::divide(total, cpu, run_queue, idle, prepare, &counters, remote);
                 prop_assert_eq!(sum(&time), total);
-                prop_assert!(time.engine <= cpu);
+                prop_assert!(time.engine + time.client <= cpu);
                 let known = time.idle + time.sync + time.file_lock_wait;
                 let rest = total - known;
                 prop_assert!(time.mutex_wait <= rest.saturating_sub(cpu).saturating_sub(run_queue));
@@ -229,8 +228,7 @@ mod tests {
 
     #[test]
     fn a_server_s_parsing_is_no_cpu_time_of_its_client() {
-        let mut time = Time::divide(10_000, 2_000, 0, 0, 3_000, &ThreadCounters::default(), true);
-        time.of_a_client();
+        let time = Time::divide(10_000, 2_000, 0, 0, 3_000, &ThreadCounters::default(), true);
         assert_eq!((time.prepare, time.client, time.server), (3_000, 2_000, 5_000));
         let time = Time::divide(10_000, 2_000, 0, 0, 1_500, &ThreadCounters::default(), false);
         assert_eq!((time.prepare, time.engine, time.unknown), (1_500, 500, 8_000));

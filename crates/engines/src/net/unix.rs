@@ -82,6 +82,7 @@ pub fn wait_for_answer(stream: &UnixStream) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbdyno_probes::process::thread_switches;
     use std::future::poll_fn;
     use std::io::Read as _;
     use std::os::unix::net::UnixListener;
@@ -120,13 +121,7 @@ mod tests {
 
     /// How often this thread has gone to sleep so far.
     fn sleeps() -> u64 {
-        // SAFETY: all zeroes is a value of the structure, which the call fills.
-        let usage = unsafe {
-            let mut usage = std::mem::zeroed();
-            assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), 0);
-            usage
-        };
-        usage.ru_nvcsw as u64
+        thread_switches().voluntary
     }
 
     #[tokio::test]

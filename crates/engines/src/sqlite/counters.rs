@@ -2,8 +2,8 @@
 //!
 //! Each thread has counters of its own: no lock, no shared cache line. Every call is counted. The kinds of call that can
 //! be so short that two readings of the clock would show (reads that the operating system's cache answers, file locks)
-//! are timed by sample: a timed call stands for all calls since the last timed one, or, where the thread
-//! lost its processor in it, those before it do.
+//! are timed by sample: a timed call stands for all calls since the last timed one, or, where the thread lost its
+//! processor in it, those timed before it do.
 
 use crate::ThreadCounters;
 use dbdyno_probes::Clock;
@@ -100,10 +100,10 @@ pub struct Sampled {
     done: u64,
     /// Time of all calls up to the last timed one, estimated.
     raw: u64,
-    /// What a call lately took, on average; 0 before the first.
-    usual: u64,
     /// The part of that time in calls that waited.
     waited: u64,
+    /// What a call lately took, on average; 0 before the first.
+    usual: u64,
     /// How many calls the next timed one stands for.
     gap: u32,
     /// How many of them are still to come, the timed one included.
@@ -117,8 +117,8 @@ impl Sampled {
         Self {
             done: 0,
             raw: 0,
-            usual: 0,
             waited: 0,
+            usual: 0,
             gap: 1,
             left: 1,
             random: seed,
@@ -136,17 +136,13 @@ impl Sampled {
     pub fn timed(&mut self, spent: u64, how: Spent) {
         let calls = u64::from(self.gap);
         self.done += calls;
-        let spent = match how {
-            Spent::Disturbed if self.usual > 0 => self.usual,
-            Spent::Disturbed => spent,
-            Spent::Computing | Spent::Waiting if self.usual == 0 => {
-                self.usual = spent;
-                spent
-            }
-            Spent::Computing | Spent::Waiting => {
-                self.usual = (self.usual * (LATELY - 1) + spent) / LATELY;
-                spent
-            }
+        // The first call is the usual one, whatever it was.
+        let usual = if self.usual > 0 { self.usual } else { spent };
+        let spent = if how == Spent::Disturbed {
+            usual
+        } else {
+            self.usual = (usual * (LATELY - 1) + spent) / LATELY;
+            spent
         };
         self.raw += spent * calls;
         if how == Spent::Waiting {

@@ -2,9 +2,9 @@
 //!
 //! The layer looks either all the time or in slices of it. Where it does not look, a mutex costs a jump more than without
 //! it. Where it looks, a free mutex costs one `try` in place of an `enter`, and an indirect call; one that is not free is
-//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of long
-//! waits, and of one short one in [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the trial
-//! is over. Taking a stack costs some microseconds, in which the mutex is held.
+//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of long waits, and of one short one in
+//! [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the trial is over. Taking a stack costs
+//! some microseconds, in which the mutex is held.
 
 use super::api::Api;
 use super::counters::count;
@@ -24,7 +24,8 @@ const SAMPLE: u64 = 32;
 const LONG: u64 = 500_000;
 
 /// One slice in 32 is watched: what watching costs, 3.4 % where two clients of many short statements meet at mutexes (with
-/// the stack of one wait in 128), becomes a tenth of a percent. Slices of two milliseconds hold hundreds of operations, and one of them comes in 64.
+/// the stack of one wait in 128), becomes a tenth of a percent. Slices of two milliseconds hold hundreds of operations, and
+/// one of them comes in 64.
 pub const SLICES: Slices = Slices {
     length_ns: 2_000_000,
     one_in: 32,
