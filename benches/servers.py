@@ -9,6 +9,8 @@ import json
 import os
 import re
 import shutil
+import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,10 @@ ACCOUNTS = 100_000 * SCALE
 ROWS = 300_000
 
 SELECT = "SELECT abalance FROM pgbench_accounts WHERE aid = ?"
+# sysbench's.
+SBTEST = "SELECT c FROM sbtest1 WHERE id=?"
+SBTEST_ROWS = 100_000
+
 BYTES = 200
 FRESH = ["drop table if exists loaded", "create table loaded (a integer, b integer, c varchar(200))"]
 
@@ -89,7 +95,7 @@ class Servers:
 
     def sysbench(self, server: Server) -> list[str]:
         where = [f"--mysql-socket={server.socket}", f"--mysql-user={server.user}", f"--mysql-db={server.database}"]
-        table = ["--tables=1", "--table-size=100000", "--rand-type=uniform"]
+        table = ["--tables=1", f"--table-size={SBTEST_ROWS}", "--rand-type=uniform"]
         return ["sysbench", "oltp_point_select", "--db-driver=mysql", *where, *table]
 
 
@@ -180,20 +186,57 @@ def by_sysbench(servers: Servers, server: Server, clients: int) -> tuple[float, 
     return float(found[2]), cpu / int(found[1])
 
 
+def bare_client(servers: Servers) -> Path:
+    program = servers.directory / "bare_client"
+    subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("bare_client.c")], check=True)
+    return program
+
+
+def by_bare_client(program: Path, server: Server) -> tuple[float, float]:
+    """Select by a client that only asks.
+
+    The messages are those of MariaDB's client/server protocol: the answer to the server's greeting (protocol 4.1, no
+    password), COM_STMT_PREPARE, COM_STMT_EXECUTE with one integer.
+    """
+
+    def packet(number: int, body: bytes) -> str:
+        return (len(body).to_bytes(3, "little") + bytes([number]) + body).hex()
+
+    # LONG_PASSWORD, CONNECT_WITH_DB, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
+    abilities = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x80000
+    names = [server.user, "", server.database, "mysql_native_password"]
+    greeting = struct.pack("<IIB23x", abilities, 1 << 24, 45) + b"".join(name.encode() + b"\0" for name in names)
+    prepare = b"\x16" + SBTEST.encode()
+    # A statement without a cursor, once; no nulls; the parameter is a LONG.
+    execute = struct.pack("<BIBIBBHI", 0x17, 0, 0, 1, 0, 1, 3, 0)
+    messages = [
+        "read",
+        f"send {packet(1, greeting)}",
+        "read",
+        f"send {packet(0, prepare)}",
+        "read",
+        f"ask {packet(0, execute)}",
+    ]
+    out, cpu, _ = timed([str(program), str(server.socket), str(SECONDS), str(SBTEST_ROWS)], "\n".join(messages) + "\n")
+    asked, seconds = out.split()
+    return int(asked) / float(seconds), cpu / int(asked)
+
+
 def selects(
     whom: str,
     server: Server,
     look_up: dict[str, Any],
     theirs: Callable[[int, int], tuple[float, float]],
     cost: float,
+    least: Callable[[], tuple[float, float]] | None = None,
 ) -> Iterator[Figure]:
     """Selects by one client and by eight, ours against theirs: the rate, and CPU of at most ``cost`` times theirs.
 
     Eight in a thread for each processor, as the worker has it by itself, and in one. One also with the server on the
-    same processor.
+    same processor. ``least``: one client that only asks; how its CPU is to ours and to theirs is told as well.
     """
     for clients, threads, together in ((1, 1, False), (1, 1, True), (8, os.cpu_count() or 1, False), (8, 1, False)):
-        rates, costs = [], []
+        rates, costs, over, under = [], [], [], []
         with one_processor(server) if together else nullcontext():
             for block in range(BLOCKS):
                 a, b = in_turn(
@@ -203,11 +246,20 @@ def selects(
                 )
                 rates.append(a[0] / b[0])
                 costs.append(a[1] / b[1])
+                if least is not None and clients == 1:
+                    _, bare = least()
+                    over.append(a[1] / bare)
+                    under.append(bare / b[1])
         name = f"select, {clients} client(s) in {threads} thread(s), against {whom}"
         if together:
             name += ", one processor"
         yield Figure.of(f"{name}: rate", rates, 1.0, at_most=False)
-        yield Figure.of(f"{name}: CPU", costs, 1.0 if together else cost, at_most=True)
+        of_theirs = Figure.of(f"{name}: CPU", costs, 1.0 if together else cost, at_most=True)
+        if under:
+            of_theirs.spread += f", of a client that only asks {statistics.median(under):.3g}"
+        yield of_theirs
+        if over:
+            yield Figure.of(f"{name}: CPU against a client that only asks", over, 1.2, at_most=True)
 
 
 def postgresql_select(servers: Servers) -> Iterator[Figure]:
@@ -271,9 +323,10 @@ def mysql_select(servers: Servers) -> Iterator[Figure]:
     if shutil.which("sysbench") is None:
         print("select against sysbench: not measured, it is not installed")
         return
-    look_up = select("SELECT c FROM sbtest1 WHERE id=?", 100_000)
     # It has a thread for each client.
-    yield from selects("sysbench", server, look_up, lambda clients, _: by_sysbench(servers, server, clients), 0.8)
+    theirs = partial(by_sysbench, servers, server)
+    least = partial(by_bare_client, bare_client(servers), server)
+    yield from selects("sysbench", server, select(SBTEST, SBTEST_ROWS), lambda clients, _: theirs(clients), 0.8, least)
 
 
 def rows_file(servers: Servers) -> Path:
