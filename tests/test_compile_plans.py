@@ -229,6 +229,30 @@ def test_statements_by_engine() -> None:
     assert compiled(setup)[0].after == ["analyze"]
 
 
+@pytest.mark.parametrize(
+    ("select", "into", "says"),
+    [
+        ("select id from user", ["a", "b"], "gives 1 column, and `into` names 2 variables"),
+        (
+            "select id, name from user union select 1, 2",
+            ["a", "b", "c"],
+            "gives 2 columns, and `into` names 3 variables",
+        ),
+        ("select id, name from user", ["a"], None),
+        ("select * from user", ["a", "b"], None),
+        ("select u.*, 1 from user u", ["a", "b", "c"], None),
+        ("pragma table_info(user)", ["a", "b"], None),
+    ],
+)
+def test_variables_for_columns_that_are_not_there(select: str, into: list[str], says: str | None) -> None:
+    made = steps(f'{{ execute = "{select}", into = {into} }}')
+    if says is None:
+        compiled(made)
+        return
+    with pytest.raises(InputError, match=f"of `t` {says}"):
+        compiled(made)
+
+
 def test_statements_stand_once_and_have_names_of_their_own() -> None:
     long = "select 1 as " + "x" * 60
     made = steps(

@@ -16,6 +16,9 @@ from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
     [
         ("sqlite:", SystemSpec("sqlite", name="sqlite:")),
         ("SQLite3:", SystemSpec("sqlite", name="sqlite:")),
+        ("sqlite", SystemSpec("sqlite", name="sqlite:")),
+        ("postgresql", SystemSpec("postgresql", name="postgresql:")),
+        ("mariadb", SystemSpec("mysql", name="mysql:")),
         ("sqlite:/a/b.db", SystemSpec("sqlite", database="/a/b.db", name="sqlite:/a/b.db")),
         ("sqlite:///a/b.db", SystemSpec("sqlite", database="/a/b.db", name="sqlite:/a/b.db")),
         ("sqlite:b.db", SystemSpec("sqlite", database="b.db", name="sqlite:b.db")),
@@ -59,9 +62,12 @@ def test_urls(url: str, expected: SystemSpec) -> None:
     ("url", "expected"),
     [
         (
-            "sqlite",
-            "sqlite: this is not the URL of a system; write one such as `sqlite:` or `sqlite:?journal_mode=wal`",
+            "/tmp/my.db",
+            "/tmp/my.db: this is not the URL of a system; write one such as `sqlite:`, `sqlite:/path/to/file.db` "
+            "or `postgresql:?fsync=off`",
         ),
+        ("exec", "exec: there is no command; write `exec:./my-program --its-options`"),
+        ("postgre", "postgre: there is no engine `postgre`; did you mean `postgres:`?"),
         ("sqlit:", "sqlit:: there is no engine `sqlit`; did you mean `sqlite:`?"),
         ("sqlite://host/x", "sqlite://host/x: `sqlite` has no host; write `sqlite:/path/to/file.db`, or `sqlite:`"),
         ("sqlite:?a", "sqlite:?a: `a` is not a setting; write `name=value`"),

@@ -62,6 +62,22 @@ class Names:
         return self._of.get(name.lower())
 
 
+def columns_of(text: str) -> int | None:
+    """Count the columns that a statement returns; ``None`` where its text does not say, as with ``*``."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    try:
+        tree = sqlglot.parse_one(text, read="sqlite")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Query) or any(column.is_star for column in tree.selects):
+        return None
+    return len(tree.selects) or None
+
+
 def translate(text: str, dialect: str, names: Names, place: str) -> str:
     """Write a statement in another dialect of sqlglot's: ``postgres``, ``mysql``, ``tsql``.
 

@@ -1,12 +1,22 @@
 """What an experiment says once for all cells: its name and question, its rounds, and how it is shown."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dbdyno.experiment.mistakes import show, wrong
 from dbdyno.experiment.remedies import Remedy
 from dbdyno.experiment.strict import EngineName, Name, Number, Positive, Strict
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def _check_name(name: str) -> str:
+    if _NAME.fullmatch(name):
+        return name
+    remedy = "write letters, digits, `-`, `_` and `.`, and begin with a letter or a digit, as in `pk-lookup`"
+    raise wrong(f"{show(name)} is not a name", remedy)
 
 
 def _read_rounds(value: Any) -> int | str:
@@ -67,7 +77,7 @@ class Head(Strict):
     ``optional``: by factor, the levels that are measured only where they are asked for.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, AfterValidator(_check_name)]
     title: Name
     question: str = ""
     source: str = ""

@@ -42,12 +42,13 @@ class SystemSpec:
 def parse_url(url: str) -> SystemSpec:
     """Read a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
 
+    The name of an engine alone is the system that dbdyno manages: ``postgresql`` is ``postgresql:``.
     In a setting's value, characters such as ``&``, ``%`` and ``#`` are written ``%26``, ``%25`` and ``%23``; a space
     and a ``+`` are what they are. The settings themselves are checked where the engine is known. Raises InputError.
     """
-    found = _URL.fullmatch(url.strip())
+    found = _URL.fullmatch(url.strip()) or _URL.fullmatch(f"{url.strip()}:")
     if not found:
-        remedy = "write one such as `sqlite:` or `sqlite:?journal_mode=wal`"
+        remedy = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
         raise InputError(_shown(url), "this is not the URL of a system", remedy)
     engine = _ALIASES.get(found["engine"].lower(), found["engine"].lower())
     if engine not in ENGINES:
