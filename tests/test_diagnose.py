@@ -179,3 +179,10 @@ def test_events_of_one_name_are_told_with_their_class() -> None:
         "90 % of the sessions at work were seen waiting: "
         "IO:WALWrite 50 %, LWLock:WALWrite 30 %, WALSync 10 % (20 looks)"
     )
+
+
+def test_of_a_window_of_a_moment_nothing_is_said() -> None:
+    limit = diagnose(result(cpu_s=0.8, cores=2, sync=0.9) | {"elapsed_s": 0.0006}, clients=2)
+    assert limit is not None
+    assert limit["resource"] == "unclear"
+    assert limit["evidence"].startswith("the window took 0.6 ms, too short")

@@ -19,6 +19,10 @@ DEFAULT_SYSTEM = "sqlite:"
 Chosen = Mapping[str, tuple[Level, ...]]
 
 
+#: The id of a cell that has all factors as the experiment has them, each with one level.
+SINGLE = "single"
+
+
 @dataclass(frozen=True)
 class Cell:
     """One combination of levels. ``levels`` has one for each factor of the experiment, in the file's order.
@@ -200,13 +204,13 @@ def _exclusion(experiment: Experiment, cell: Cell) -> str | None:
 
 
 def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:
-    """Name a combination, as ``threads=4,cache=shared``; ``single`` where there is nothing to name."""
+    """Name a combination, as ``threads=4,cache=shared``; :data:`SINGLE` where there is nothing to name."""
     parts = []
     for name, factor in factors.items():
         level = levels[name].name
         if len(factor.levels) > 1 or factor.level(level) is None:
             parts.append(f"{name}=" + (f'"{level}"' if "," in level else level))
-    return ",".join(parts) or "single"
+    return ",".join(parts) or SINGLE
 
 
 def block_order(cells: Sequence[Cell], block_index: int, seed: int) -> list[Cell]:

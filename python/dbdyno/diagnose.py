@@ -4,13 +4,14 @@ The evidence is where the clients' time went (``docs/results.md``, ``time``), th
 rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
-2. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
+2. A window of less than 10 ms: nothing can be said.
+3. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
    were never begun all the same, the number of clients.
-3. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
-4. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
-5. Other programs kept the processors busy: the machine was disturbed.
-6. A wait of a quarter or more that is the largest wait; else reads or writes of a quarter or more: it.
-7. Anything else is unclear, and says so with the shares.
+4. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
+5. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
+6. Other programs kept the processors busy: the machine was disturbed.
+7. A wait of a quarter or more that is the largest wait; else reads or writes of a quarter or more: it.
+8. Anything else is unclear, and says so with the shares.
 """
 
 from dbdyno.limit import (
@@ -24,6 +25,7 @@ from dbdyno.limit import (
     offered_load,
     percent,
     shares_of,
+    too_short,
     unclear,
 )
 
@@ -69,7 +71,7 @@ def diagnose(result: Json, clients: int) -> Limit | None:
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
     largest = max(shares, key=lambda name: shares[name], default="")
-    first = failing(result) or offered_load(shares, result)
+    first = failing(result) or too_short(elapsed) or offered_load(shares, result)
     if first is not None:
         return first
     if waits[wait] >= WAITING and largest == wait:

@@ -5,16 +5,17 @@ of the server's processes, and what the server's sessions were seen waiting for.
 docs/architecture.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
-2. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
+2. A window of less than 10 ms: nothing can be said.
+3. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
    were never begun all the same, the number of clients.
-3. A thread of the clients used 90 % or more of a processor: the client.
-4. Other programs kept the processors busy: the machine was disturbed.
-5. Connecting took a third of the clients' time or more: connection set-up.
-6. A quarter or more of the sessions at work were seen in waits of one kind, more than in any other: it.
-7. Client and server used 85 % or more of the processors: the CPU, and whose.
-8. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time, else
+4. A thread of the clients used 90 % or more of a processor: the client.
+5. Other programs kept the processors busy: the machine was disturbed.
+6. Connecting took a third of the clients' time or more: connection set-up.
+7. A quarter or more of the sessions at work were seen in waits of one kind, more than in any other: it.
+8. Client and server used 85 % or more of the processors: the CPU, and whose.
+9. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time, else
    the round trip.
-9. Anything else is unclear, and says so with the shares.
+10. Anything else is unclear, and says so with the shares.
 """
 
 from dbdyno.limit import (
@@ -28,6 +29,7 @@ from dbdyno.limit import (
     offered_load,
     percent,
     shares_of,
+    too_short,
     unclear,
 )
 
@@ -76,7 +78,7 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
     client = float(cpu.get("process_percent") or 0) / 100
     known = ((result.get("server") or {}).get("cpu") or {}).get("process_percent")
     server = None if known is None else float(known) / 100
-    first = failing(result) or offered_load(shares, result)
+    first = failing(result) or too_short(elapsed) or offered_load(shares, result)
     if first is not None:
         return first
     hottest = float(cpu.get("hottest_thread_percent") or 0)

@@ -23,6 +23,10 @@ _DISTURBED = 0.3
 FULL = 0.85
 _STOLEN = 0.05
 
+# Seconds. Clients begin and end, and CPU time is read, within some tenths of a millisecond: of a shorter window that is
+# percents, and shares of it may come to more than the whole.
+_TOO_SHORT_S = 0.01
+
 # The kernel counts the processors' time in ticks of 10 ms: what other programs used is not known of a window that is
 # shorter than this (seconds).
 SHORTEST_S = 0.5
@@ -41,6 +45,14 @@ def percent(share: float) -> str:
 def shares_of(segments: Mapping[str, float] | None, total: float) -> dict[str, float]:
     """Give seconds of the clients' time, by segment, as shares of the total."""
     return {name: float(seconds) / total for name, seconds in (segments or {}).items()}
+
+
+def too_short(elapsed: float) -> Limit | None:
+    """Say that nothing can be said of a window of so many seconds, where that is so."""
+    if elapsed >= _TOO_SHORT_S:
+        return None
+    text = f"the window took {elapsed * 1e3:.2g} ms, too short for its shares of time and CPU to mean anything"
+    return limit("unclear", text, "give it more work: a greater `load.stop`")
 
 
 def failing(result: Json) -> Limit | None:

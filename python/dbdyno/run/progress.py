@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from dbdyno.design import Cell
+from dbdyno.design import SINGLE, Cell
 from dbdyno.report.numbers import figure
 from dbdyno.store import TrialRecord
 from dbdyno.worker import Event
@@ -28,6 +28,7 @@ class Display:
         self._task: TaskID | None = None
         self._what = ""
         self._shown = ""
+        self._names: dict[str, str] = {}
         if console.is_terminal:
             columns = (BarColumn(24), TextColumn("{task.description}"))
             self._progress = Progress(*columns, console=console, transient=True)
@@ -56,7 +57,8 @@ class Display:
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
         """A trial begins, or several that take turns."""
         self._what = f"block {block + 1}/{self._rounds} · "
-        self._what += cells[0].id if len(cells) == 1 else f"{len(cells)} cells in turns"
+        self._names |= {cell.id: _name(cell) for cell in cells}
+        self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells in turns"
         self._shown = cells[0].id
         self._update(self._what)
 
@@ -76,7 +78,7 @@ class Display:
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
             return
-        text = f"block {record.block + 1}/{self._rounds} {record.cell}: "
+        text = f"block {record.block + 1}/{self._rounds} · {self._names.get(record.cell, record.cell)} · "
         if throughput is not None:
             text += f"{figure(throughput)} {self._label}/s"
         else:
@@ -91,6 +93,10 @@ class Display:
             seconds = (time.monotonic() - self._began) / self._done * (self._trials - self._done)
             left = f" · {_duration(seconds)} left"
         self._progress.update(self._task, description=text + left)
+
+
+def _name(cell: Cell) -> str:
+    return cell.system.name if cell.id == SINGLE else cell.id
 
 
 def _duration(seconds: float) -> str:
