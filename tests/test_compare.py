@@ -9,7 +9,9 @@ import pytest
 from dbdyno.compare import Compared, Side, compare
 from dbdyno.errors import InputError
 from dbdyno.gate import EXIT_CODES, Answer, Judgement, judge, overall
+from dbdyno.history.identity import definition_of, differing
 from dbdyno.results import Document, build_document
+from dbdyno.stats import paired_ratio
 from dbdyno.store import RunRecord, TrialRecord
 
 
@@ -146,9 +148,9 @@ def gated(factor: float, values: list[float] | None = None) -> Compared:
         (gated(1.0), "passed", "a loss of more than 3 % is excluded"),
         (gated(1.2), "passed", "a loss of more than 3 % is excluded"),
         (gated(0.99), "passed", "a loss of more than 3 % is excluded"),
-        (gated(0.9), "regression", "slower by more than 3 %"),
-        (gated(0.0, [900.0, 1100.0, 700.0, 1250.0]), "inconclusive", "a loss of more than 3 % is not excluded"),
-        (gated(0.0, [1000.0]), "inconclusive", "fewer than two rounds"),
+        (gated(0.9), "regression", "a loss of more than 3 %"),
+        (gated(0.0, [900.0, 1100.0, 700.0, 1250.0]), "inconclusive", "more than 3 % is neither shown nor excluded"),
+        (gated(0.0, [1000.0]), "inconclusive", "an interval needs two rounds on either side"),
     ],
 )
 def test_the_gate(compared: Compared, answer: str, why: str) -> None:
@@ -164,3 +166,81 @@ def test_the_worst_cell_decides() -> None:
     assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
     assert overall([]) == "inconclusive"
     assert EXIT_CODES == {"passed": 0, "regression": 3, "inconclusive": 4}
+
+
+@pytest.mark.parametrize(
+    ("share", "metric", "answer", "why"),
+    [
+        (0.62, "throughput", "passed", "a loss of more than 45 % is excluded"),
+        (0.5, "throughput", "regression", "-50."),
+        (1 / 1.42, "p50", "passed", "an increase of more than 45 % is excluded"),
+        (1 / 1.6, "p50", "regression", "+60."),
+    ],
+)
+def test_the_margin_is_a_share_of_the_baseline(share: float, metric: str, answer: Answer, why: str) -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(share)})
+    (judged,) = judge(compare(Side(a), Side(b), metric=metric), 0.45)
+    assert judged.answer == answer
+    assert why in judged.why
+
+
+def test_a_cell_that_the_run_has_not_is_told() -> None:
+    a, b = document("r1", {"1": STEADY, "2": STEADY}), document("r2", {"1": STEADY, "4": STEADY})
+    compared = compare(Side(a), Side(b))
+    assert (compared.only_a, compared.only_b) == (["threads=2"], ["threads=4"])
+    one = compare(Side(a, "threads=1"), Side(b, "threads=1"))
+    assert (one.only_a, one.only_b) == ([], [])
+
+
+def test_another_experiment_of_the_same_name_is_not_ranked() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(2)})
+    was, is_now = {"clients": 1, "warmup": {"seconds": 0}}, {"clients": 2, "warmup": {"seconds": 0}, "new": 1}
+    compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
+    assert compared.comparisons[0]["unlike"] == ["the experiment is not the same (clients)"]
+    assert compared.comparisons[0]["verdict"] is None
+    assert ("clients", "1", "2") in [(each.what, each.a, each.b) for each in compared.differences]
+    assert worst(judge(compared, 0.03)) == "inconclusive"
+
+
+def test_which_turn_a_trial_had_is_not_what_it_was() -> None:
+    plan = {"task": {"clients": 1, "turns": {"length_ms": 20, "index": 0, "of": 2, "cpu": 3}, "record": {"io": True}}}
+    other = {
+        "task": {
+            "clients": 1,
+            "turns": {"length_ms": 20, "index": 1, "of": 2, "cpu": 0},
+            "record": {"io": True, "interval_ms": 100},
+        }
+    }
+    alone = {"task": {"clients": 1, "record": {"io": True}}}
+    same, again, without = (definition_of(each, {}, "", "single") for each in (plan, other, alone))
+    assert differing(same, again) == []
+    assert differing(same, without) == ["turns"]
+
+
+def test_why_there_is_no_interval() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
+    assert compare(Side(a), Side(b), metric="instructions").lacking == [
+        "no instructions were counted in a; `--instructions` counts them"
+    ]
+    for each in b["cells"][0]["rounds"]:
+        each["status"], each["error"], each["throughput"] = "failed", "no such table: t", None
+    (judged,) = judge(compare(Side(a), Side(b)), 0.03)
+    assert (judged.answer, judged.why) == ("inconclusive", "6 of 6 rounds of b failed: no such table: t")
+
+
+def test_a_run_that_decided_when_to_end_is_compared_with_a_wider_interval() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(1.01)})
+
+    def width() -> float:
+        low, high = compare(Side(a), Side(b)).comparisons[0]["ci95"] or (0, 0)
+        return high / low
+
+    fixed = width()
+    b["confidence"] = 0.97
+    assert width() > fixed * 1.001
+    one = document("r3", {"1": STEADY, "2": scaled(1.01)})
+    one["confidence"] = 0.97
+    stopped = compare(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["ci95"]
+    ratio = paired_ratio(dict(enumerate(STEADY)), dict(enumerate(scaled(1.01))), 0.97)
+    assert ratio is not None
+    assert stopped == pytest.approx([ratio.low, ratio.high])

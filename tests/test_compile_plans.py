@@ -11,7 +11,20 @@ from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
 from dbdyno.experiment.document import package_path
 from dbdyno.systems.server_settings import ServerSettings
-from experiment_files import ALL, BUILTIN, FIXTURES, TABLE, TEMPLATE, compiled, experiment, plan_schema, small, steps
+from experiment_files import (
+    ALL,
+    BUILTIN,
+    FIXTURES,
+    HEAD,
+    READ,
+    TABLE,
+    TEMPLATE,
+    compiled,
+    experiment,
+    plan_schema,
+    small,
+    steps,
+)
 
 
 def plans(cell: CompiledCell) -> list[dict[str, Any]]:
@@ -285,3 +298,19 @@ real = { type = "double", fill = { uniform = [0.0, 1.0] } }
     late = steps('{ execute = "select * from user where id = ? limit ?", params = [1, 2] }', table=table)
     with pytest.raises(InputError, match=r"cannot be written for sqlserver: `limit \?` stands elsewhere"):
         compiled(late, "sqlserver://me@host/d")
+
+
+@pytest.mark.parametrize(
+    ("load", "measure", "milliseconds"),
+    [
+        ("stop = { seconds = 10 }", "", 500),
+        ("stop = { seconds = 0.2 }", "", 50),
+        ("stop = { seconds = 600 }", "", 1000),
+        ("stop = { transactions = 10 }", "", 100),
+        ("stop = { transactions = 10, seconds = 60 }", "", 100),
+        ("stop = { seconds = 10 }", "[measure]\ninterval_ms = 7\n", 7),
+    ],
+)
+def test_a_window_has_intervals_to_compare(load: str, measure: str, milliseconds: int) -> None:
+    made = experiment(HEAD, TABLE, f"[load]\n{load}\n", READ, measure)
+    assert compiled(made)[0].trial["record"]["interval_ms"] == milliseconds

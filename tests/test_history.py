@@ -375,6 +375,7 @@ def test_cells_are_named_and_chosen_by_id(made: Made) -> None:
     assert history["cells"][1]["left_out"][0]["reason"] == "without this cell"
     chosen = made.history(cells=("cache=shared,threads=2",))
     assert [each["id"] for each in chosen["cells"]] == ["cache=shared,threads=2"]
+    assert metric("p99_9") is metric("p99.9")
     read = read_history(made.path, "pk-lookup", 100, ["cache=shared,threads=2"])
     assert {cell for run in read.runs for cell in run.trials} == {"cache=shared,threads=2"}
     with pytest.raises(InputError, match="no run that counts has this cell"):

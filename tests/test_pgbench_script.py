@@ -252,6 +252,21 @@ def test_options_say_what_is_defined_and_whose_tables_there_are() -> None:
         assert words in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "prepare"),
+    [
+        ("select 1;", "once"),
+        ("create temp table if not exists t (a);\ninsert into t values (1);", "never"),
+        ("\\set i 1\n\\if :i > 0\nATTACH ':memory:' as m;\n\\endif\nselect 1;", "never"),
+    ],
+)
+def test_a_script_that_makes_tables_prepares_nothing_before(tmp_path: Path, text: str, prepare: str) -> None:
+    script = tmp_path / "a.sql"
+    script.write_text(text)
+    made = from_options([str(script)], 1, [], ["sqlite:"])
+    assert [level.name for level in made.factors["prepare"].levels] == [prepare]
+
+
 _VALUES = st.recursive(
     st.one_of(
         st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False), st.text()

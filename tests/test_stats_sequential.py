@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
-from dbdyno.stats import SEQUENTIAL_CONFIDENCE, Stopping
+from dbdyno.stats import APART_CONFIDENCE, LEVEL, SEQUENTIAL_CONFIDENCE, Stopping
 
 RUNS = 20_000
 
@@ -31,6 +31,29 @@ def coverage(draws: NDArray[numpy.float64], rule: Stopping, confidence: float) -
     return float((numpy.abs(mean[rows, stop]) <= reach[rows, stop]).mean()), float((stop + 1).mean())
 
 
+def apart(deviation: float, confidence: float, level: float) -> tuple[float, float]:
+    """How often Welch's interval of two equal runs, each ended by the rule, holds; how often they seem to differ."""
+    rule, ends = Stopping(), []
+    for seed in (3, 4):
+        draws = numpy.random.default_rng(seed).normal(0, deviation, (RUNS, rule.maximum))
+        count = numpy.arange(1, rule.maximum + 1)
+        mean = numpy.cumsum(draws, axis=1) / count
+        squares = numpy.maximum(numpy.cumsum(draws**2, axis=1) - count * mean**2, 0)
+        error2 = squares / numpy.maximum(count - 1, 1) / count
+        quantile = numpy.concatenate([[0.0], scipy_stats.t.ppf((1 + SEQUENTIAL_CONFIDENCE) / 2, count[1:] - 1)])
+        enough = quantile * numpy.sqrt(error2) <= numpy.log1p(rule.target)
+        enough[:, : rule.minimum - 1] = False
+        enough[:, -1] = True
+        stop = enough.argmax(axis=1)
+        rows = numpy.arange(RUNS)
+        ends.append((mean[rows, stop], error2[rows, stop], stop))
+    (mean_a, a, freedom_a), (mean_b, b, freedom_b) = ends
+    freedom = (a + b) ** 2 / (a**2 / freedom_a + b**2 / freedom_b)
+    t = numpy.abs(mean_a - mean_b) / numpy.sqrt(a + b)
+    held = t <= scipy_stats.t.ppf((1 + confidence) / 2, freedom)
+    return float(held.mean()), float((2 * scipy_stats.t.sf(t, freedom) < level).mean())
+
+
 def normal(deviation: float, rounds: int) -> NDArray[numpy.float64]:
     return numpy.random.default_rng(1).normal(0, deviation, (RUNS, rounds))
 
@@ -50,6 +73,14 @@ def test_the_interval_of_95_percent_holds_in_at_least_94_percent_of_runs(draw: t
     rule = Stopping()
     worst = min(coverage(draw(deviation, rule.maximum), rule, SEQUENTIAL_CONFIDENCE)[0] for deviation in NOISE)
     assert worst >= 0.94
+
+
+def test_two_runs_that_ended_so_keep_the_promise_too() -> None:
+    level = LEVEL * (1 - APART_CONFIDENCE) / 0.05
+    found = [apart(deviation, APART_CONFIDENCE, level) for deviation in NOISE]
+    assert min(held for held, _ in found) >= 0.94
+    assert max(false for _, false in found) <= 0.023
+    assert max(apart(deviation, 0.95, LEVEL)[1] for deviation in NOISE) > 0.04, "without the correction"
 
 
 def test_without_the_correction_it_would_not() -> None:

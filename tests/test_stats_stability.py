@@ -37,3 +37,18 @@ def test_a_level_window_has_no_trend() -> None:
     assert trend(windows) is None
     assert trend([[1.0, 2.0, 3.0]]) is None
     assert trend([]) is None
+
+
+def test_noise_is_seldom_a_trend() -> None:
+    random = numpy.random.default_rng(7)
+    for rounds, intervals in ((1, 20), (2, 20), (3, 9), (5, 7)):
+        windows = random.lognormal(0, 0.15, (400, rounds, intervals))
+        found = sum(trend([[float(x) for x in window] for window in run]) is not None for run in windows)
+        assert found / 400 < 0.01, (rounds, intervals)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_window_that_falls_in_each_round_is_told(rounds: int) -> None:
+    random = numpy.random.default_rng(8)
+    falling = numpy.linspace(1, 0.3, 13) * random.lognormal(0, 0.05, (rounds, 13))
+    assert (trend([[float(x) for x in window] for window in falling]) or 0) < -0.3

@@ -102,6 +102,19 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
     assert 0.75 < seen / 1000 < 0.88
 
 
+def test_in_a_table_it_is_seen_four_times_in_five_too() -> None:
+    random = numpy.random.default_rng(4)
+    deviation, count, tested = 0.03, 10, 7
+    change = detectable(Ratio(1.0, 1.0, 1.0, count, 1.0, deviation), tested=tested)
+    assert change is not None
+    seen = 0
+    for _ in range(400):
+        true = [math.log1p(change), *[0.0] * (tested - 1)]
+        ratios = [ratio_of([float(x) for x in random.normal(mean, deviation, count)], resample=False) for mean in true]
+        seen += decide(ratios, margin=1e-9)[0].verdict == "faster"
+    assert 0.72 < seen / 400 < 0.9
+
+
 def test_the_rounds_asked_for_settle_it() -> None:
     ratio = drawn(0.012, 0.03, 6, seed=4)
     more = more_rounds(ratio)

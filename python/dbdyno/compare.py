@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dbdyno.errors import InputError
-from dbdyno.experiment.mistakes import nearest
+from dbdyno.experiment.mistakes import nearest, show
+from dbdyno.history.identity import differing, same_machine
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import by_block, decided, differences
 from dbdyno.results.document import Comparison, Document
-from dbdyno.stats import MARGIN, paired_ratio, unpaired_ratio
+from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, unpaired_ratio
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
 """Throughput, instructions, and the percentiles, mean and maximum of the service time."""
 
-# Facts about a host that make it another machine.
-_MACHINE = ("cpu", "cores", "machine")
-_GIB = 1 << 30
+# What a definition's parts are called where their own names say too little.
+_PARTS = {"turns": "milliseconds of a turn"}
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: a run, and where one was named a cell of it."""
+    """One side of a comparison: a run, and where one was named a cell of it.
+
+    ``definitions``: by cell, the parts of what it was (:func:`dbdyno.history.identity.definition_of`).
+    """
 
     document: Document
     cell: str | None = None
+    definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ class Difference:
 class Compared:
     """Two sides, what differs between them, and the comparisons of their cells.
 
-    ``unlike``: reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look.
+    ``lacking``: for each comparison, why there is no interval, empty where there is one; ``only_a``, ``only_b``: the
+    cells that the other run has not; ``unlike``: reasons for which nothing is ranked; ``weaker``: what makes the
+    verdicts weaker than they look; ``said``: what each run's report says of the cells compared.
     """
 
     a: Document
@@ -50,8 +56,12 @@ class Compared:
     metric: str
     differences: list[Difference]
     comparisons: list[Comparison]
+    lacking: list[str] = field(default_factory=list)
+    only_a: list[str] = field(default_factory=list)
+    only_b: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
     weaker: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
 
 def compare(
@@ -62,13 +72,14 @@ def compare(
     Cells of one run are compared within its blocks; cells of two runs have no block in common, so whatever drifted
     between the runs is part of the ratio.
     """
+    metric = metric.replace(".", "_")
     if metric not in METRICS:
         raise InputError("--metric", f"there is no metric `{metric}`", nearest(metric, METRICS))
     pairs = _pairs(a, b)
     same_run = a.document["id"] == b.document["id"]
     unlike, weaker = [], []
     if not same_run:
-        if _machine(a.document) != _machine(b.document) and not across_machines:
+        if not same_machine(a.document["host"], b.document["host"]) and not across_machines:
             unlike.append("the runs are of different machines (`--across-machines` ranks them all the same)")
         weaker.append(
             "the runs were made at different times: what drifted between them is in the ratio; "
@@ -76,16 +87,64 @@ def compare(
         )
     if a.document["measure"] != b.document["measure"] and metric == "throughput":
         unlike.append("the runs count different things")
-    ratios = [
-        paired_ratio(_values(x, metric), _values(y, metric))
-        if same_run
-        else unpaired_ratio(list(_values(x, metric).values()), list(_values(y, metric).values()))
-        for x, y in pairs
-    ]
-    apart = [[*unlike, *differences(x, y)] for x, y in pairs]
+    ratios = [_ratio(x, y, metric, a.document, b.document) for x, y in pairs]
+    apart = [[*unlike, *_redefined(x, y, a, b), *differences(x, y)] for x, y in pairs]
     names = [(x["id"], y["id"]) for x, y in pairs]
     made = decided(names, ratios, apart, margin, metric)
-    return Compared(a.document, b.document, metric, _differences(a.document, b.document, pairs), made, unlike, weaker)
+    of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
+    whole = a.cell is None and b.cell is None
+    return Compared(
+        a.document,
+        b.document,
+        metric,
+        _differences(a, b, pairs),
+        made,
+        [_lacking(x, y, metric) if each["ci95"] is None else "" for (x, y), each in zip(pairs, made, strict=True)],
+        [cell["id"] for cell in a.document["cells"] if whole and cell["id"] not in of_a],
+        [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
+        unlike,
+        weaker,
+        [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
+    )
+
+
+def _ratio(x: Cell, y: Cell, metric: str, a: Document, b: Document) -> Ratio | None:
+    values = _values(x, metric), _values(y, metric)
+    if a["id"] == b["id"]:
+        return paired_ratio(*values, a["confidence"])
+    stopped = max(a["confidence"], b["confidence"]) > CONFIDENCE
+    confidence = APART_CONFIDENCE if stopped else CONFIDENCE
+    return unpaired_ratio(list(values[0].values()), list(values[1].values()), confidence)
+
+
+def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
+    """Say that a cell of one name is not the same work in both runs, where it is not."""
+    if x["id"] != y["id"]:
+        return []
+    parts = differing(a.definitions.get(x["id"], {}), b.definitions.get(y["id"], {}))
+    return [f"the experiment is not the same ({', '.join(_PARTS.get(each, each) for each in parts)})"] if parts else []
+
+
+def _lacking(x: Cell, y: Cell, metric: str) -> str:
+    """Say why two cells have no interval between them."""
+    for cell, whose in ((x, "a"), (y, "b")):
+        if len(_values(cell, metric)) > 1:
+            continue
+        failed = [each for each in cell["rounds"] if each["status"] != "done"]
+        if failed:
+            why = next((f": {each['error']}" for each in failed if each["error"]), "")
+            return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
+        if metric == "instructions" and not _values(cell, metric):
+            return f"no instructions were counted in {whose}; `--instructions` counts them"
+        if not cell["rounds"]:
+            return f"nothing was measured in {whose}"
+    return "an interval needs two rounds on either side"
+
+
+def _said(document: Document, cells: Container[str]) -> list[str]:
+    """Give what the report of a run says of some of its cells, or of all."""
+    found = [each for each in document["findings"] if not each["cells"] or any(cell in cells for cell in each["cells"])]
+    return [f"{document['id']}: {each['text']}" for each in found]
 
 
 def _values(cell: Cell, metric: str) -> dict[int, float]:
@@ -133,16 +192,10 @@ def _cell(side: Side, other: Side) -> Cell:
     raise InputError(place, "there is no such cell", nearest(str(name), cells))
 
 
-def _machine(document: Document) -> dict[str, Any]:
-    # The memory of one machine differs by some pages from kernel to kernel.
-    memory = document["host"].get("memory_bytes")
-    gib = round(memory / _GIB) if isinstance(memory, int | float) else None
-    return {"memory_gib": gib, **{name: document["host"].get(name) for name in _MACHINE}}
-
-
-def _differences(a: Document, b: Document, pairs: Sequence[tuple[Cell, Cell]]) -> list[Difference]:
-    """Return what is not the same: the programs and machines, the systems and their settings, the factors."""
+def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> list[Difference]:
+    """Return what is not the same: the programs and machines, the systems and their settings, the work, the factors."""
     found: dict[str, Difference] = {}
+    a, b = of_a.document, of_b.document
 
     def note(what: str, x: Any, y: Any) -> None:
         if x != y and what not in found:
@@ -150,10 +203,19 @@ def _differences(a: Document, b: Document, pairs: Sequence[tuple[Cell, Cell]]) -
 
     note("experiment", a["experiment"], b["experiment"])
     note("dbdyno", a["dbdyno"], b["dbdyno"])
-    note("seconds of a turn", a["options"].get("turn_s"), b["options"].get("turn_s"))
     for name in dict.fromkeys([*a["host"], *b["host"]]):
         note(f"host {name}", a["host"].get(name), b["host"].get(name))
     for x, y in pairs:
+        was, is_now = of_a.definitions.get(x["id"], {}), of_b.definitions.get(y["id"], {})
+        for name in differing(was, is_now):
+            if name.startswith("factor "):
+                continue
+            before, after = was[name], is_now[name]
+            if isinstance(before, dict) and isinstance(after, dict):
+                for key in dict.fromkeys([*before, *after]):
+                    note(f"{name}.{key}", before.get(key), after.get(key))
+            else:
+                note(_PARTS.get(name, name), before, after)
         for name in dict.fromkeys([*x["factors"], *y["factors"]]):
             note(name, x["factors"].get(name), y["factors"].get(name))
         for key in ("version", "source_id", "durability"):
@@ -171,6 +233,6 @@ def _differences(a: Document, b: Document, pairs: Sequence[tuple[Cell, Cell]]) -
 def _shown(value: Any) -> str:
     if value is None or value == []:
         return "-"
-    if isinstance(value, list):
-        return "; ".join(str(each) for each in value)
-    return str(value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "; ".join(value)
+    return show(value) if isinstance(value, dict | list) else str(value)

@@ -28,9 +28,10 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
 
     *Passed*: the interval excludes a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle).
     *Regression*: slower beyond chance (p below 0.02, corrected for the number of cells) and by more than the margin.
-    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded.
+    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded. A loss of throughput is a share of the
+    baseline's; of every other metric it is what there is more of than in the baseline.
     """
-    return [_judge(each, margin) for each in compared.comparisons]
+    return [_judge(each, why, margin) for each, why in zip(compared.comparisons, compared.lacking, strict=True)]
 
 
 def judge_counts(found: Changes, margin: float) -> list[tuple[str, Answer, str]]:
@@ -58,23 +59,23 @@ def overall(answers: list[Answer]) -> Answer:
     return next((answer for answer in worst if answer in answers), "passed" if answers else "inconclusive")
 
 
-def _judge(comparison: Comparison, margin: float) -> Judgement:
+def _judge(comparison: Comparison, lacking: str, margin: float) -> Judgement:
     if comparison["unlike"]:
         return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['unlike'])}")
     ratio, ci95 = comparison["ratio"], comparison["ci95"]
     if ratio is None or ci95 is None:
-        return Judgement(comparison, "inconclusive", "fewer than two rounds on either side: no interval")
+        return Judgement(comparison, "inconclusive", lacking)
     low, high = ci95
-    if comparison["metric"] != "throughput":
-        ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    allowed = 1 / (1 + margin)
     change = f"{(ratio - 1) * 100:+.2f} % (95 % interval {(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f} %)"
-    if comparison["verdict"] == "slower" and ratio < allowed:
-        return Judgement(comparison, "regression", f"{change}: slower by more than {margin * 100:.3g} %")
-    if low >= allowed:
-        return Judgement(comparison, "passed", f"{change}: a loss of more than {margin * 100:.3g} % is excluded")
+    share = f"more than {margin * 100:.3g} %"
+    if comparison["metric"] == "throughput":
+        loss, beyond, excluded = f"a loss of {share}", ratio < 1 - margin, low >= 1 - margin
+    else:
+        loss, beyond, excluded = f"an increase of {share}", ratio > 1 + margin, high <= 1 + margin
+    if comparison["verdict"] == "slower" and beyond:
+        return Judgement(comparison, "regression", f"{change}: {loss}")
+    if excluded:
+        return Judgement(comparison, "passed", f"{change}: {loss} is excluded")
     more = comparison["more_rounds"]
     advice = f"; {more} more rounds would probably settle it" if more else ""
-    return Judgement(
-        comparison, "inconclusive", f"{change}: a loss of more than {margin * 100:.3g} % is not excluded{advice}"
-    )
+    return Judgement(comparison, "inconclusive", f"{change}: {loss} is neither shown nor excluded{advice}")

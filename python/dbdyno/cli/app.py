@@ -290,7 +290,9 @@ def history(
 
 @app.command()
 def noise(
-    experiment: Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")] = "pk-lookup",
+    experiment: Annotated[
+        str | None, typer.Argument(help="A built-in experiment, or a file: ./my.toml; without one pk-lookup")
+    ] = None,
     chosen: _Set = None,
     system: Annotated[str, typer.Option("--system", metavar="URL", help="What to measure")] = "sqlite:",
     rounds: Annotated[int, typer.Option(min=4, help="Blocks in which the cell is measured twice")] = 20,
@@ -306,10 +308,13 @@ def noise(
     from dbdyno.cli.noise import measure_noise
     from dbdyno.cli.running import Asked
 
+    # A program of one's own needs no experiment.
+    if experiment is None and not system.strip().startswith("exec:"):
+        experiment = "pk-lookup"
     if experiment == "pk-lookup" and not chosen:
         chosen = ["threads=1", "cache=private"]
     asked = Asked(
-        experiments=[experiment],
+        experiments=[] if experiment is None else [experiment],
         chosen=chosen or [],
         systems=[system, system],
         rounds=str(rounds),

@@ -14,6 +14,7 @@ from dbdyno.compare import Compared, Side, compare
 from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
 from dbdyno.export import check_writable, write_json
+from dbdyno.history.identity import definition_of
 from dbdyno.report.columns import Column, table
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
@@ -57,18 +58,48 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
             raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
         console.print(f"baseline {name} is forgotten; its run stays", markup=False)
     else:
-        kept = store.run(run or "last").id
-        store.set_baseline(name, kept)
-        console.print(f"baseline {name}: {kept}", markup=False)
+        console.print(_keep(store, name, run or "last"), markup=False)
     store.close()
 
 
+def _keep(store: Store, name: str, run: str) -> str:
+    """Keep a run as a baseline, and say so. Raises InputError for a run that is none, and for a name that runs have."""
+    kept = store.run(run)
+    done = [trial for trial in store.trials(kept.id) if trial.status == "done"]
+    if not done:
+        raise InputError(f"run {kept.id}", "none of its trials gave a result", "keep a run that has measured something")
+    if _is_run(store, name):
+        raise InputError(name, "a run is called so", "give the baseline a name of its own, as `main`")
+    before = store.baselines().get(name)
+    store.set_baseline(name, kept.id)
+    said = f"baseline {name}: {kept.id}"
+    if before is not None and before != kept.id:
+        said += f", in place of {before}"
+    return said if kept.status == "done" else f"{said}; not all of the run is there: its status is {kept.status}"
+
+
+def _is_run(store: Store, name: str) -> bool:
+    try:
+        store.run(name)
+    except InputError:
+        return False
+    return True
+
+
 def side(store: Store, text: str) -> Side:
-    """Read a run, or `RUN/CELL`, from a store. Raises DbdynoError."""
+    """Read a run, or `RUN/CELL`, from a store; a baseline's name stands for its run. Raises DbdynoError."""
     from dbdyno.run.execute import read_document
 
-    run, slash, cell = text.partition("/")
-    return Side(read_document(store, run), cell if slash else None)
+    name, slash, cell = text.partition("/")
+    baselines = store.baselines()
+    try:
+        run = store.run(baselines.get(name, name))
+    except InputError as error:
+        kept = ", ".join(f"`{each}`" for each in baselines)
+        raise InputError(error.place, error.problem, f"{error.remedy}; baselines: {kept or 'none'}") from None
+    plans = {trial.cell: trial.plan for trial in reversed(store.trials(run.id)) if trial.status == "done"}
+    definitions = {name: definition_of(plan, run.design, run.definition, name) for name, plan in plans.items()}
+    return Side(read_document(store, run.id), cell if slash else None, definitions)
 
 
 def view(compared: Compared) -> RenderableType:
@@ -79,6 +110,9 @@ def view(compared: Compared) -> RenderableType:
         Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
     ]
     parts += [Text(f"! {each}", style="bold yellow") for each in compared.unlike]
+    for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
+        if cells:
+            parts.append(Text(f"! only in {whose}, and not compared: {', '.join(cells)}", style="bold yellow"))
     if compared.differences:
         parts += [
             Text(""),
@@ -101,15 +135,17 @@ def view(compared: Compared) -> RenderableType:
                 Column(f"{compared.metric} b / a [95 %]", [Text(comparison_ratio(each)) for each in made], right=False),
                 Column("p", [Text("" if each["p"] is None else f"{each['p']:.2g}") for each in made]),
                 Column("could see", [Text(comparison_sees(each)) for each in made]),
-                Column("b is", words, right=False),
+                Column("b is", words, right=False, fold=True),
             ]
         ),
     ]
-    parts += [Text(f"! not ranked: {'; '.join(each['unlike'])}", style="yellow") for each in made if each["unlike"]][:1]
+    reasons = dict.fromkeys("; ".join(each["unlike"]) for each in made if each["unlike"])
+    parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
+    parts += [Text(f"! no interval: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
     tested = sum(each["p"] is not None for each in made)
     if tested > 1:
         parts.append(Text(f"{tested} comparisons: p and verdicts are corrected for their number (Holm)", style="dim"))
-    parts += [Padding(Text(each, style="dim"), (0, 0)) for each in compared.weaker]
+    parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
     return Group(*parts)
 
 
@@ -121,7 +157,11 @@ def _write_json(compared: Compared, path: Path) -> None:
         "metric": compared.metric,
         "differences": [asdict(each) for each in compared.differences],
         "comparisons": compared.comparisons,
+        "lacking": compared.lacking,
+        "only_a": compared.only_a,
+        "only_b": compared.only_b,
         "unlike": compared.unlike,
         "weaker": compared.weaker,
+        "said": compared.said,
     }
     write_json(document, path)

@@ -16,6 +16,7 @@ from dbdyno.compare import Compared, compare
 from dbdyno.cpu.baseline import changes, check_comparable
 from dbdyno.cpu.saved import counts_directory, load
 from dbdyno.cpu.show import show_changes
+from dbdyno.errors import reason
 from dbdyno.export import check_writable, write_text
 from dbdyno.gate import EXIT_CODES, Answer, judge, judge_counts, overall
 from dbdyno.store import open_store
@@ -55,8 +56,8 @@ class GateOutputs:
             if path is not None:
                 check_writable(path, option)
 
-    def write(self, gated: Gated) -> None:
-        """Write the files, and the summary of a runner that asks for one."""
+    def write(self, gated: Gated, console: Console) -> None:
+        """Write the files, and the summary of a runner that asks for one, or say that it cannot be written."""
         text = _markdown(gated)
         if self.junit is not None:
             write_text(self.junit, _junit(gated))
@@ -64,8 +65,12 @@ class GateOutputs:
             write_text(self.markdown, text)
         summary = os.environ.get(_SUMMARY)
         if summary:
-            with Path(summary).open("a", encoding="utf-8") as out:
-                out.write(text + "\n")
+            try:
+                with Path(summary).open("a", encoding="utf-8") as out:
+                    out.write(text + "\n")
+            except OSError as error:
+                # It was not asked for by an option, and the answer is as good without it.
+                console.print(f"the summary is not written to {summary} ({_SUMMARY}): {reason(error)}", markup=False)
 
 
 def gate_run(
@@ -81,9 +86,8 @@ def gate_run(
     outputs.check()
     share = read_share(margin, "--margin")
     store = open_store(store_place, make=False)
-    reference = store.baselines().get(baseline, baseline)
     compared = compare(
-        side(store, reference), side(store, run), margin=share, metric=metric, across_machines=across_machines
+        side(store, baseline), side(store, run), margin=share, metric=metric, across_machines=across_machines
     )
     store.close()
     console = Console()
@@ -110,14 +114,18 @@ def _conclude(gated: Gated, outputs: GateOutputs, console: Console) -> int:
     for name, answer, why in gated.judged:
         console.print(Text.assemble((answer, _ANSWERS[answer]), f"  {name}: {why}"))
     console.print(Text.assemble("gate: ", (gated.answer, _ANSWERS[gated.answer])))
-    outputs.write(gated)
+    outputs.write(gated, console)
     return EXIT_CODES[gated.answer]
 
 
 def _of_run(compared: Compared, margin: float) -> Gated:
     judged = [(each.comparison["b"], each.answer, each.why) for each in judge(compared, margin)]
+    # What a change took away is not faster for it.
+    judged += [(cell, "inconclusive", "the baseline has this cell, and the run has not") for cell in compared.only_a]
     about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
+    notes += [f"Not judged, the baseline has no such cell: {cell}" for cell in compared.only_b]
+    notes += compared.said
     return Gated(compared.b["experiment"], about, compared.metric, judged, notes)
 
 
@@ -154,5 +162,7 @@ def _junit(gated: Gated) -> str:
             ElementTree.SubElement(case, "error", message=why)
         else:
             ElementTree.SubElement(case, "system-out").text = why
+    if gated.notes:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

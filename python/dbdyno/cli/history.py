@@ -21,7 +21,7 @@ def print_history(
     """
     # What can be refused at once is refused before anything is read.
     from dbdyno.export import check_writable, write_json
-    from dbdyno.history.build import build_history
+    from dbdyno.history.build import build_history, ids_of
     from dbdyno.history.metrics import metric as metric_of
     from dbdyno.history.reading import read_history
     from dbdyno.history.show import show
@@ -31,7 +31,8 @@ def print_history(
         if path is not None:
             check_writable(path, option)
     name = _name(experiment)
-    history = build_history(name, read_history(store_place, name, limit, cells or None), drawn, cells or [])
+    wanted = [each for cell in cells or [] for each in ids_of(cell)]
+    history = build_history(name, read_history(store_place, name, limit, wanted or None), drawn, cells or [])
     if json is not None:
         write_json(history, json)
     if report is not None:

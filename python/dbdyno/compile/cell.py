@@ -28,6 +28,14 @@ Target = dict[str, Any]
 TEMPLATE_VERSION = 1
 
 
+# Of the timeline: how many intervals a window of known length has, as far as they are no shorter and no longer than
+# this; and milliseconds of one where an amount of work ends the window, whose length nobody knows before.
+_INTERVALS = 20
+_SHORTEST_INTERVAL_MS = 50
+_LONGEST_INTERVAL_MS = 1000
+_SHORT_INTERVAL_MS = 100
+
+
 @dataclass(frozen=True)
 class CompiledCell:
     """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target.
@@ -148,9 +156,21 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
         **_load(definition),
         "statements": compiler.statements,
         "transactions": transactions,
-        "record": definition.measure.model_dump(include={"phases", "interval_ms", "io", "mutexes", "waits"}),
+        "record": definition.measure.model_dump(include={"phases", "io", "mutexes", "waits"})
+        | {"interval_ms": _interval_ms(definition)},
     }
     return CompiledCell(cell, definition, settings, before, tables, after, trial, tuple(sorted(compiler.left_out)))
+
+
+def _interval_ms(definition: Definition) -> int:
+    """Give the length of an interval of the timeline: short enough that a window has several to compare."""
+    seconds = definition.load.stop.seconds
+    amount = definition.load.stop.transactions or definition.load.stop.statements
+    if definition.measure.interval_ms is not None:
+        return definition.measure.interval_ms
+    if seconds is None or amount is not None:
+        return _SHORT_INTERVAL_MS
+    return round(min(_LONGEST_INTERVAL_MS, max(_SHORTEST_INTERVAL_MS, seconds * 1000 / _INTERVALS)))
 
 
 def _program(experiment: Experiment, cell: Cell, definition: Definition) -> CompiledCell:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dbdyno.errors import InputError, reason
-from dbdyno.experiment.mistakes import nearest
+from dbdyno.experiment.mistakes import nearest_or
 
 SUFFIX = ".toml"
 
@@ -39,7 +39,7 @@ def read_document(name_or_path: str) -> Document:
     if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
         names = builtin_names()
         if name_or_path not in names:
-            remedy = f"{nearest(name_or_path, names)} A file of your own needs its suffix `{SUFFIX}`"
+            remedy = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{SUFFIX}`")
             raise InputError(name_or_path, "there is no such experiment", remedy)
         path = package_path("experiments", name_or_path + SUFFIX)
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)

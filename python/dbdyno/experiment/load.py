@@ -82,7 +82,7 @@ class Measure(Strict):
     unit: Literal["transaction", "statement", "row"] = "transaction"
     label: Name | None = None
     phases: bool = False
-    interval_ms: Positive = 1000
+    interval_ms: Positive | None = None
     io: bool = True
     mutexes: bool | None = None
     waits: bool = True

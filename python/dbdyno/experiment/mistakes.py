@@ -83,6 +83,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return "known: " + ", ".join(f"`{name}`" for name in words) if words else "there is none to name here"
 
 
+def nearest_or(word: str, known: Iterable[str], other: str) -> str:
+    """Give the remedy for an unknown word as :func:`nearest` does, and another one, a clause."""
+    remedy = nearest(word, known)
+    return f"{remedy} {other[0].upper()}{other[1:]}" if remedy.endswith("?") else f"{remedy}; {other}"
+
+
 def nearest_is(word: str) -> str:
     """Give the remedy that names one word."""
     return f"did you mean `{word}`?"

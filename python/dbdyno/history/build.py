@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
@@ -46,6 +46,19 @@ class _Open:
     runs: list[_Run] = field(default_factory=list)
 
 
+def ids_of(cell: str) -> tuple[str, ...]:
+    """Give the ids that a cell's name may stand for: one that differs by its system only is headed by that alone."""
+    return cell, f"system={cell}"
+
+
+def _named(cell: str, known: Mapping[str, object]) -> str:
+    found = next((each for each in ids_of(cell) if each in known), None)
+    if found is None:
+        some = first_of([f"`{each}`" for each in known], 8)
+        raise InputError(f"--cell {cell}", "no run that counts has this cell", f"known: {some or 'none'}")
+    return found
+
+
 def build_history(experiment: str, stored: StoredRuns, metric: Metric, cells: Sequence[str] = ()) -> History:
     """Build the document (``dbdyno.history/1``) of the runs read, of the cells named or of all.
 
@@ -54,10 +67,7 @@ def build_history(experiment: str, stored: StoredRuns, metric: Metric, cells: Se
     machines = Machines()
     numbers = {run.id: machines.of(run.host) for run in stored.runs}
     known = _cells(stored.runs)
-    for cell in cells:
-        if cell not in known:
-            some = first_of([f"`{each}`" for each in known], 8)
-            raise InputError(f"--cell {cell}", "no run that counts has this cell", f"known: {some or 'none'}")
+    cells = [_named(cell, known) for cell in cells]
     newest = stored.runs[-1] if stored.runs else None
     measure = Measure.of(newest.design if newest else {})
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -24,24 +25,35 @@ _DATA = ("tables", "setup")
 _MEMORY_TOLERANCE = 0.05
 
 
-def definition_parts(run: StoredRun, cell: str) -> Parts:
-    """Return the digest of each part of what a cell was in a run: its trial's plan, its levels, its data.
+def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: str) -> JsonObject:
+    """Return the parts of what a cell was in a run: its trial's ``plan``, its levels, its data.
 
-    Left out are what differs between runs that ask the same: the run's seed and the paths of database and library; and
-    the factor ``system``, since another version of it is what a history is to show (its settings are in the plan).
+    ``design`` and ``definition``: the run's. Left out are what differs between runs that ask the same: the run's seed,
+    the paths of database and library, and which of the turns a trial had; and the factor ``system``, since another
+    version of it is what a history is to show (its settings are in the plan).
     """
-    task = part(run.plans.get(cell, {}), "task")
+    task = part(plan, "task")
     target = part(task, "target")
     parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
+    if task:
+        parts["turns"] = part(task, "turns").get("length_ms")
+        # How finely the timeline is drawn is no part of the work.
+        parts["record"] = {name: value for name, value in part(task, "record").items() if name != "interval_ms"}
     parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}
-    planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {})
+    planned = next((each for each in objects(design.get("cells")) if each.get("id") == cell), {})
     parts |= {f"factor {name}": value for name, value in part(planned, "factors").items() if name != "system"}
-    parts["measure.unit"] = Measure.of(run.design).unit
-    parts |= _data_of(run.definition)
+    parts["measure.unit"] = Measure.of(design).unit
+    parts |= _data_of(definition)
+    return parts
+
+
+def definition_parts(run: StoredRun, cell: str) -> Parts:
+    """Return the digest of each part of what a cell was in a run; see :func:`definition_of`."""
+    parts = definition_of(run.plans.get(cell, {}), run.design, run.definition, cell)
     return {name: _digest(value) for name, value in parts.items()}
 
 
-def differing(known: Parts, new: Parts) -> list[str]:
+def differing(known: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the parts that differ. One that only one side has does not: plans grow with dbdyno's versions."""
     return [name for name in new if name in known and known[name] != new[name]]
 
@@ -71,7 +83,7 @@ class Machines:
 
         The data's device and file system count as the machine's: a run with ``--dir`` elsewhere measures other storage.
         """
-        machine = next((each for each in self.known if _alike(each["facts"], host)), None)
+        machine = next((each for each in self.known if same_machine(each["facts"], host)), None)
         if machine is None:
             machine = Machine(number=len(self.known) + 1, name="", runs=0, facts={})
             self.known.append(machine)
@@ -81,7 +93,8 @@ class Machines:
         return machine["number"]
 
 
-def _alike(known: JsonObject, host: JsonObject) -> bool:
+def same_machine(known: JsonObject, host: JsonObject) -> bool:
+    """Whether two hosts are one machine with the data at one place, as far as their facts tell."""
     if any(known.get(name) != host.get(name) for name in ("cpu", "cores", "machine", "file_system", "device")):
         return False
     here, there = number(known, "memory_bytes"), number(host, "memory_bytes")

@@ -86,7 +86,8 @@ METRICS = {
 
 def metric(name: str) -> Metric:
     """Return the metric of a name; ``InputError`` where there is none."""
-    found = METRICS.get(name)
+    # A result document has `p99_9` for what people write `p99.9`.
+    found = METRICS.get(name.replace("_", "."))
     if found is None:
         known = ", ".join(METRICS)
         raise InputError(f"--metric {name}", "there is no such metric", f"known: {known}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import package_path, parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
-from dbdyno.experiment.mistakes import nearest
+from dbdyno.experiment.mistakes import nearest_or
 from dbdyno.pgbench.expression import AUTOMATIC, NAME
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from dbdyno.pgbench.toml import write_toml
@@ -22,6 +22,7 @@ ACCOUNTS = 100_000
 _SUFFIX = ".sql"
 _SECONDS = 10
 _WARMUP_SECONDS = 1
+_SCHEMA_CHANGE = re.compile(r"\s*(create|alter|drop|attach|detach)\b", re.IGNORECASE)
 # A server makes a transaction wait for another's locks; SQLite does so for as long as it is told.
 _BUSY_TIMEOUT_MS = 10_000
 
@@ -100,7 +101,7 @@ def _source(argument: str) -> _Source:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError(path, "there is no such script", f"{nearest(path, names)} Or give a file's path") from None
+        raise InputError(path, "there is no such script", nearest_or(path, names, "or give a file's path")) from None
     except OSError as error:
         raise InputError(path, f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
@@ -110,7 +111,9 @@ def _source(argument: str) -> _Source:
 
 def _data(sources: list[_Source], read: list[Script], scale: int, own_tables: bool) -> dict[str, Any]:
     names = _distinct([source.name for source in sources])
-    factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
+    # Of a table that the script makes itself nothing can be prepared when a client begins.
+    prepare = "never" if any(_changes_schema(script.steps) for script in read) else "once"
+    factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": [prepare]}
     if any(script.begins for script in read):
         factors["begin"] = ["deferred"]
     return {
@@ -133,6 +136,19 @@ def _data(sources: list[_Source], read: list[Script], scale: int, own_tables: bo
             for name, source, script in zip(names, sources, read, strict=True)
         ],
     }
+
+
+def _changes_schema(steps: Any) -> bool:
+    """Whether a statement among steps, or nested in them, makes or changes tables."""
+    if isinstance(steps, list):
+        return any(map(_changes_schema, steps))
+    if not isinstance(steps, dict):
+        return False
+    text = steps.get("execute")
+    texts = text.values() if isinstance(text, dict) else [text]
+    return any(isinstance(each, str) and _SCHEMA_CHANGE.match(each) for each in texts) or any(
+        _changes_schema(each) for each in steps.values()
+    )
 
 
 def _distinct(names: list[str]) -> list[str]:

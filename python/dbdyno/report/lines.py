@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short, times
 from dbdyno.results.cell_document import Cell, Limit, Published, Round
 from dbdyno.results.document import Comparison, Document, Finding
+from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the limit and one line for all cells says so.
 _CLIENT_NEAR = 0.5
@@ -217,7 +218,11 @@ def comparison_word(comparison: Comparison) -> str:
     """Return the verdict, with what would settle an inconclusive one; ``not ranked`` where the work was unlike."""
     word = comparison["verdict"] or "not ranked"
     more = comparison["more_rounds"]
-    return f"{word}: {more} more round{'s' if more > 1 else ''}?" if more else word
+    if more:
+        return f"{word}: {more} more round{'s' if more > 1 else ''}?"
+    # It could be settled, only not by as many rounds as anybody would wait for.
+    beyond = comparison["verdict"] == "inconclusive" and comparison["detectable"] is not None
+    return f"{word}: over {MOST_ROUNDS:,} rounds" if beyond else word
 
 
 def comparison_sees(comparison: Comparison) -> str:

@@ -167,7 +167,7 @@ def _comparisons(document: Document) -> Table:
             Column(against, names, right=False, fold=True),
             Column("ratio [95 %]", ratios, right=False),
             Column("could see", seen),
-            Column("verdict", words, right=False),
+            Column("verdict", words, right=False, fold=True),
         ]
     )
 

@@ -74,6 +74,7 @@ def build_document(
         "report": part(design, "report"),
         "measure": {"unit": measure.unit, "label": measure.label},
         "rounds": count(design, "rounds"),
+        "confidence": confidence,
         "cells": cells,
         "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin, confidence),
         "remedies": remedies,

@@ -116,6 +116,8 @@ class Document(TypedDict):
     measure: Measured
     rounds: int | None
     """Rounds asked for."""
+    confidence: float
+    """Nominal, of the intervals; above 0.95 where looking at them decided when to end, so that they hold as often."""
     cells: list[Cell]
     comparisons: list[Comparison]
     remedies: list[Remedy]

@@ -10,14 +10,27 @@ from dbdyno.stats.intervals import (
     t_quantile,
     unpaired_ratio,
 )
-from dbdyno.stats.sequential import SEQUENTIAL_CONFIDENCE, Stopping
+from dbdyno.stats.sequential import APART_CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.stats.stability import outliers, trend, two_levels
-from dbdyno.stats.verdicts import LEVEL, MARGIN, Decision, Verdict, decide, detectable, holm, more_rounds, verdict
+from dbdyno.stats.verdicts import (
+    LEVEL,
+    MARGIN,
+    MOST_ROUNDS,
+    Decision,
+    Verdict,
+    decide,
+    detectable,
+    holm,
+    more_rounds,
+    verdict,
+)
 
 __all__ = [
+    "APART_CONFIDENCE",
     "CONFIDENCE",
     "LEVEL",
     "MARGIN",
+    "MOST_ROUNDS",
     "SEQUENTIAL_CONFIDENCE",
     "Decision",
     "Interval",

@@ -20,6 +20,13 @@ from dbdyno.stats.intervals import block_logs, t_quantile
 SEQUENTIAL_CONFIDENCE = 0.97
 """The nominal confidence that keeps a promise of 95 % under this rule."""
 
+APART_CONFIDENCE = 0.985
+"""The same for the ratio of two runs of which one or both ended by such a rule, each by its own.
+
+The interval of a ratio is then made of two spreads that were both picked for looking small, and neither looked at the
+ratio. At 98.5 % it covers at least 95 %, and the level of its test that goes with it keeps false differences at 2 %.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Stopping:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean, median, stdev
 
+from dbdyno.stats.intervals import t_quantile
+
 _OUTLIER_SCORE = 3.5
 _OUTLIER_SHARE = 0.05
 
@@ -58,22 +60,47 @@ def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
     return None
 
 
+# The chance of taking noise for a change of level, and how many intervals of a window tell its noise.
+_TREND_LEVEL = 0.002
+_TREND_INTERVALS = 8
+
+
 def trend(windows: Sequence[Sequence[float]], least: float = 0.05) -> float | None:
     """Return by what share the level changed from the first to the last third of the window, if it did.
 
     ``windows``: for each round, the throughput of each interval of its window, in order; rounds with fewer than 6
     intervals say nothing. It changed where the mean over rounds of ``ln(last third / first third)`` is beyond
-    ``least`` and, with several rounds, beyond 3 standard errors of it.
+    ``least``, and beyond chance (level 0.002): by a t test over the rounds, or, in the same direction in each round by
+    itself, against the noise from one of its intervals to the next (of which it needs 8).
     """
-    changes = []
-    for window in windows:
-        third = len(window) // 3
-        if third >= 2 and min(fmean(window[:third]), fmean(window[-third:])) > 0:
-            changes.append(math.log(fmean(window[-third:]) / fmean(window[:third])))
-    if not changes:
+    telling = [window for window in windows if len(window) >= 6 and min(fmean(end) for end in _ends(window)) > 0]
+    if not telling:
         return None
-    mean = fmean(changes)
-    error = stdev(changes) / math.sqrt(len(changes)) if len(changes) > 1 else 0.0
-    if abs(mean) > math.log(1 + least) and abs(mean) > 3 * error:
-        return math.exp(mean) - 1
-    return None
+    logs = [math.log(fmean(last) / fmean(first)) for first, last in map(_ends, telling)]
+    mean = fmean(logs)
+    if abs(mean) <= math.log(1 + least):
+        return None
+    over_rounds = math.inf
+    if len(logs) > 1:
+        over_rounds = t_quantile(1 - _TREND_LEVEL / 2, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    in_each = all(log * mean > 0 and abs(log) > _reach(window) for log, window in zip(logs, telling, strict=True))
+    return math.exp(mean) - 1 if abs(mean) > over_rounds or in_each else None
+
+
+def _ends(window: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
+    third = len(window) // 3
+    return window[:third], window[-third:]
+
+
+def _reach(window: Sequence[float]) -> float:
+    """Give how far the levels of the ends of a window may be apart by chance, as a logarithm.
+
+    The noise is told from the differences between neighbours, which a level that moves slowly hardly adds to (von
+    Neumann et al. 1941, doi:10.1214/aoms/1177731746); they have some two thirds of their number as degrees of freedom.
+    """
+    if len(window) < _TREND_INTERVALS:
+        return math.inf
+    # To first order the deviation of a logarithm is that of the value by the value.
+    noise = math.sqrt(fmean((right - left) ** 2 for left, right in pairwise(window)) / 2) / fmean(window)
+    freedom = max(1.0, 2 * (len(window) - 1) / 3)
+    return t_quantile(1 - _TREND_LEVEL / 2, freedom) * noise * math.sqrt(2 / (len(window) // 3))

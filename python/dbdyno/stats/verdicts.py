@@ -69,7 +69,7 @@ def _decide(ratio: Ratio | None, p: float | None, tested: int, margin: float) ->
     if ratio is None or ratio.low is None or ratio.high is None or p is None:
         return Decision("inconclusive", p, None, None)
     alpha = 1 - ratio.confidence
-    seen = detectable(ratio)
+    seen = detectable(ratio, tested=tested)
     low, high = _interval(ratio, 1 - alpha / max(tested, 1))
     if low >= 1 / (1 + margin) and high <= 1 + margin:
         return Decision("equivalent", p, seen, None)
@@ -98,16 +98,17 @@ def _interval(ratio: Ratio, confidence: float) -> tuple[float, float]:
     )
 
 
-def detectable(ratio: Ratio, power: float = POWER) -> float | None:
+def detectable(ratio: Ratio, power: float = POWER, tested: int = 1) -> float | None:
     """Return the smallest change, as a share, that this many blocks of this spread see with the chance ``power``.
 
-    ``exp((t_(1-level/2) + t_power) · s / sqrt(n)) - 1``, with t of n - 1 degrees of freedom: the usual approximation of
-    the power of a t test (Cohen 1988, Statistical Power Analysis, ch. 2).
+    ``exp((t_(1-level/2m) + t_power) · s / sqrt(n)) - 1``, with t of n - 1 degrees of freedom: the usual approximation
+    of the power of a t test (Cohen 1988, Statistical Power Analysis, ch. 2). For m comparisons ``tested`` together, it
+    is that of the only one that differs, which Holm's correction asks for the level divided by m.
     """
     if ratio.deviation is None or ratio.count < 2:
         return None
     freedom = ratio.count - 1
-    quantiles = t_quantile(1 - _level(ratio) / 2, freedom) + t_quantile(power, freedom)
+    quantiles = t_quantile(1 - _level(ratio) / max(tested, 1) / 2, freedom) + t_quantile(power, freedom)
     return math.expm1(min(700.0, quantiles * ratio.deviation / math.sqrt(ratio.count)))
 
 

@@ -1,0 +1,84 @@
+"""The commands `baseline`, `compare` and `gate` on stored runs of programs."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import Cli
+
+STORE = ("--store", "runs.db")
+FILES = ("--junit", "gate.xml", "--markdown", "gate.md")
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A store with a baseline of two programs, and then a run of one of them."""
+    cli = Cli(tmp_path_factory.mktemp("gate"))
+    (cli.directory / "fails").write_text("#!/bin/sh\nexit 7\n")
+    (cli.directory / "fails").chmod(0o755)
+    cli.run("--system", "exec:true", "--system", "exec:sh -c :", "--rounds", "3")
+    cli("baseline", "both", *STORE)
+    cli.run("--system", "exec:true", "--rounds", "3")
+    return cli
+
+
+def said(cli: Cli) -> str:
+    return (cli.directory / "gate.md").read_text()
+
+
+def test_a_cell_that_is_gone_does_not_pass(gate: Cli) -> None:
+    gate("gate", "--baseline", "both", "--margin", "99%", *STORE, *FILES, code=4)
+    assert "| system=exec:sh -c : | inconclusive | the baseline has this cell, and the run has not |" in said(gate)
+    suite = ElementTree.fromstring((gate.directory / "gate.xml").read_text())
+    assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("2", "1", "0")
+    compared = gate("compare", "both", "last", *STORE)
+    assert "only in a, and not compared: system=exec:sh -c :" in compared
+    # The other way round there is only more than before.
+    gate("gate", "both", "--baseline", "last", "--margin", "99%", *STORE, *FILES)
+    assert "Not judged, the baseline has no such cell: system=exec:sh -c :" in said(gate)
+
+
+def test_a_summary_that_cannot_be_written_changes_no_answer(gate: Cli) -> None:
+    gate.environment["GITHUB_STEP_SUMMARY"] = str(gate.directory / "nowhere" / "summary.md")
+    try:
+        out = gate("gate", "both", "--baseline", "last", "--margin", "99%", *STORE)
+    finally:
+        del gate.environment["GITHUB_STEP_SUMMARY"]
+    assert "the summary is not written to" in out
+    assert "Traceback" not in out
+
+
+def test_what_is_no_baseline_is_refused(gate: Cli) -> None:
+    run = gate.run("--system", "exec:./fails", "--rounds", "2", code=1)["id"]
+    why = "none of its trials gave a result"
+    assert why in gate("baseline", "bad", run, *STORE, code=2)
+    listed = gate("baseline", *STORE)
+    good = listed.split()[1]
+    for name in ("last", good, good.rpartition("-")[2]):
+        assert "a run is called so" in gate("baseline", name, good, *STORE, code=2)
+    assert listed.startswith("both: ")
+    assert "bad" not in listed
+    assert "baselines: `both`" in gate("gate", "--baseline", "nothing", *STORE, code=2)
+
+
+def test_a_baseline_that_is_replaced_is_told(gate: Cli) -> None:
+    first = gate("baseline", *STORE).split()[1]
+    assert gate("baseline", "mine", first, *STORE) == f"baseline mine: {first}\n"
+    other = gate.run("--system", "exec:true", "--rounds", "2")["id"]
+    assert gate("baseline", "mine", other, *STORE) == f"baseline mine: {other}, in place of {first}\n"
+    gate("baseline", "mine", "--remove", *STORE)
+
+
+def test_trials_that_failed_are_the_reason(gate: Cli) -> None:
+    (gate.directory / "fails").write_text("#!/bin/sh\n")
+    good = gate.run("--system", "exec:./fails", "--rounds", "2")["id"]
+    (gate.directory / "fails").write_text("#!/bin/sh\nexit 7\n")
+    gate.run("--system", "exec:./fails", "--rounds", "2", code=1)
+    gate("gate", "--baseline", good, *STORE, *FILES, code=4)
+    assert "2 of 2 rounds of b failed: " in said(gate)
+
+
+def test_the_noise_of_a_program(gate: Cli) -> None:
+    assert "false alarms" in gate("noise", "--system", "exec:true", "--rounds", "4", *STORE)
