@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from dbdyno.report.numbers import figure, milliseconds, percent, short, times
+from dbdyno.report.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.report.table import show
 from dbdyno.results import Document, build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
@@ -107,3 +107,12 @@ def test_other_numbers() -> None:
     assert [short(value) for value in (59.32, 8568, 123816, 1.234e6)] == ["59.3", "8.57k", "124k", "1.23M"]
     assert [percent(value) for value in (0.5, 0.031, 0.0004, 0.00001)] == ["50 %", "3.1 %", "0.04 %", "<0.01 %"]
     assert [milliseconds(value) for value in (0.0291, 1.42, 843.2, 13665)] == ["0.029", "1.42", "843", "13,665"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0426, "0.043"), (4.26, "4.3"), (99.4, "99"), (99.6, "100"), (1234.5, "1234")]
+)
+def test_two_digits_without_a_power_of_ten(value: float, text: str) -> None:
+    assert rough(value) == text
+    assert rough(value, "+") == f"+{text}"
+    assert rough(-value, "+") == f"-{text}"

@@ -62,6 +62,8 @@ def test_a_certificate_that_is_its_own_authority_can_be_believed(place: Callable
         own = str(here.work / "ca.crt")
         assert here.facts(server, "127.0.0.1", mode="verify-ca", roots=own)["settings"]["tls"].startswith("TLSv1")
         assert "not for `127.0.0.1`" in here.refusal(server, "127.0.0.1", mode="verify-full", roots=own)
+        unknown = here.refusal(server, "localhost", mode="verify-full")
+        assert "`localhost` has a certificate that it has signed itself, which is not in" in unknown
 
 
 @needs_openssl

@@ -201,6 +201,12 @@ fn reason(error: &io::Error, tls: &Tls, host: &str) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             format!("the certificate of `{host}` is not valid yet")
         }
+        // webpki has no kind of its own for it in rustls: who signs its own certificate makes it an authority's.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => format!(
+            "`{host}` has a certificate that it has signed itself, which is not in {}; give that certificate's file as the \
+             one to believe",
+            believed()
+        ),
         other => format!("the certificate of `{host}` is not accepted: {other}"),
     }
 }

@@ -13,6 +13,7 @@ from dbdyno.errors import InputError
 from dbdyno.export import check_writable, write_json
 from dbdyno.noise import Noise, noise_of
 from dbdyno.report.columns import Column, table
+from dbdyno.report.numbers import rough
 from dbdyno.run.execute import execute, prepare
 from dbdyno.stats import MARGIN
 from dbdyno.store import open_store
@@ -51,7 +52,7 @@ def _show(noise: Noise, cell: str, console: Console) -> None:
     ratio = noise.ratio
     interval = "" if ratio.low is None or ratio.high is None else f" [{ratio.low:.4g}, {ratio.high:.4g}]"
     line(f"{cell} against itself, {noise.blocks} blocks of {noise.block_s:.2g} s")
-    line(f"ratio {ratio.mean:.4g}{interval}; within a block the two differ by {noise.deviation * 100:.2g} % (1 sd)")
+    line(f"ratio {ratio.mean:.4g}{interval}; within a block the two differ by {rough(noise.deviation * 100)} % (1 sd)")
     line(
         f"false alarms: {noise.false_alarms * 100:.2g} % of comparisons of {noise.alarm_rounds} rounds find a "
         f"difference (2 % are promised), {noise.beyond_margin * 100:.2g} % one beyond {noise.margin * 100:.3g} %"
@@ -64,7 +65,7 @@ def _show(noise: Noise, cell: str, console: Console) -> None:
             [
                 Column("rounds", [Text(str(each.rounds)) for each in noise.sights]),
                 Column("takes", [Text(_duration(each.seconds)) for each in noise.sights]),
-                Column("sees a change of", [Text(f"{each.change * 100:.2g} %") for each in noise.sights]),
+                Column("sees a change of", [Text(f"{rough(each.change * 100)} %") for each in noise.sights]),
             ]
         )
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dbdyno.compare import Compared
+from dbdyno.report.numbers import rough
 from dbdyno.results.document import Comparison
 
 
@@ -16,7 +17,7 @@ def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:
         if clock["ratio"] is None or clock["ci95"] is None or clock["verdict"] is None or count["ratio"] is None:
             continue
         change = (count["ratio"] - 1) * 100
-        yield f"{clock['b']}: {change:+.2g} % instructions, {_in_time(clock)}"
+        yield f"{clock['b']}: {rough(change, '+')} % instructions, {_in_time(clock)}"
 
 
 def _in_time(clock: Comparison) -> str:
@@ -26,7 +27,7 @@ def _in_time(clock: Comparison) -> str:
     change, half = (1 / ratio - 1) * 100, (high - low) / 2 * 100
     match clock["verdict"]:
         case "faster" | "slower":
-            return f"{clock['verdict']}: {change:+.2g} % time (±{half:.2g} %)"
+            return f"{clock['verdict']}: {rough(change, '+')} % time (±{rough(half)} %)"
         case "equivalent":
-            return f"no change in time beyond {clock['margin'] * 100:.3g} % ({change:+.2g} %, ±{half:.2g} %)"
-    return f"no visible change in time (±{half:.2g} %)"
+            return f"no change in time beyond {clock['margin'] * 100:.3g} % ({rough(change, '+')} %, ±{rough(half)} %)"
+    return f"no visible change in time (±{rough(half)} %)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, short, times
+from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.results.cell_document import Cell, Limit, Published, Round
 from dbdyno.results.document import Comparison, Document, Finding
 from dbdyno.stats import MOST_ROUNDS
@@ -228,7 +228,9 @@ def comparison_word(comparison: Comparison) -> str:
 def comparison_sees(comparison: Comparison) -> str:
     """Return the smallest change that so many rounds as noisy as these could have seen."""
     seen = comparison["detectable"]
-    return NONE if seen is None else "over ±100 %" if seen > 1 else f"±{seen * 100:.2g} %"
+    if seen is None:
+        return NONE
+    return "over ±100 %" if seen > 1 else f"±{rough(seen * 100)} %"
 
 
 def comparison_notes(document: Document) -> list[str]:

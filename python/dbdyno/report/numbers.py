@@ -30,6 +30,14 @@ def short(value: float | None) -> str:
     return _three(value)
 
 
+def rough(value: float, sign: str = "") -> str:
+    """Write a number with two digits, and one of three or more without a power of ten: ``4.3``, ``120``.
+
+    ``sign``: ``+`` for a sign before what is above 0 as well.
+    """
+    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign}.0f}"
+
+
 def percent(share: float | None) -> str:
     """Return a share as percent with at most three digits: ``0.04 %``, ``3.1 %``, ``97 %``."""
     if share is None:
