@@ -1,18 +1,22 @@
 """Searches: what a statement asks, how plans and rules of comparison are read, and remedies on the real worker."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from conftest import Cli
+from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
 from dbdyno.errors import InputError
-from dbdyno.experiment import load_experiment
+from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.searches import prefix_search
-from dbdyno.systems.searching import equality_regards_case, like_regards_case, looks_up, why_no_prefix
+from dbdyno.results import build_document
+from dbdyno.searches import gives_one_row, prefix_search, text_comparison
+from dbdyno.store import RunRecord, TrialRecord
+from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
+from dbdyno.systems.url import parse_url
 
 # Words in both cases, an index, and the remedies of SQLite; scans end after three transactions.
 WORDS = """
@@ -125,16 +129,176 @@ def test_plans_are_read(engine: str, plan: list[str], expected: bool | None) -> 
 
 
 def test_rules_of_comparison_and_advice() -> None:
-    assert like_regards_case("sqlite", {"case_sensitive_like": "on"}) is True
-    assert like_regards_case("sqlite", {"case_sensitive_like": "off"}) is False
-    assert like_regards_case("sqlite", {}) is None
-    assert like_regards_case("PostgreSQL", {}) is True
-    assert like_regards_case("mysql", {"collation_database": "utf8mb4_general_ci"}) is False
-    assert like_regards_case("mysql", {"collation_connection": "utf8mb4_bin"}) is True
-    assert equality_regards_case("sqlite", {"case_sensitive_like": "off"}) is True
+    assert regards(like_rule("sqlite", {"case_sensitive_like": "on"})) is True
+    assert regards(like_rule("sqlite", {"case_sensitive_like": "off"})) is False
+    assert regards(like_rule("sqlite", {})) is None
+    assert regards(like_rule("PostgreSQL", {}, own_tables=False)) is True
+    # A column has the collation of its database: those of the server and of the session decide nothing.
+    assert regards(like_rule("MariaDB", {"collation_server": "utf8mb4_bin"})) is False
+    assert regards(like_rule("MariaDB", {"collation_server": "utf8mb4_bin"}, own_tables=False)) is None
+    assert regards(like_rule("SQL Server", {"collation": "SQL_Latin1_General_CP1_CI_AS"})) is False
+    assert regards(like_rule("SQL Server", {"collation": "Latin1_General_BIN2"})) is True
+    assert regards(like_rule("FerretDB", {})) is None
+    assert regards(equality_rule("sqlite", {"case_sensitive_like": "off"})) is True
+    assert regards(equality_rule("mysql", {})) is False
+    assert regards(equality_rule("sqlite", {}, own_tables=False)) is None
     assert "`collate nocase`" in why_no_prefix("sqlite", {"case_sensitive_like": "off"})
     assert "the collation de_DE.UTF-8" in why_no_prefix("PostgreSQL", {"lc_collate": "de_DE.UTF-8"})
     assert why_no_prefix("mongodb", {}) == ""
+
+
+def regards(rule: CaseRule | None) -> bool | None:
+    return rule.regards if rule else None
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "expected"),
+    [
+        ("select * from t where word like ?", ["a%"], "LIKE"),
+        ('SELECT * FROM "t" WHERE "word" LIKE \'a%\'', [], "LIKE"),
+        ("select * from t where word = ?", ["a"], "="),
+        ("select * from t where word in ('a', 'b')", [], "="),
+        ("select * from t where id = ?", [1], None),
+        ("select 'a like = b' from t", [], None),
+        ("select * from t where word >= 'a'", [], None),
+        ("select * from t where word ilike ?", ["a%"], None),
+        ("select * from t where lower(word) = ?", ["a"], None),
+        ("select * from t where word = ? collate nocase", ["a"], None),
+    ],
+)
+def test_how_a_statement_compares_texts(sql: str, values: list[Any], expected: str | None) -> None:
+    assert text_comparison(sql, values) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select count(*) from t where word = ?", True),
+        (" SELECT MAX(id) FROM t", True),
+        ("select * from t", False),
+        ("select count(*) from t group by word", False),
+        ("select count(*) over () from t", False),
+    ],
+)
+def test_what_returns_one_row_whatever_it_finds(sql: str, expected: bool) -> None:
+    assert gives_one_row(sql) is expected
+
+
+MARIADB = "mysql:?engine=myisam"
+ENGINES = {
+    "sqlite:": ("sqlite", {"case_sensitive_like": "off"}),
+    "postgresql:": ("PostgreSQL", {}),
+    MARIADB: ("MariaDB", {"collation_server": "latin1_swedish_ci"}),
+}
+
+
+def found_on(
+    made: Experiment, rows: dict[str, int], *, loaded: bool = True, changed: int = 0, **chosen: str
+) -> list[dict[str, Any]]:
+    """The findings of a run in which an experiment's one statement returned so many rows, by system. SYNTHETIC."""
+    options = [f"{name}={level}" for name, level in chosen.items()]
+    cells = make_cells(made, parse_set(options, made), [parse_url(url) for url in rows]).cells
+    trials = []
+    for cell in cells:
+        task = compile_cell(made, cell).trial_plan({}, 1)
+        engine, settings = ENGINES[cell.system.name]
+        (name,) = [each["name"] for each in task["task"]["statements"]]
+        count = rows[cell.system.name]
+        result = {
+            "books": {"issued": 1, "ok": 1},
+            "elapsed_s": 1.0,
+            "engine": {"engine": engine, "settings": settings},
+            "statements": {name: {"executions": 1, "rows": count, "changed": changed}},
+            "work": {"transactions": 1, "statements": 1, "rows_returned": count, "rows_changed": changed},
+        }
+        if loaded:
+            result["loaded"] = {"at": "", "names": ["w"], "tables": [{"table": "w", "rows": 1, "seconds": 1.0}]}
+        trials.append(TrialRecord(cell=cell.id, block=0, position=0, status="done", plan=task, result=result))
+    design = {"cells": [{"id": c.id, "system": c.system.name, "factors": c.factors} for c in cells]}
+    return cast(
+        list[dict[str, Any]], build_document(RunRecord(experiment=made.name, seed=1, design=design), trials)["findings"]
+    )
+
+
+def one_search(sql: str) -> Experiment:
+    text = (
+        WORDS[: WORDS.index("[[transactions]]")]
+        + f"""
+[[transactions]]
+name = "search"
+steps = [{{ execute = "{sql}" }}]
+"""
+    )
+    return make_experiment(parse(text, "words.toml", Path()))
+
+
+def test_other_rows_on_other_engines_are_told_with_the_rule_of_each() -> None:
+    made = load_experiment("dictionary-search")
+    rows = {"sqlite:": 198, "postgresql:": 195, MARIADB: 198}
+    found = found_on(made, rows, search="like_create", sorted="no")
+    assert [each["text"] for each in found if each["evidence"] and "unlike" in each["evidence"]] == [
+        f"`select * from eijiro where word like 'create %'` returned 198 rows on sqlite: and {MARIADB}, "
+        f"195 rows on postgresql:: LIKE regards case on postgresql: and disregards it on sqlite: and {MARIADB}."
+    ]
+    (pair,) = texts(
+        {"findings": found_on(made, {"postgresql:": 195, MARIADB: 198}, search="like_create", sorted="yes")}
+    )
+    assert pair.endswith(f"LIKE regards case on postgresql: and disregards it on {MARIADB}.")
+
+
+def test_equality_has_a_rule_of_its_own() -> None:
+    rows = {"sqlite:": 1, "postgresql:": 1, MARIADB: 2}
+    (text,) = texts({"findings": found_on(load_experiment("dictionary-search"), rows, search="computer", sorted="no")})
+    assert text == (
+        f"`select * from eijiro where word = 'computer'` returned 1 row on sqlite: and postgresql:, 2 rows on "
+        f"{MARIADB}: = regards case on sqlite: and postgresql: and disregards it on {MARIADB}."
+    )
+
+
+def test_a_text_in_the_statement_is_searched_for_as_one_that_is_given() -> None:
+    made = one_search("select * from w where word like 'ab%'")
+    (text,) = texts({"findings": found_on(made, {"sqlite:": 7, "postgresql:": 5}, pattern="ab%", more="none")})
+    assert text.endswith("LIKE regards case on postgresql: and disregards it on sqlite:.")
+
+
+def test_rules_of_case_that_differ_are_told_apart() -> None:
+    made = one_search("select * from w where word like 'é%'")
+    rows = {"sqlite:": 3, "postgresql:": 1, MARIADB: 9}
+    (text,) = texts({"findings": found_on(made, rows, pattern="ab%", more="none")})
+    assert text.endswith(
+        "LIKE disregards the case of the letters A to Z alone on sqlite:, regards case on postgresql: and disregards "
+        f"case and accents on {MARIADB}."
+    )
+
+
+def test_a_rule_that_does_not_fit_the_rows_explains_nothing() -> None:
+    made = one_search("select * from w where word like 'ab%'")
+    rows = {"sqlite:": 7, "postgresql:": 5, MARIADB: 5}
+    chosen = {"pattern": "ab%", "more": "none"}
+    (text,) = texts({"findings": found_on(made, rows, **chosen)})
+    assert "why is not known" in text
+    # Of columns that somebody else made no rule is known.
+    (text,) = texts({"findings": found_on(made, {"sqlite:": 7, MARIADB: 5}, loaded=False, **chosen)})
+    assert "why is not known" in text
+    # Where rows are changed the data may have grown.
+    (text,) = texts({"findings": found_on(made, rows, changed=1, **chosen)})
+    assert "did unlike work" in text
+
+
+def test_counts_that_may_differ_are_told() -> None:
+    made = load_experiment("dictionary-search")
+    rows = dict.fromkeys(("sqlite:", "postgresql:", MARIADB), 1)
+    (finding,) = found_on(made, rows, search="count_admin,count_program", sorted="no")
+    assert finding["text"] == (
+        "`select count(*) from eijiro where word like 'admin%'` returns one row whatever it finds, which may differ "
+        f"between the systems: LIKE regards case on postgresql: and disregards it on sqlite: and {MARIADB}; "
+        "1 more of this kind."
+    )
+    assert len(finding["cells"]) == 6
+    assert "unlike" not in finding["evidence"]
+    # That all is counted alike, and so is where the rule is the same.
+    assert found_on(made, rows, search="count", sorted="no") == []
+    assert found_on(made, dict.fromkeys(("sqlite:", MARIADB), 1), search="count_admin", sorted="no") == []
 
 
 def texts(document: dict[str, Any]) -> list[str]:

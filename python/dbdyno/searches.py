@@ -5,13 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.experiment.sql import places
+from dbdyno.experiment.sql import places, without_texts
 
 _LIKE = re.compile(
     r"""(?P<column>\b(?!not\b)[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
     re.VERBOSE | re.IGNORECASE,
 )
 _WILDCARD = re.compile("[%_]")
+# `<=` and its kin are no equality.
+_EQUALITY = re.compile(r"(?<![<>!])=|\bin\s*\(", re.IGNORECASE)
+# What makes a comparison another than the engine's usual one.
+_OTHER_RULE = re.compile(r"\b(ilike|collate|binary|lower|upper|lcase|ucase)\b", re.IGNORECASE)
+_ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,22 @@ def prefix_search(sql: str, values: Sequence[Any]) -> PrefixSearch | None:
         if wildcard and wildcard.start() > 0:
             return PrefixSearch(found["column"], pattern, pattern[: wildcard.start()])
     return None
+
+
+def text_comparison(sql: str, values: Sequence[Any]) -> str | None:
+    """Give the operator by which a statement compares texts, ``LIKE`` or ``=``.
+
+    ``values``: those of its parameters. ``None``: it compares none, or not by the engine's usual rule.
+    """
+    bare = without_texts(sql)
+    if _OTHER_RULE.search(bare):
+        return None
+    if re.search(r"\blike\b", bare, re.IGNORECASE):
+        return "LIKE"
+    texts = "'" in sql or any(isinstance(value, str) for value in values)
+    return "=" if texts and _EQUALITY.search(bare) else None
+
+
+def gives_one_row(sql: str) -> bool:
+    """Whether a statement surely returns one row whatever it finds, as a count does."""
+    return bool(_ONE_ROW.match(sql)) and not re.search(r"\b(group\s+by|over|union)\b", sql, re.IGNORECASE)

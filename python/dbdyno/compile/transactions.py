@@ -10,6 +10,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment.conditions import Condition
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.generators import Constant, Expression
+from dbdyno.experiment.sql import ANY
 from dbdyno.experiment.transactions import (
     AnyStep,
     Begin,
@@ -95,7 +96,10 @@ class TransactionCompiler:
             raise InputError(self._place, problem, f"add `{self._dialect.engine}` or `any` to its texts")
         self._check_into(step, owner)
         params = [self._columns.compile(param) for param in step.params]
-        statement = self._statement(text, step.name, _example(params))
+        # By the text in the file, so that a statement has one name on all engines.
+        written = dict(step.execute.texts)
+        name = step.name or _short(written.get(ANY, next(iter(written.values()))))
+        statement = self._statement(text, name, _example(params))
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
     def _check_into(self, step: Execute, owner: str) -> None:
@@ -114,13 +118,13 @@ class TransactionCompiler:
             self._place, problem, 'say which engines it is for, as in `engines = ["sqlite", "postgresql"]`'
         )
 
-    def _statement(self, sql: str, name: str | None, example: list[Any]) -> int:
+    def _statement(self, sql: str, name: str, example: list[Any]) -> int:
         for index, known in enumerate(self.statements):
             if known["sql"] == sql:
                 if known.get("example", []) != example:
                     known.pop("example", None)
                 return index
-        made = {"name": self._free_name(name or _short(sql)), "sql": sql}
+        made = {"name": self._free_name(name), "sql": sql}
         self.statements.append(made | {"example": example} if example else made)
         return len(self.statements) - 1
 

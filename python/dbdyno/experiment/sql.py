@@ -42,7 +42,12 @@ def places(text: str, engine: str = ANY) -> int:
     """Count the ``?`` of an engine's statement that stand for values; in MongoDB's JSON, those that are texts."""
     if engine == MONGODB:
         return _places_in(json.loads(text))
-    return _NO_PLACES.sub(" ", text).count("?")
+    return without_texts(text).count("?")
+
+
+def without_texts(text: str) -> str:
+    """Give a statement with a blank for each text, quoted name and comment in it."""
+    return _NO_PLACES.sub(" ", text)
 
 
 def _places_in(value: Any) -> int:

@@ -21,7 +21,7 @@ from dbdyno.results.findings import (
 )
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
-from dbdyno.results.searches import other_rows, prefix_scans, remedies_tried
+from dbdyno.results.searches import other_counts, other_rows, prefix_scans, remedies_tried
 from dbdyno.stats import CONFIDENCE, MARGIN
 from dbdyno.store.records import RunRecord, TrialRecord
 
@@ -81,6 +81,7 @@ def build_document(
         "findings": [
             *unlike,
             *rows,
+            *other_counts(cells),
             *prefix_scans(cells, remedies),
             *remedies_tried(cells, remedies),
             *_stored(run),

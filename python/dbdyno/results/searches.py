@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.experiment.remedies import PREFIX_SCAN
+from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
 from dbdyno.results.comparing import by_block, other_factors
 from dbdyno.results.document import Finding, Remedy
-from dbdyno.searches import PrefixSearch, prefix_search
+from dbdyno.searches import PrefixSearch, gives_one_row, prefix_search, text_comparison
 from dbdyno.stats import paired_ratio
-from dbdyno.systems.searching import equality_regards_case, like_regards_case, looks_up, why_no_prefix
+from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
 from dbdyno.text import shortened
 
 _LONGEST = 90
+
+# A statement, and the cell it was run in.
+_Asked = tuple[Cell, CellStatement]
 
 
 def other_rows(cells: Sequence[Cell]) -> list[Finding]:
@@ -22,49 +26,125 @@ def other_rows(cells: Sequence[Cell]) -> list[Finding]:
 
     Statements that differ in nothing said here (sorted and not) are told together.
     """
-    asked: dict[str, list[tuple[Cell, CellStatement]]] = {}
-    for cell in cells:
-        for each in cell["statements"]:
-            if each["values"] and each["rows"] is not None:
-                key = json.dumps([each["sql"], each["values"], other_factors(cell)], sort_keys=True)
-                asked.setdefault(key, []).append((cell, each))
     told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
-    for pairs in asked.values():
+    for pairs in _asked_alike(cells):
         rows = {cell["system"]["name"]: each["rows"] or 0.0 for cell, each in pairs}
         if len(set(rows.values())) < 2:
+            continue
+        why = _why_other_rows(pairs, rows)
+        # Where rows are changed as well, the data may have grown at different speed.
+        if not why and any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"]):
             continue
         by_count: dict[float, list[str]] = {}
         for system, count in rows.items():
             by_count.setdefault(count, []).append(system)
-        found = ", ".join(f"{count:,.6g} rows on {_all(systems)}" for count, systems in by_count.items())
-        why = _why_other_rows(pairs)
+        found = ", ".join(f"{_count(count)} on {_all(systems)}" for count, systems in by_count.items())
+        why = why or "why is not known; compare how the systems compare texts"
         texts, ids, _ = told.setdefault(f"{json.dumps(pairs[0][1]['values'])} {found} {why}", ([], [], rows))
         texts.append(f"`{_shown(pairs[0][1])}` returned {found}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
     return [
-        {
-            "text": f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind.",
-            "cells": list(dict.fromkeys(ids)),
-            "evidence": {"unlike": "rows", "rows": rows},
-        }
+        {"text": _first_of(texts), "cells": list(dict.fromkeys(ids)), "evidence": {"unlike": "rows", "rows": rows}}
         for texts, ids, rows in told.values()
     ]
 
 
-def _why_other_rows(pairs: Sequence[tuple[Cell, CellStatement]]) -> str:
-    """Say what rule of comparison tells the systems apart."""
-    sql = pairs[0][1]["sql"].lower()
-    word, rule = ("LIKE", like_regards_case) if " like " in sql else ("=", equality_regards_case)
-    regards: dict[bool | None, list[str]] = {}
+def other_counts(cells: Sequence[Cell]) -> list[Finding]:
+    """Say which statements may have counted other rows, since the systems compare texts by other rules.
+
+    What was counted is not in the results: each count is one row.
+    """
+    told: dict[str, tuple[list[str], list[str], dict[str, list[str]]]] = {}
+    for pairs in _asked_alike(cells):
+        if not all(gives_one_row(each["sql"]) and each["rows"] == 1 for _, each in pairs):
+            continue
+        word, rules = _rules(pairs)
+        by_case = _by_case(rules)
+        if not {True, False} <= set(by_case):
+            continue
+        why = f"{word} {_case_words(by_case)}"
+        regards = {"regards": by_case[True], "disregards": by_case[False]}
+        texts, ids, _ = told.setdefault(why, ([], [], regards))
+        text = f"`{_shown(pairs[0][1])}` returns one row whatever it finds, which may differ between the systems"
+        texts.append(f"{text}: {why}")
+        ids += [cell["id"] for cell, _ in pairs]
+    return [
+        {"text": _first_of(texts), "cells": list(dict.fromkeys(ids)), "evidence": {"case": regards}}
+        for texts, ids, regards in told.values()
+    ]
+
+
+def _asked_alike(cells: Sequence[Cell]) -> Iterable[list[_Asked]]:
+    """Group the statements that ask for the same each time by what they are in the experiment.
+
+    Their texts differ from engine to engine.
+    """
+    asked: dict[str, list[_Asked]] = {}
+    for cell in cells:
+        for each in cell["statements"]:
+            fixed = each["values"] or (not places(each["sql"]) and text_comparison(each["sql"], []) is not None)
+            if fixed and each["rows"] is not None:
+                key = json.dumps([each["name"], each["values"], other_factors(cell)], sort_keys=True)
+                asked.setdefault(key, []).append((cell, each))
+    return asked.values()
+
+
+def _why_other_rows(pairs: Sequence[_Asked], rows: Mapping[str, float]) -> str:
+    """Say what rule of comparison tells the systems apart; empty where none that is known does.
+
+    ``rows``: by system. A rule says it where systems that have it in common returned the same.
+    """
+    word, rules = _rules(pairs)
+    by_case = _by_case(rules)
+    if None in by_case:
+        return ""
+    if _apart(by_case.values(), rows):
+        return f"{word} {_case_words(by_case)}"
+    by_words: dict[str, list[str]] = {}
+    for system, rule in rules.items():
+        by_words.setdefault(rule.words if rule else "", []).append(system)
+    if not _apart(by_words.values(), rows):
+        return ""
+    return f"{word} " + _all([f"{words} on {_all(systems)}" for words, systems in by_words.items()])
+
+
+def _rules(pairs: Sequence[_Asked]) -> tuple[str, dict[str, CaseRule | None]]:
+    """Give the operator by which a statement compares texts, and its rule on each system."""
+    words = {text_comparison(each["sql"], each["values"]) for _, each in pairs}
+    word = words.pop() if len(words) == 1 else None
+    rule = {"LIKE": like_rule, "=": equality_rule}.get(word or "")
+    found: dict[str, CaseRule | None] = {}
     for cell, _ in pairs:
         system = cell["system"]
-        kind = rule(system["engine"] or "", system["settings"])
-        names = regards.setdefault(kind, [])
-        if system["name"] not in names:
-            names.append(system["name"])
-    if set(regards) == {True, False}:
-        return f"{word} regards case on {_all(regards[True])} and disregards it on {_all(regards[False])}"
-    return "why is not known; compare how the systems compare texts"
+        own = cell["load"] is not None
+        found[system["name"]] = rule(system["engine"] or "", system["settings"], own_tables=own) if rule else None
+    return word or "", found
+
+
+def _by_case(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[str]]:
+    """Group systems by whether they regard case; ``None``: it is not known."""
+    found: dict[bool | None, list[str]] = {}
+    for system, rule in rules.items():
+        found.setdefault(rule.regards if rule else None, []).append(system)
+    return found
+
+
+def _case_words(by_case: Mapping[bool | None, Sequence[str]]) -> str:
+    return f"regards case on {_all(by_case[True])} and disregards it on {_all(by_case[False])}"
+
+
+def _apart(groups: Iterable[Sequence[str]], rows: Mapping[str, float]) -> bool:
+    """Whether each of several groups of systems returned one number of rows, and each another."""
+    counts = [{rows[system] for system in group} for group in groups]
+    return len(counts) > 1 and all(len(each) == 1 for each in counts) and len(set.union(*counts)) == len(counts)
+
+
+def _count(rows: float) -> str:
+    return f"{rows:,.6g} row{'' if rows == 1 else 's'}"
+
+
+def _first_of(texts: Sequence[str]) -> str:
+    return f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind."
 
 
 def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Finding]:

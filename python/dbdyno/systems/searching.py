@@ -4,11 +4,17 @@ A function for each engine, by its name; of an engine that is not here nothing i
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 Settings = Mapping[str, object]
 
-# The variables in which MySQL says how texts are compared, the nearest to the statement first.
-_MYSQL_COLLATIONS = ("collation_connection", "collation_database", "collation_server")
+
+@dataclass(frozen=True)
+class CaseRule:
+    """Whether a comparison tells capital letters from small ones; ``words``: what it does, a predicate."""
+
+    regards: bool
+    words: str
 
 
 def looks_up(engine: str, plan: Sequence[str]) -> bool | None:
@@ -20,17 +26,43 @@ def looks_up(engine: str, plan: Sequence[str]) -> bool | None:
     return judge(plan) if judge and plan else None
 
 
-def like_regards_case(engine: str, settings: Settings) -> bool | None:
-    """Whether ``LIKE`` tells capital letters from small ones; ``None`` where that is not known."""
-    rule = _LIKE.get(engine.lower())
-    return rule(settings) if rule else None
+def like_rule(engine: str, settings: Settings, *, own_tables: bool = True) -> CaseRule | None:
+    """Say how ``LIKE`` compares capital letters with small ones; ``None`` where that is not known.
+
+    ``own_tables``: of the experiment, their columns made without a word on it. Of others little is known.
+    """
+    match engine.lower():
+        case "sqlite":
+            switch = settings.get("case_sensitive_like")
+            return None if switch is None else _REGARDS if switch == "on" else _LETTERS
+        case "postgresql":
+            return _REGARDS
+    return _of_column(engine, settings) if own_tables else None
 
 
-def equality_regards_case(engine: str, settings: Settings) -> bool | None:
-    """Whether ``=`` does, on a column that is made without a word on it; ``None`` where that is not known."""
-    if engine.lower() in ("sqlite", "postgresql"):
-        return True
-    return like_regards_case(engine, settings)
+def equality_rule(engine: str, settings: Settings, *, own_tables: bool = True) -> CaseRule | None:
+    """Say how ``=`` does; as :func:`like_rule`."""
+    if not own_tables:
+        return None
+    return _REGARDS if engine.lower() in ("sqlite", "postgresql") else _of_column(engine, settings)
+
+
+def _of_column(engine: str, settings: Settings) -> CaseRule | None:
+    """Say how engines compare that go by the collation of the column, and not by that of the session."""
+    match engine.lower():
+        case "mysql" | "mariadb":
+            # Databases are made in utf8mb4, whatever the server's own is, and have the usual collation of that.
+            return _UNACCENTED
+        case "sql server":
+            collation = str(settings.get("collation") or "")
+            by = f"goes by the collation {collation}"
+            return CaseRule("_CI" not in collation.upper(), by) if collation else None
+    return None
+
+
+_REGARDS = CaseRule(True, "regards case")
+_LETTERS = CaseRule(False, "disregards the case of the letters A to Z alone")
+_UNACCENTED = CaseRule(False, "disregards case and accents")
 
 
 def why_no_prefix(engine: str, settings: Settings) -> str:
@@ -55,18 +87,8 @@ def _mysql_looks_up(plan: Sequence[str]) -> bool:
     return any(kind in ("system", "const", "eq_ref", "ref", "ref_or_null", "range", "index_merge") for kind in kinds)
 
 
-def _sqlite_like(settings: Settings) -> bool | None:
-    switch = settings.get("case_sensitive_like")
-    return None if switch is None else switch == "on"
-
-
-def _mysql_like(settings: Settings) -> bool | None:
-    collation = next((str(settings[name]) for name in _MYSQL_COLLATIONS if settings.get(name)), None)
-    return None if collation is None else not collation.endswith("_ci")
-
-
 def _why_sqlite(settings: Settings) -> str:
-    if _sqlite_like(settings):
+    if settings.get("case_sensitive_like") == "on":
         return "LIKE regards case there, so that an index in SQLite's own order (`binary`) could serve it"
     return (
         "LIKE disregards case there and the index does not: `case_sensitive_like=on`, or an index with "
@@ -88,11 +110,5 @@ _LOOKS_UP: dict[str, Callable[[Sequence[str]], bool]] = {
     "postgresql": _postgresql_looks_up,
     "mysql": _mysql_looks_up,
     "mariadb": _mysql_looks_up,
-}
-_LIKE: dict[str, Callable[[Settings], bool | None]] = {
-    "sqlite": _sqlite_like,
-    "postgresql": lambda _: True,
-    "mysql": _mysql_like,
-    "mariadb": _mysql_like,
 }
 _WHY: dict[str, Callable[[Settings], str]] = {"sqlite": _why_sqlite, "postgresql": _why_postgresql}
