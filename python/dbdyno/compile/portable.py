@@ -9,6 +9,7 @@ from dbdyno.text import shortened
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.errors import SqlglotError
 
 # Functions that only SQLite has, or that mean something else elsewhere, as SQLite writes them.
 _OWN_FUNCTIONS = frozenset(
@@ -17,6 +18,11 @@ _OWN_FUNCTIONS = frozenset(
         "date",
         "datetime",
         "glob",
+        "json",
+        "json_array_length",
+        "json_each",
+        "json_patch",
+        "json_tree",
         "julianday",
         "last_insert_rowid",
         "likelihood",
@@ -26,6 +32,7 @@ _OWN_FUNCTIONS = frozenset(
         "randomblob",
         "strftime",
         "time",
+        "timediff",
         "total",
         "total_changes",
         "typeof",
@@ -39,11 +46,36 @@ _OWN_FUNCTIONS = frozenset(
 # What no other engine reads as it is meant, by the name of sqlglot's class, and its name in messages.
 _OWN_WORDS: Mapping[str, str] = {
     "Command": "this statement",
+    "CurrentVersion": "the function `sqlite_version`",
+    "Date": "the function `date`",
+    "Format": "the function `format`",
     "Glob": "`glob`",
     "HexString": "a text of bytes, as in `x'00'`,",
+    "JSONType": "the function `json_type`",
+    "Match": "`match`",
     "Pragma": "`pragma`",
     "Rand": "the function `random`",
+    "RegexpLike": "`regexp`",
     "TimeToStr": "the function `strftime`",
+    "Typeof": "the function `typeof`",
+}
+
+# What some engines do not read as it is meant: by the name of sqlglot's class, or of a function that it has none for,
+# its name in messages and their dialects. PostgreSQL looks into columns of type `json` only, which no portable type is.
+_LACKED: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "CurrentTime": ("`current_time`", ("postgres", "tsql")),
+    "Hex": ("the function `hex`", ("postgres", "tsql")),
+    "JSONArrayAgg": ("the function `json_group_array`", ("tsql",)),
+    "JSONExtract": ("`json_extract` or `->`", ("postgres",)),
+    "JSONExtractScalar": ("`json_extract` or `->>`", ("postgres",)),
+    "JSONObjectAgg": ("the function `json_group_object`", ("tsql",)),
+    "JSONRemove": ("the function `json_remove`", ("postgres", "tsql")),
+    "JSONSet": ("the function `json_set`", ("postgres", "tsql")),
+    "Unhex": ("the function `unhex`", ("postgres", "tsql")),
+    "json_insert": ("the function `json_insert`", ("postgres", "tsql")),
+    "json_quote": ("the function `json_quote`", ("postgres", "tsql")),
+    "json_replace": ("the function `json_replace`", ("postgres", "tsql")),
+    "json_valid": ("the function `json_valid`", ("postgres", "tsql")),
 }
 
 
@@ -96,14 +128,13 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
     try:
         trees = sqlglot.parse(text, read="sqlite")
     except SqlglotError as error:
-        why = str(error).splitlines()[0].rstrip(".").lower()
-        raise _untranslatable(place, text, dialect, f"it cannot be read as SQLite's SQL: {why}") from None
+        raise _untranslatable(place, text, dialect, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
     tree = trees[0]
     if tree is None or len(trees) != 1:
         raise _untranslatable(place, text, dialect, "it is not one statement")
     foreign = next(_foreign(tree, dialect), None)
     if foreign is not None:
-        raise _untranslatable(place, text, dialect, f"{foreign} is SQLite's own")
+        raise _untranslatable(place, text, dialect, foreign)
     small_nulls = dialect in ("mysql", "tsql")
     for node in list(tree.walk()):
         if isinstance(node, exp.Placeholder):
@@ -116,6 +147,10 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
             raise _untranslatable(place, text, dialect, "`limit ?` stands elsewhere there, and so would its value")
         elif isinstance(node, exp.Div):
             node.set("safe", False)
+        elif isinstance(node, exp.JSONExtractScalar) and dialect == "mysql":
+            # MariaDB has no `->>`. Written out, MySQL knows it too.
+            looked = exp.Anonymous(this="JSON_EXTRACT", expressions=[node.this, node.expression])
+            node.replace(exp.Anonymous(this="JSON_UNQUOTE", expressions=[looked]))
         elif isinstance(node, exp.Identifier):
             known = names.find(node.name)
             if known is not None:
@@ -133,25 +168,70 @@ def _says_nulls(node: "exp.Ordered") -> bool:
 
 
 def _foreign(tree: "exp.Expr", dialect: str) -> Iterator[str]:
-    """Give what stands in a statement that only SQLite has."""
+    """Say what stands in a statement that the other dialect has no words for."""
     from sqlglot import exp
 
     for node in tree.walk():
-        kind = type(node).__name__
-        if kind in _OWN_WORDS:
-            yield _OWN_WORDS[kind]
-        elif isinstance(node, exp.Insert) and node.args.get("alternative"):
-            yield f"`insert or {str(node.args['alternative']).lower()}`"
-        elif isinstance(node, exp.OnConflict) and dialect != "postgres":
-            yield "`on conflict`"
-        elif isinstance(node, exp.Table) and node.args.get("indexed") is not None:
-            yield "`indexed by`"
-        elif isinstance(node, exp.Collate) and node.expression.name.lower() in ("nocase", "rtrim", "binary"):
-            yield f"`collate {node.expression.name.lower()}`"
-        elif isinstance(node, exp.Anonymous) and node.name.lower() in _OWN_FUNCTIONS:
-            yield f"the function `{node.name.lower()}`"
-        elif isinstance(node, exp.Identifier) and node.name.lower() in ("rowid", "_rowid_", "oid") and not node.quoted:
-            yield f"`{node.name.lower()}`"
+        yield from (f"{words} is SQLite's own" for words in _own(node, dialect))
+        yield from _unknown(node, dialect)
+        if isinstance(node, exp.Log) and node.args.get("expression") is None and dialect != "postgres":
+            yield "the function `log` is of another base there; `ln` and `log10` are the same on all"
+
+
+def _own(node: "exp.Expr", dialect: str) -> Iterator[str]:
+    """Name what a node is that only SQLite has."""
+    from sqlglot import exp
+
+    kind = type(node).__name__
+    if kind in _OWN_WORDS:
+        yield _OWN_WORDS[kind]
+    elif isinstance(node, exp.Insert) and node.args.get("alternative"):
+        yield f"`insert or {str(node.args['alternative']).lower()}`"
+    elif isinstance(node, exp.OnConflict) and dialect != "postgres":
+        yield "`on conflict`"
+    elif isinstance(node, exp.Table) and node.args.get("indexed") is not None:
+        yield "`indexed by`"
+    elif isinstance(node, exp.Collate) and node.expression.name.lower() in ("nocase", "rtrim", "binary"):
+        yield f"`collate {node.expression.name.lower()}`"
+    elif isinstance(node, exp.Anonymous) and node.name.lower() in _OWN_FUNCTIONS:
+        yield f"the function `{node.name.lower()}`"
+    elif isinstance(node, exp.Identifier) and node.name.lower() in ("rowid", "_rowid_", "oid") and not node.quoted:
+        yield f"`{node.name.lower()}`"
+
+
+def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:
+    """Say what a node is that some engines have, and not the dialect's."""
+    from sqlglot import exp
+
+    kind = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+    words, lacking = _LACKED.get(kind, ("", ()))
+    if dialect in lacking:
+        yield f"{words} is not known there"
+    if isinstance(node, exp.In) and dialect == "mysql":
+        query = node.args.get("query")
+        if query is not None and query.unnest().args.get("limit"):
+            yield "`in (select … limit …)` is not known there"
+    if not isinstance(node, exp.Insert | exp.Update | exp.Delete):
+        return
+    if node.args.get("returning") and dialect != "postgres":
+        where = "known to MariaDB, and not to MySQL"
+        known = dialect == "mysql" and not isinstance(node, exp.Update)
+        yield f"`{kind.lower()} … returning` is {where if known else 'not known there'}"
+    for word in ("order", "limit"):
+        if node.args.get(word) and dialect != "mysql":
+            yield f"`{kind.lower()} … {word}{' by' if word == 'order' else ''}` is not known there"
+
+
+def _where(error: "SqlglotError") -> str:
+    """Say where a statement cannot be read, in words; sqlglot's own tell of its classes."""
+    from sqlglot.errors import ParseError
+
+    found = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    near, line, end = found.get("highlight"), found.get("line"), found.get("col")
+    if not near or line is None or end is None:
+        return "it has a quote or a comment that is not closed, or a character that belongs nowhere"
+    # What it names is the last character of the word.
+    return f"something is wrong at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
 
 
 def _untranslatable(place: str, text: str, dialect: str, why: str) -> InputError:

@@ -1,0 +1,97 @@
+"""Statements written once: what other engines are sent, and what is refused since they have no words for it."""
+
+import pytest
+
+from dbdyno.compile.portable import Names, translate
+from dbdyno.errors import InputError
+
+ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver"}
+ALL = tuple(ENGINES)
+
+
+def written(text: str, dialect: str) -> str:
+    return translate(text, dialect, Names(["t", "v"]), "small.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialects", "why"),
+    [
+        ("select typeof(v) from t", ALL, "the function `typeof` is SQLite's own"),
+        ("select date('now')", ALL, "the function `date` is SQLite's own"),
+        ("select v from t where v > date(v, '+1 day')", ALL, "the function `date` is SQLite's own"),
+        ("select datetime('now')", ALL, "the function `datetime` is SQLite's own"),
+        ("select time(v) from t", ALL, "the function `time` is SQLite's own"),
+        ("select julianday('now')", ALL, "the function `julianday` is SQLite's own"),
+        ("select strftime('%Y', v) from t", ALL, "the function `strftime` is SQLite's own"),
+        ("select format('%d', v) from t", ALL, "the function `format` is SQLite's own"),
+        ("select sqlite_version()", ALL, "the function `sqlite_version` is SQLite's own"),
+        ("select * from t where v regexp 'a'", ALL, "`regexp` is SQLite's own"),
+        ("select * from t where t match 'a'", ALL, "`match` is SQLite's own"),
+        ("select json_type(v) from t", ALL, "the function `json_type` is SQLite's own"),
+        ("select value from json_each('[1]')", ALL, "the function `json_each` is SQLite's own"),
+        ("select current_time", ("postgres", "tsql"), "`current_time` is not known there"),
+        ("select hex(v) from t", ("postgres", "tsql"), "the function `hex` is not known there"),
+        ("select json_set(v, '$.a', 1) from t", ("postgres", "tsql"), "the function `json_set` is not known there"),
+        ("select json_valid(v) from t", ("postgres", "tsql"), "the function `json_valid` is not known there"),
+        ("select json_extract(v, '$.a') from t", ("postgres",), "`json_extract` or `->>` is not known there"),
+        ("select v -> '$.a' from t", ("postgres",), "`json_extract` or `->` is not known there"),
+        ("select log(v) from t", ("mysql", "tsql"), "the function `log` is of another base there"),
+        ("select 1 from t where v in (select 1 limit 2)", ("mysql",), "`in (select … limit …)` is not known there"),
+        ("update t set v = 1 limit 3", ("postgres", "tsql"), "`update … limit` is not known there"),
+        ("delete from t where v = ? limit 3", ("postgres", "tsql"), "`delete … limit` is not known there"),
+        ("delete from t order by v limit 1", ("postgres", "tsql"), "`delete … order by` is not known there"),
+        ("update t set v = ? where v = 1 returning v", ("mysql", "tsql"), "`update … returning` is not known there"),
+        ("insert into t (v) values (?) returning v", ("tsql",), "`insert … returning` is not known there"),
+        ("insert into t (v) values (?) returning v", ("mysql",), "is known to MariaDB, and not to MySQL"),
+        ("delete from t where v = ? returning v", ("mysql",), "is known to MariaDB, and not to MySQL"),
+    ],
+)
+def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[str, ...], why: str) -> None:
+    for dialect in dialects:
+        with pytest.raises(InputError) as caught:
+            written(text, dialect)
+        said, engine = str(caught.value), ENGINES[dialect]
+        assert said.startswith(f"small.toml: `{text[:50]}"), said
+        assert f"cannot be written for {engine}: " in said and why in said, said
+        assert said.endswith(f"; give it as `{{ any = …, {engine} = … }}` with a text for each")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "expected"),
+    [
+        # MariaDB has no `->>`.
+        ("select json_extract(v, '$.a') from t", "mysql", "SELECT JSON_UNQUOTE(JSON_EXTRACT(`v`, '$.a')) FROM `t`"),
+        ("select v ->> '$.a' from t", "mysql", "SELECT JSON_UNQUOTE(JSON_EXTRACT(`v`, '$.a')) FROM `t`"),
+        ("select v -> '$.a' from t", "mysql", "SELECT JSON_EXTRACT(`v`, '$.a') FROM `t`"),
+        ("select v ->> '$.a' ->> '$.b' from t", "mysql",
+         "SELECT JSON_UNQUOTE(JSON_EXTRACT(JSON_UNQUOTE(JSON_EXTRACT(`v`, '$.a')), '$.b')) FROM `t`"),
+        ("select v from t where v ->> ? = ?", "mysql",
+         "SELECT `v` FROM `t` WHERE JSON_UNQUOTE(JSON_EXTRACT(`v`, ?)) = ?"),
+        ("update t set v = ? where v = ? limit 3", "mysql", "UPDATE `t` SET `v` = ? WHERE `v` = ? LIMIT 3"),
+        ("delete from t where v = ? returning v", "postgres", 'DELETE FROM "t" WHERE "v" = ? RETURNING "v"'),
+        ("select current_timestamp", "postgres", "SELECT CURRENT_TIMESTAMP"),
+        ("select hex(v) from t", "mysql", "SELECT HEX(`v`) FROM `t`"),
+        ("select log10(v) from t", "mysql", "SELECT LOG(10, `v`) FROM `t`"),
+        ("select v from t order by v limit 3", "postgres", 'SELECT "v" FROM "t" ORDER BY "v" LIMIT 3'),
+    ],
+)  # fmt: skip
+def test_what_an_engine_has_other_words_for_is_written_with_them(text: str, dialect: str, expected: str) -> None:
+    assert written(text, dialect) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("select * * from t", "something is wrong at or before `from`, line 1, column 12;"),
+        ("select *\nfrom where", "something is wrong at or before `where`, line 2, column 6;"),
+        ("selec 1", "something is wrong at or before `1`, line 1, column 7;"),
+        ("select 'a", "it has a quote or a comment that is not closed"),
+        ("select /* a", "it has a quote or a comment that is not closed"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_words(text: str, where: str) -> None:
+    with pytest.raises(InputError) as caught:
+        written(text, "postgres")
+    said = str(caught.value)
+    assert f"it cannot be read as SQLite's SQL: {where}" in said, said
+    assert "class" not in said and "token" not in said
