@@ -48,7 +48,6 @@ _OWN_WORDS: Mapping[str, str] = {
     "Command": "this statement",
     "CurrentVersion": "the function `sqlite_version`",
     "Date": "the function `date`",
-    "Format": "the function `format`",
     "Glob": "`glob`",
     "HexString": "a text of bytes, as in `x'00'`,",
     "JSONType": "the function `json_type`",
@@ -61,13 +60,12 @@ _OWN_WORDS: Mapping[str, str] = {
 }
 
 # What some engines do not read as it is meant: by the name of sqlglot's class, or of a function that it has none for,
-# its name in messages and their dialects. PostgreSQL looks into columns of type `json` only, which no portable type is.
+# its name in messages and their dialects.
 _LACKED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "CurrentTime": ("`current_time`", ("postgres", "tsql")),
+    "Format": ("the function `format`, as it is meant,", ("mysql", "tsql")),
     "Hex": ("the function `hex`", ("postgres", "tsql")),
     "JSONArrayAgg": ("the function `json_group_array`", ("tsql",)),
-    "JSONExtract": ("`json_extract` or `->`", ("postgres",)),
-    "JSONExtractScalar": ("`json_extract` or `->>`", ("postgres",)),
     "JSONObjectAgg": ("the function `json_group_object`", ("tsql",)),
     "JSONRemove": ("the function `json_remove`", ("postgres", "tsql")),
     "JSONSet": ("the function `json_set`", ("postgres", "tsql")),
@@ -211,6 +209,10 @@ def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:
         query = node.args.get("query")
         if query is not None and query.unnest().args.get("limit"):
             yield "`in (select … limit …)` is not known there"
+    # The operators `->` and `->>` look into columns of type `json` there, which a database of one's own may have.
+    looks = isinstance(node, exp.JSONExtract | exp.JSONExtractScalar) and "only_json_types" not in node.args
+    if looks and dialect == "postgres":
+        yield "the function `json_extract` is not known there"
     if not isinstance(node, exp.Insert | exp.Update | exp.Delete):
         return
     if node.args.get("returning") and dialect != "postgres":
