@@ -2,6 +2,7 @@
 
 import pytest
 
+from dbdyno.cli.show import print_description
 from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
 from dbdyno.errors import InputError
@@ -135,6 +136,41 @@ def test_description_of_every_step() -> None:
         "        u = uuid(version v4, format dashed)",
         "commit",
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "begin", "commit", "rollback"),
+    [
+        ("sqlite:", "begin immediate", "commit", "rollback"),
+        ("postgresql:", "begin", "commit", "rollback"),
+        ("mysql:", "start transaction", "commit", "rollback"),
+        (
+            "sqlserver://me@host/d",
+            "begin transaction",
+            "commit transaction",
+            "if @@trancount > 0 rollback transaction",
+        ),
+    ],
+)
+def test_a_transaction_is_described_as_it_begins_and_ends_on_its_engine(
+    url: str, begin: str, commit: str, rollback: str
+) -> None:
+    made = steps('{ begin = "immediate" }, { repeat = 2, steps = [{ commit = true }] }, { rollback = true }')
+    (cell,) = compiled(made, url)
+    assert describe(cell).transactions[0].lines == (begin, "2 times", f"    {commit}", rollback)
+
+
+def test_every_system_is_described(capsys: pytest.CaptureFixture[str]) -> None:
+    systems = ["sqlite:", "postgresql:", "mysql:?engine=myisam"]
+    print_description("promo-code", ["step=6_transaction,7_begin_immediate"], systems)
+    _, *cells = capsys.readouterr().out.split("\ncell ")
+    assert [cell.partition("\n")[0].partition(", on ")[2] for cell in cells] == systems
+    sqlite, postgresql, mysql = cells
+    assert "select count(*) from foo where i = ?" in sqlite
+    assert 'create table "foo" ("i" integer, "i2" integer)\n' in postgresql
+    assert 'SELECT COUNT(*) FROM "foo" WHERE "i" = ?' in postgresql
+    assert "create table `foo` (`i` int, `i2` int) engine=myisam\n" in mysql
+    assert "    start transaction\n    SELECT COUNT(*) FROM `foo` WHERE `i` = ?" in mysql
 
 
 def test_description_of_a_load() -> None:

@@ -12,6 +12,7 @@ from dbdyno.cli.running import Exports
 from dbdyno.errors import InputError, reason
 
 if TYPE_CHECKING:
+    from dbdyno.compile import Description
     from dbdyno.experiment import Experiment
 
 
@@ -29,7 +30,7 @@ def print_experiments() -> None:
 
 
 def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
-    """Show an experiment, and what the first of its cells runs. Raises InputError."""
+    """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.compile import compile_cell, describe, refusal
     from dbdyno.design import make_cells, parse_set
     from dbdyno.experiment import load_experiment
@@ -61,23 +62,31 @@ def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
         for reason in dict.fromkeys(each.reason for each in cells.excluded):
             ids = [each.cell.id for each in cells.excluded if each.reason == reason]
             line(f"    {', '.join(ids)}: {reason}")
-    text_of = describe(compile_cell(experiment, cells.cells[0]))
-    line(f"\ncell {text_of.cell}, on {cells.cells[0].system.name}")
+    # One cell of each system: what another level changes, `--set` shows.
+    firsts = {cell.system.name: cell for cell in reversed(cells.cells)}
+    for system in dict.fromkeys(cell.system.name for cell in cells.cells):
+        for text in _cell_lines(system, describe(compile_cell(experiment, firsts[system]))):
+            line(text)
+
+
+def _cell_lines(system: str, described: "Description") -> Iterator[str]:
+    """Give the lines about what a cell runs on its system."""
+    yield f"\ncell {described.cell}, on {system}"
     for title, lines in (
-        ("settings", [f"{key} = {value}" for key, value in text_of.settings]),
-        ("definitions", text_of.definitions),
-        ("rows", text_of.rows),
-        ("setup", text_of.setup),
-        ("load", text_of.load),
+        ("settings", [f"{key} = {value}" for key, value in described.settings]),
+        ("definitions", described.definitions),
+        ("rows", described.rows),
+        ("setup", described.setup),
+        ("load", described.load),
     ):
         if lines:
-            line(f"  {title}")
+            yield f"  {title}"
             for each in lines:
-                line("    " + each.replace("\n", "\n    "))
-    for transaction in text_of.transactions:
-        line(f"  transaction {transaction.name}, weight {transaction.weight:g}")
+                yield "    " + each.replace("\n", "\n    ")
+    for transaction in described.transactions:
+        yield f"  transaction {transaction.name}, weight {transaction.weight:g}"
         for each in transaction.lines:
-            line(f"    {each}")
+            yield f"    {each}"
 
 
 def _factors(experiment: "Experiment") -> Iterator[str]:

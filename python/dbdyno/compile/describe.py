@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.compile.cell import CompiledCell
+from dbdyno.compile.dialects import control_text
 from dbdyno.systems.server_settings import ServerSettings
 
 
@@ -32,7 +33,9 @@ class Description:
 
 def describe(compiled: CompiledCell) -> Description:
     """Describe a compiled cell: the definitions and statements as the engine gets them, the rows and the load."""
-    statements = [statement["sql"] for statement in compiled.trial["statements"]]
+    # A program of the user's own has neither statements nor transactions.
+    statements = [statement["sql"] for statement in compiled.trial.get("statements", [])]
+    engine = compiled.cell.system.engine
     return Description(
         cell=compiled.cell.id,
         settings=tuple(_settings(compiled)),
@@ -41,8 +44,8 @@ def describe(compiled: CompiledCell) -> Description:
         setup=tuple(compiled.after),
         load=tuple(_load(compiled.trial)),
         transactions=tuple(
-            TransactionText(each["name"], each["weight"], tuple(_steps(each["steps"], statements, 0)))
-            for each in compiled.trial["transactions"]
+            TransactionText(each["name"], each["weight"], tuple(_steps(each["steps"], statements, engine, 0)))
+            for each in compiled.trial.get("transactions", [])
         ),
     )
 
@@ -93,16 +96,16 @@ def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-def _steps(steps: list[dict[str, Any]], statements: list[str], depth: int) -> Iterable[str]:
+def _steps(steps: list[dict[str, Any]], statements: list[str], engine: str, depth: int) -> Iterable[str]:
     for step in steps:
-        yield "    " * depth + _step(step, statements)
-        yield from _steps(step.get("then", step.get("steps", [])), statements, depth + 1)
+        yield "    " * depth + _step(step, statements, engine)
+        yield from _steps(step.get("then", step.get("steps", [])), statements, engine, depth + 1)
         if step.get("otherwise"):
             yield "    " * depth + "else"
-            yield from _steps(step["otherwise"], statements, depth + 1)
+            yield from _steps(step["otherwise"], statements, engine, depth + 1)
 
 
-def _step(step: dict[str, Any], statements: list[str]) -> str:
+def _step(step: dict[str, Any], statements: list[str], engine: str) -> str:
     match step["do"]:
         case "execute":
             text: str = statements[step["statement"]]
@@ -110,7 +113,9 @@ def _step(step: dict[str, Any], statements: list[str]) -> str:
                 text += "   -- " + ", ".join(map(generator_text, step["params"]))
             return text + (f"   -> {', '.join(step['into'])}" if step["into"] else "")
         case "begin":
-            return "begin" if step["mode"] == "deferred" else f"begin {step['mode']}"
+            return control_text(engine, "begin", step["mode"])
+        case "commit" | "rollback" as verb:
+            return control_text(engine, verb)
         case "set":
             return f"{step['variable']} = {generator_text(step['value'])}"
         case "when":

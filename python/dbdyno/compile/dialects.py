@@ -3,6 +3,7 @@
 Those of servers are in ``server_dialects``, that of MongoDB in ``documents``.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from dbdyno.experiment.column_types import ColumnType
@@ -111,6 +112,27 @@ class StandardDialect:
     def translated(self, text: str) -> str:
         """Leave a statement as it is written."""
         return text
+
+
+# What servers are sent where it is not the plain word: crates/engines has it, this is for people to read.
+_CONTROL: Mapping[str, Mapping[str, str]] = {
+    "mysql": {"begin": "start transaction"},
+    "sqlserver": {
+        "begin": "begin transaction",
+        "commit": "commit transaction",
+        "rollback": "if @@trancount > 0 rollback transaction",
+    },
+}
+
+
+def control_text(engine: str, verb: str, mode: str = "deferred") -> str:
+    """Write what an engine is sent for the step ``begin``, ``commit`` or ``rollback``.
+
+    ``mode``: of beginning. Only SQLite has more than one; servers take their locks as they go.
+    """
+    if verb == "begin" and engine in ("sqlite", "null") and mode != "deferred":
+        return f"begin {mode}"
+    return _CONTROL.get(engine, {}).get(verb, verb)
 
 
 class SqliteDialect(StandardDialect):
