@@ -6,6 +6,8 @@ import pytest
 
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
+from dbdyno.run.runner import _limit
+from experiment_files import compiled, steps
 
 SEGMENTS = (
     "idle engine read write lock_calls prepare sync mutex_wait file_lock_wait run_queue unknown".split()  # noqa: SIM905
@@ -131,6 +133,48 @@ def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
     assert limit["evidence"] == ('700 of 900 transactions failed (78 %), 699 of the kind locked: "database is locked"')
     assert "BEGIN IMMEDIATE" in limit["advice"]
     assert "busy_timeout" in limit["advice"]
+
+
+@pytest.mark.parametrize(
+    ("begins", "busy_timeout", "advice"),
+    [
+        ({"deferred", "immediate"}, "0", "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is"),
+        (set(), "0", "a busy_timeout that is long enough; none is set"),
+        (set(), "200", "a busy_timeout that is long enough: 200 ms are not"),
+        ({"immediate"}, "200", "a busy_timeout that is long enough: 200 ms are not"),
+    ],
+)
+def test_what_begins_with_the_lock_is_not_told_to(begins: set[str], busy_timeout: str, advice: str) -> None:
+    trial = result(engine=1.0)
+    trial["books"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
+    trial["engine"] = {"engine": "sqlite", "settings": {"busy_timeout": busy_timeout}}
+    limit = diagnose(trial, clients=2, begins=begins)
+    assert limit is not None
+    assert limit["advice"].startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ('{ execute = "select 1" }', set()),
+        ('{ begin = "deferred" }, { commit = true }', {"deferred"}),
+        ('{ repeat = 2, steps = [{ begin = "immediate" }, { commit = true }] }', {"immediate"}),
+        ('{ execute = "begin" }, { execute = "commit" }', {"deferred"}),
+        ('{ execute = "BEGIN exclusive" }, { execute = "commit" }', {"exclusive"}),
+    ],
+)
+def test_how_the_transactions_of_a_cell_begin(text: str, begins: set[str]) -> None:
+    assert compiled(steps(text))[0].begins == begins
+
+
+def test_the_limit_of_a_trial_knows_how_its_transactions_begin() -> None:
+    trial = result(engine=1.0)
+    trial["books"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
+    trial["engine"]["engine"] = "sqlite"
+    (alone,) = compiled(steps('{ execute = "select 1" }'))
+    (begun,) = compiled(steps('{ begin = "deferred" }, { commit = true }'))
+    assert "BEGIN" not in _limit(trial, alone)["advice"]
+    assert "BEGIN" in _limit(trial, begun)["advice"]
 
 
 def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() -> None:

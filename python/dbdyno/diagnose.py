@@ -14,6 +14,8 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 8. Anything else is unclear, and says so with the shares.
 """
 
+from collections.abc import Collection
+
 from dbdyno.limit import (
     FULL,
     WAITING,
@@ -53,10 +55,11 @@ _MUTEXES = {
 }
 
 
-def diagnose(result: Json, clients: int) -> Limit | None:
+def diagnose(result: Json, clients: int, begins: Collection[str] | None = None) -> Limit | None:
     """Name the limit of a trial: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
-    ``result``: the worker's result event; ``clients``: how many there were.
+    ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
+    transactions begin, none where none does, ``None`` where that is not known.
     """
     time = result.get("time") or {}
     total = float(time.get("client_s") or 0)
@@ -71,7 +74,7 @@ def diagnose(result: Json, clients: int) -> Limit | None:
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
     largest = max(shares, key=lambda name: shares[name], default="")
-    first = failing(result) or too_short(elapsed) or offered_load(shares, result)
+    first = failing(result, begins) or too_short(elapsed) or offered_load(shares, result)
     if first is not None:
         return first
     if waits[wait] >= WAITING and largest == wait:

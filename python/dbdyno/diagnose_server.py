@@ -18,6 +18,8 @@ docs/architecture.md gives the reasons for the bounds:
 10. Anything else is unclear, and says so with the shares.
 """
 
+from collections.abc import Collection
+
 from dbdyno.limit import (
     FULL,
     WAITING,
@@ -62,10 +64,11 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def diagnose_server(result: Json, clients: int) -> Limit | None:
+def diagnose_server(result: Json, clients: int, begins: Collection[str] | None = None) -> Limit | None:
     """Name the limit of a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
-    ``result``: the worker's result event; ``clients``: how many there were.
+    ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
+    transactions begin, none where none does, ``None`` where that is not known.
     """
     time = result.get("time") or {}
     total = float(time.get("client_s") or 0)
@@ -78,7 +81,7 @@ def diagnose_server(result: Json, clients: int) -> Limit | None:
     client = float(cpu.get("process_percent") or 0) / 100
     known = ((result.get("server") or {}).get("cpu") or {}).get("process_percent")
     server = None if known is None else float(known) / 100
-    first = failing(result) or too_short(elapsed) or offered_load(shares, result)
+    first = failing(result, begins) or too_short(elapsed) or offered_load(shares, result)
     if first is not None:
         return first
     hottest = float(cpu.get("hottest_thread_percent") or 0)

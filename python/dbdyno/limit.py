@@ -1,6 +1,6 @@
 """What the limit of a trial is, and the rules and bounds that hold for embedded systems and servers alike."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -55,8 +55,12 @@ def too_short(elapsed: float) -> Limit | None:
     return limit("unclear", text, "give it more work: a greater `load.stop`")
 
 
-def failing(result: Json) -> Limit | None:
-    """Say that most of the transactions that were begun failed, where they did. ``result``: the worker's."""
+def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None:
+    """Say that most of the transactions that were begun failed, where they did. ``result``: the worker's.
+
+    ``begins``: the modes in which they begin, none where each statement is a transaction of its own; ``None``: it is
+    not known.
+    """
     books = result.get("books") or {}
     failed = {str(kind): int(times) for kind, times in (books.get("failed") or {}).items() if times}
     begun, total = int(books.get("issued") or 0) - int(books.get("skipped") or 0), sum(failed.values())
@@ -67,12 +71,16 @@ def failing(result: Json) -> Limit | None:
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
     message = (result.get("failures") or {}).get(kind)
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    return limit("failures", text, _against(kind, (result.get("engine") or {}).get("engine")))
+    return limit("failures", text, _against(kind, result.get("engine") or {}, begins))
 
 
-def _against(kind: str, engine: object) -> str:
-    if kind == "locked" and engine == "sqlite":
-        return "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is long enough"
+def _against(kind: str, engine: Json, begins: Collection[str] | None) -> str:
+    if kind == "locked" and engine.get("engine") == "sqlite":
+        if begins is None or "deferred" in begins:
+            return "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is long enough"
+        # A statement alone, and BEGIN IMMEDIATE, take the lock at the start: they can wait for it.
+        set_ms = str((engine.get("settings") or {}).get("busy_timeout") or "0")
+        return "a busy_timeout that is long enough" + (f": {set_ms} ms are not" if set_ms != "0" else "; none is set")
     if kind in ("locked", "deadlock", "serialization"):
         return "shorter transactions, or work that meets less often on the same rows; load.retry tries again"
     return "look at the message: nothing else counts before this is mended"

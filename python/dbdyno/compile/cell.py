@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.compile.loading import definitions, file_digest, load_tables
 from dbdyno.compile.server_dialects import dialect_for
 from dbdyno.compile.settings import server_settings, sqlite_settings, unsafe_reason
-from dbdyno.compile.transactions import TransactionCompiler
+from dbdyno.compile.transactions import TransactionCompiler, flat
 from dbdyno.design import Cell
 from dbdyno.engines import EXEC
 from dbdyno.errors import InputError
@@ -62,6 +62,18 @@ class CompiledCell:
         """The program and its arguments, of an ``exec:`` system, with the levels of the factors put in."""
         values = {name: level.name for name, level in self.cell.levels.items()}
         return [word.format(**values) for word in shlex.split(self.cell.system.command)]
+
+    @property
+    def begins(self) -> set[str]:
+        """The modes in which its transactions begin: none where each statement is one of its own."""
+        steps = [step for each in self.trial.get("transactions", []) for step in flat(each["steps"])]
+        modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
+        # A statement can begin one too.
+        words = [str(each["sql"]).lower().split() for each in self.trial.get("statements", [])]
+        begun = [each for each in words if each[:1] in (["begin"], ["savepoint"])]
+        return modes | {
+            next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun
+        }
 
     @property
     def sqlite(self) -> SqliteSettings:

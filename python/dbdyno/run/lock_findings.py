@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dbdyno.compile import CompiledCell
+from dbdyno.compile.transactions import flat
 from dbdyno.results import Document
 
 
@@ -22,7 +23,7 @@ def lock_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[
             upgrading.append(cell["id"])
         elif locked and not each.sqlite.busy_timeout_ms:
             impatient.append(cell["id"])
-        elif not locked and each.sqlite.busy_timeout_ms and _begins(each) == {"immediate"}:
+        elif not locked and each.sqlite.busy_timeout_ms and each.begins == {"immediate"}:
             cured.append(cell["id"])
     found: list[dict[str, Any]] = []
     if upgrading:
@@ -39,18 +40,12 @@ def lock_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[
     return found
 
 
-def _begins(compiled: CompiledCell) -> set[str]:
-    """Give the kinds of BEGIN that a cell's transactions have."""
-    transactions = compiled.trial["transactions"]
-    return {step["mode"] for each in transactions for step in _flat(each["steps"]) if step["do"] == "begin"}
-
-
 def _reads_before_it_writes(compiled: CompiledCell) -> bool:
     """Whether a transaction that begins without a lock has a statement that reads before one that writes."""
     statements = [str(each["sql"]).lstrip().lower() for each in compiled.trial["statements"]]
     for each in compiled.trial["transactions"]:
         inside = has_read = False
-        for step in _flat(each["steps"]):
+        for step in flat(each["steps"]):
             if step["do"] == "begin":
                 inside, has_read = step["mode"] == "deferred", False
             elif step["do"] in ("commit", "rollback"):
@@ -61,10 +56,3 @@ def _reads_before_it_writes(compiled: CompiledCell) -> bool:
                 elif has_read:
                     return True
     return False
-
-
-def _flat(steps: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    for step in steps:
-        yield step
-        for inner in ("steps", "then", "otherwise"):
-            yield from _flat(step.get(inner) or [])

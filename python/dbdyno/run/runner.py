@@ -267,7 +267,7 @@ def _add_to_result(trial: Trial, system: Ready, hosts: Hosts, interrupted: Inter
 
 def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:
     judge = diagnose_server if compiled.cell.system.engine in SERVERS else diagnose
-    return judge(result, compiled.definition.load.clients)
+    return judge(result, compiled.definition.load.clients, compiled.begins)
 
 
 def _padding(seed: int, block: int, cell: Cell) -> int:
