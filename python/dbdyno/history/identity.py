@@ -37,7 +37,10 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
     if task:
         parts["turns"] = part(task, "turns").get("length_ms")
-        # How finely the timeline is drawn is no part of the work.
+        # What a statement is called and how finely the timeline is drawn is no part of the work.
+        parts["statements"] = [
+            {name: value for name, value in each.items() if name != "name"} for each in objects(task.get("statements"))
+        ]
         parts["record"] = {name: value for name, value in part(task, "record").items() if name != "interval_ms"}
     parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}
     planned = next((each for each in objects(design.get("cells")) if each.get("id") == cell), {})
