@@ -120,6 +120,14 @@ def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> No
 
 
 @BOTH
+def test_a_rate_is_named_only_where_there_is_one(judge: Any) -> None:
+    trial = result(cpu_s=0.2, idle=0.6, engine=0.4) | {"latency_ms": {"service": {}}}
+    assert judge(trial, clients=2)["advice"] == "use more clients, or let them think less"
+    trial["latency_ms"] = {"service": {}, "response": {}, "queue": {}}
+    assert judge(trial, clients=2)["advice"] == "raise the rate, or use more clients"
+
+
+@BOTH
 def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
     trial = result(cpu_s=0.2, idle=0.9, engine=0.1)
     # Half of those begun is not most; what was never begun did not fail.

@@ -260,6 +260,18 @@ def test_shares_of_ceilings() -> None:
     assert shares == {"harness": pytest.approx(0.004), "device_sync": pytest.approx(0.5), "device_read": 0.1}
 
 
+def test_a_client_that_had_nothing_to_do_for_half_of_the_time_is_not_accused() -> None:
+    def accused(idle_s: float) -> bool:
+        busy = result(elapsed_s=1.0, work={"statements": 8000}, cpu={"cores": 4})
+        busy["time"] = {"client_s": 2.0, "segments": {"idle": idle_s}}
+        document = one_cell([trial(result=busy)], ceiling={"operations_per_s": 5000.0})
+        assert document["cells"][0]["share_of_ceiling"]["harness"] == pytest.approx(0.8)
+        return any("an engine that does nothing" in each["text"] for each in document["findings"])
+
+    assert accused(0.9)
+    assert not accused(1.0)
+
+
 SEGMENTS = ("sync", "read", "mutex_wait", "prepare", "idle", "run_queue", "client", "server", "engine", "unknown")
 
 

@@ -9,7 +9,7 @@ Json = Mapping[str, Any]
 Limit = dict[str, str]
 
 # Bounds; docs/architecture.md gives the reasons for them. Of the clients' time: idle, and in a wait.
-_IDLE = 0.5
+IDLE = 0.5
 WAITING = 0.25
 
 # Of the arrivals of an open loop: never begun, from which it counts as overloaded.
@@ -87,19 +87,22 @@ def _against(kind: str, engine: Json, begins: Collection[str] | None) -> str:
 
 
 def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
-    """Say that the clients had too little to do, where they had: of an open loop, that is the load.
+    """Say that the clients had too little to do, where they had: because of the rate, or of what they are to think.
 
     ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were never begun, the load was not
     too low, and clients that were idle all the same are too few, or were held up for a part of the window.
     """
     idle = shares.get("idle", 0.0)
-    if idle < _IDLE:
+    if idle < IDLE:
         return None
     text = f"the clients had nothing to do for {percent(idle)} of the time"
     books = result.get("books") or {}
     issued, skipped = int(books.get("issued") or 0), int(books.get("skipped") or 0)
     if skipped < OVERLOADED * issued or not skipped:
-        return limit("offered load", text, "raise the rate, or use more clients")
+        # Latencies from the scheduled start are an open loop's only; a closed one has no rate.
+        rate = "response" in (result.get("latency_ms") or {})
+        advice = "raise the rate, or use more clients" if rate else "use more clients, or let them think less"
+        return limit("offered load", text, advice)
     text += f", yet {skipped:,} of {issued:,} arrivals were never begun"
     advice = "use more clients if they think; else see in the timeline when the system stood still"
     return limit("number of clients", text, advice)

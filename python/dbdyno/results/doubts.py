@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dbdyno.limit import SHORTEST_S
+from dbdyno.limit import IDLE, SHORTEST_S
 from dbdyno.results.cell_document import Cell, Round
 from dbdyno.results.document import Finding
 from dbdyno.results.reading import number
@@ -165,6 +165,9 @@ def _overran(cell: Cell) -> str | None:
 def _busy_client(cell: Cell) -> str | None:
     share = cell["share_of_ceiling"]["harness"]
     if share is None or share < _CLIENT or cell["system"]["engine"] == "null":
+        return None
+    # Clients that had nothing to do for most of the time could have done more.
+    if cell["time"] is not None and (cell["time"]["shares"].get("idle") or 0.0) >= IDLE:
         return None
     return (
         f"The client did {share * 100:.0f} % of what it can with an engine that does nothing: the result is as much "
