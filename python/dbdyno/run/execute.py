@@ -18,6 +18,7 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
 from dbdyno.results.reading import objects, part, text
+from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
@@ -270,6 +271,7 @@ def _carry_out(
         findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
         confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
+        findings += connect_findings(document, prepared.compiled)
         failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
         store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", findings)
         ended = True

@@ -1,0 +1,83 @@
+"""What connecting anew for each transaction took of the clients' time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.compile import CompiledCell
+from dbdyno.results import Cell, Document
+
+
+@dataclass(frozen=True, slots=True)
+class _Connecting:
+    """A cell whose clients connect for each transaction: of their time in all rounds, and ms each."""
+
+    cell: Cell
+    share: float
+    each_ms: float
+
+
+def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[dict[str, Any]]:
+    """Say what connecting took where clients connect for each transaction: a sentence for the systems of a level.
+
+    Where cells that keep their connections have another number of clients, the two do not differ in connecting alone,
+    and that is said too.
+    """
+    by_id = {each.cell.id: each for each in compiled}
+    groups: dict[str, list[_Connecting]] = {}
+    for cell in document["cells"]:
+        connecting = _connecting(cell) if _connects_anew(by_id.get(cell["id"])) else None
+        if connecting is not None:
+            groups.setdefault(_others(cell["factors"]), []).append(connecting)
+    found = []
+    for where, group in groups.items():
+        cells = [each.cell for each in group]
+        begin = f"With {where}: connecting" if len(groups) > 1 and where else "Connecting"
+        several = len(document["factors"].get("system", [])) > 1 or len({cell["system"]["name"] for cell in cells}) > 1
+        parts = [
+            f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({each.each_ms:.2g} ms each)"
+            + (f" with {each.cell['system']['name']}" if several else "")
+            for each in sorted(group, key=lambda each: -each.share)
+        ]
+        text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
+        text += _unlike_clients(cells, document["cells"], by_id)
+        shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
+        found.append({"text": text, "cells": list(shares), "evidence": {"connecting": shares}})
+    return found
+
+
+def _connects_anew(compiled: CompiledCell | None) -> bool:
+    return compiled is not None and compiled.definition.load.connect == "per-transaction"
+
+
+def _connecting(cell: Cell) -> _Connecting | None:
+    """Give what connecting took; None where it is not known."""
+    latency, client_s = cell["latency_ms"].get("connect"), cell["time"] and cell["time"]["client_s"]
+    if latency is None or not latency["count"] or latency["mean"] is None or not client_s:
+        return None
+    return _Connecting(cell, latency["count"] * latency["mean"] / 1000 / client_s, latency["mean"])
+
+
+def _others(factors: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={level}" for name, level in factors.items() if name != "system")
+
+
+def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], by_id: Mapping[str, CompiledCell]) -> str:
+    """Warn of comparing cells with those that keep their connections, where that is not all they differ in."""
+    pairs = sorted(
+        {
+            (by_id[one["id"]].definition.load.clients, by_id[other["id"]].definition.load.clients)
+            for one in anew
+            for other in cells
+            if other["id"] in by_id
+            and not _connects_anew(by_id[other["id"]])
+            and sum(level != other["factors"].get(name) for name, level in one["factors"].items()) == 1
+        }
+    )
+    unlike = [f"{one} and {other}" for one, other in pairs if one != other]
+    if not unlike:
+        return ""
+    return (
+        f" Cells that keep their connections also differ in the number of clients ({'; '.join(unlike)}): "
+        "their ratio is not the cost of connecting alone."
+    )
