@@ -1,6 +1,7 @@
 """Managed servers, on those that are installed here: they start, take settings, and leave nothing behind."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -190,6 +191,17 @@ def test_damaged_data_are_told(place: Place) -> None:
         (data / "dbdyno.sqlite").write_bytes(b"nonsense" * 1000)
         with pytest.raises(SystemFailed, match="does not start"):
             start_server(place.installation, data, Path(name), {}).stop()
+
+
+def test_what_is_held_is_held_until_nothing_of_the_server_is_left(place: Place) -> None:
+    read, held = os.pipe()
+    server = start_server(place.installation, place.data, place.work, {}, held=held)
+    os.close(held)
+    with os.fdopen(read, "rb") as end:
+        assert select.select([end], [], [], 0) == ([], [], [])
+        server.stop()
+        assert select.select([end], [], [], END_S) == ([end], [], [])
+        assert end.read() == b""
 
 
 KILLED = """

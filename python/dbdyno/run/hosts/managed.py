@@ -111,7 +111,8 @@ class ManagedHost:
         """Have a server run on a fresh copy of the data, with the cell's settings."""
         installation = self._installation(compiled)
         made = self._template(compiled, installation)
-        work = self._room()
+        room = self._room()
+        work = room.path
         data = work / f"data-{secrets.token_hex(4)}"
         begun = time.monotonic()
         try:
@@ -121,7 +122,7 @@ class ManagedHost:
             except OSError as error:
                 raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
-            server = start_server(installation, data, work, _parameters(compiled), remove=[data])
+            server = start_server(installation, data, work, _parameters(compiled), remove=[data], held=room.held)
             try:
                 durations = {
                     "load_s": made.load_s,
@@ -179,16 +180,15 @@ class ManagedHost:
 
         return template(directory / f"{key}.data", load)
 
-    def _room(self) -> Path:
+    def _room(self) -> Workspace:
         """Give the directory servers work in."""
         account = server_account(self._engine)
-        path = self._workspace.path
         # A place that somebody named is taken, or refused with a reason, but never changed for another.
-        if self._workspace.chosen or shut_out(path.parent, account) is None:
-            return path
+        if self._workspace.chosen or shut_out(self._workspace.path.parent, account) is None:
+            return self._workspace
         if self._own is None:
             self._own = Workspace(self._cache("work"))
-        return self._own.path
+        return self._own
 
     def _cache(self, name: str) -> Path:
         """Give a directory to keep things in that the server's user can pass through."""

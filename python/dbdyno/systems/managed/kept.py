@@ -31,8 +31,11 @@ class Ended:
 class Kept:
     """A program that ends with dbdyno, and behind which nothing stays."""
 
-    def __init__(self, task: Task) -> None:
-        """Start it. Raises SystemFailed."""
+    def __init__(self, task: Task, held: int | None = None) -> None:
+        """Start it. ``held``: a descriptor that its keeper, and nobody else, holds open to its end.
+
+        Raises SystemFailed.
+        """
         self._task = task
         self._unread = b""
         self._over = False
@@ -45,6 +48,7 @@ class Kept:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=() if held is None else (held,),
             # Ctrl-C on the terminal is dbdyno's to hear.
             start_new_session=True,
         )

@@ -111,6 +111,7 @@ def start_server(
     timeout_s: float = 30.0,
     remove: Sequence[Path] = (),
     tcp_port: int | None = None,
+    held: int | None = None,
 ) -> Server:
     """Start a server on a data directory, and return when it answers.
 
@@ -118,7 +119,8 @@ def start_server(
     user to pass through where that is another; its socket lies there too, unless the path is too long for one. It
     listens on no TCP port, but on ``tcp_port`` of 127.0.0.1 where one is given. ``settings``: server parameters by
     name. ``timeout_s``: seconds it may take, recovery included. ``remove``: directories that go where dbdyno ends
-    without having stopped the server; else they stay.
+    without having stopped the server; else they stay. ``held``: a descriptor that stays open until nothing of the
+    server is left, also where dbdyno is killed.
 
     Raises InputError where it does not take a setting as it is given, and SystemFailed where it does not start.
     """
@@ -140,7 +142,7 @@ def start_server(
         remove=tuple(str(path) for path in (places.own, places.socket)),
         abandoned=tuple(str(path.absolute()) for path in remove),
     )
-    kept = Kept(task)
+    kept = Kept(task, held)
     server = Server(installation, places, kept, tcp_port)
     try:
         _await(server, family, places, kept, timeout_s, settings)
