@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import make_cells
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.hosts import Hosts
-from dbdyno.systems.managed import create_data, find_installations, start_server
+from dbdyno.run.hosts.managed import ManagedHost
+from dbdyno.systems.managed import Installation, create_data, find_installations, start_server
 from dbdyno.systems.url import parse_url
 from dbdyno.worker import worker_path
-from test_server_runs import DOCUMENTS, needs_ferretdb, needs_postgresql
+from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql
 
 Small = Callable[..., str]
 
@@ -45,6 +47,58 @@ def test_the_directory_goes_although_a_database_cannot_be_removed(
     with pytest.raises(SystemFailed):
         hosts.close()
     assert not hosts.workspace.path.exists()
+
+
+@needs_postgresql
+def test_what_a_server_refuses_is_an_error_before_the_first_trial(
+    server_cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
+    with Hosts() as hosts:
+        for setting, words in (
+            ("max_connections=3", "max_connections: .* does not take `3`: superuser_reserved_connections"),
+            ("no_such_setting=1", "no_such_setting: .* does not take `1`: unrecognized configuration parameter"),
+        ):
+            cell = compiled(small(), f"postgresql:?{setting}")
+            with pytest.raises(InputError, match=words):
+                hosts.of(cell).check(cell)
+        cell = compiled(small(), "postgresql:?work_mem=1MB")
+        hosts.of(cell).check(cell)
+        # Nothing of the servers is left.
+        assert list(hosts.workspace.path.iterdir()) == []
+
+
+@needs_mysql
+def test_a_storage_engine_that_a_server_lacks_is_an_error_before_the_first_trial(
+    server_cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
+    # RocksDB is a plugin, which may be there.
+    lacking = "no_such_engine"
+    cell = compiled(small(), "mysql:?engine=rocksdb&sort_buffer_size=1M")
+    cell = replace(cell, settings=replace(cell.server, storage_engine=lacking))
+    with Hosts() as hosts:
+        with pytest.raises(InputError, match=f"has no storage engine `{lacking}`"):
+            hosts.of(cell).check(cell)
+        wrong = compiled(small(), "mysql:?engine=innodb&no_such_setting=1")
+        with pytest.raises(InputError, match="no_such_setting"):
+            hosts.of(wrong).check(wrong)
+
+
+def test_settings_that_were_tried_are_not_tried_again(
+    tmp_path: Path, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
+    tried: list[dict[str, str]] = []
+    server = Installation("postgresql", "PostgreSQL", "15.1", {})
+    monkeypatch.setattr(ManagedHost, "_installation", lambda *_: server)
+    monkeypatch.setattr(ManagedHost, "_room", lambda *_: None)
+    monkeypatch.setattr(ManagedHost, "_try", lambda _self, _server, parameters: tried.append(dict(parameters)))
+    with Hosts() as hosts:
+        for url in ("postgresql:", "postgresql:?work_mem=1MB", "postgresql:?work_mem=2MB", "postgresql:?work_mem=1MB"):
+            cell = compiled(small(), url)
+            hosts.of(cell).check(cell)
+    assert tried == [{"work_mem": "1MB"}, {"work_mem": "2MB"}]
 
 
 @needs_ferretdb

@@ -21,6 +21,10 @@ needs_postgresql = pytest.mark.skipif(
     not find_installations("postgresql"), reason="there is no PostgreSQL server on this machine to start"
 )
 
+needs_mysql = pytest.mark.skipif(
+    not find_installations("mysql"), reason="there is no MariaDB or MySQL server on this machine to start"
+)
+
 needs_ferretdb = pytest.mark.skipif(
     not any(each.product == "FerretDB" for each in find_installations("mongodb")),
     reason="there is no FerretDB server on this machine to start: `make ferretdb`, and name it in DBDYNO_FERRETDB",

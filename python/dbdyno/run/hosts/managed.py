@@ -1,5 +1,6 @@
 """Servers that dbdyno starts: a data directory, a copy of the template, and a server on it for each trial."""
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -59,6 +60,10 @@ _LOADING: Mapping[str, Mapping[str, str]] = {
 _FURTHER_CONNECTIONS = 10
 _USUAL_CONNECTIONS = 90
 
+# The storage engines that each MariaDB and MySQL has, and the parameter that has the server look for another.
+_EVERYWHERE = frozenset(("innodb", "myisam", "memory"))
+_STORAGE_ENGINE = "default_storage_engine"
+
 # Seconds a server is given to shut down cleanly when it has been filled.
 _GRACE_S = 300.0
 
@@ -100,11 +105,32 @@ class ManagedHost:
         self._own: Workspace | None = None
         # Looking for one asks programs for their versions; a run keeps to the one it began with.
         self._found: Installation | None = None
+        self._tried: set[tuple[tuple[str, str], ...]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
-        """See that there is a server to start, and that its settings are such."""
-        check_settings(self._installation(compiled), compiled.server.parameters)
+        """See that there is a server to start, and that it takes the settings: by starting it, where there are any."""
+        installation = self._installation(compiled)
+        check_settings(installation, compiled.server.parameters)
         self._room()
+        parameters = _parameters(compiled) if compiled.server.parameters else {}
+        engine = compiled.server.storage_engine
+        if engine is not None and engine not in _EVERYWHERE:
+            parameters[_STORAGE_ENGINE] = engine
+        known = tuple(sorted(parameters.items()))
+        if not parameters or known in self._tried:
+            return
+        self._tried.add(known)
+        try:
+            self._try(installation, parameters)
+        except InputError as error:
+            if error.place != _STORAGE_ENGINE or _STORAGE_ENGINE in compiled.server.parameters:
+                raise
+            problem = f"{installation.title} has no storage engine `{engine}`"
+            remedy = "add its plugin to the server, or take another engine"
+            raise InputError(f"{compiled.cell.system.name}: engine", problem, remedy) from None
+        except SystemFailed:
+            # No mistake of the user's in the settings is known: its trials will say what is the matter.
+            return
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:  # noqa: ARG002
@@ -140,6 +166,25 @@ class ManagedHost:
         """Remove the place of its own."""
         if self._own is not None:
             self._own.close()
+
+    def _try(self, installation: Installation, parameters: Mapping[str, str]) -> None:
+        """Start a server on fresh data, and end it. Raises InputError where it does not take a parameter."""
+
+        def make(path: Path) -> list[Any]:
+            create_data(installation, path)
+            return []
+
+        key = hashlib.sha256(f"fresh {installation.title}".encode()).hexdigest()
+        fresh = template(self._cache("templates") / f"{key}.data", make)
+        room = self._room()
+        data = room.path / f"data-{secrets.token_hex(4)}"
+        try:
+            copy_directory(fresh.path, data, self._interrupted)
+            start_server(installation, data, room.path, parameters, remove=[data], held=room.held).stop(0.0)
+        except OSError as error:
+            raise SystemFailed(f"copying fresh data to {data}: {reason(error)}") from error
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
 
     def _installation(self, compiled: CompiledCell) -> Installation:
         if self._found is None:

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable, Mapping
 
 # The two families write `2024-01-01 12:00:00.000 UTC [7] FATAL:  words` and `2024-01-01 12:00:00 0 [ERROR] words`.
+# PostgreSQL says `postgres: words` before it has a log.
 _SEVERITY = re.compile(
     r"\b(?P<level>FATAL|PANIC|ERROR|DETAIL|HINT):\s+(?P<words>.*)|"
-    r"\[(?P<mark>ERROR|Warning)\]\s+(?:\[[^\]]*\]\s+)*(?P<text>.*)"
+    r"\[(?P<mark>ERROR|Warning)\]\s+(?:\[[^\]]*\]\s+)*(?P<text>.*)|"
+    r"^postgres: (?P<first>.*)"
 )
 _ADJUSTED = re.compile(r"option '(?P<name>[^']+)': .*(?:adjusted to|wasn't recognized)")
 
@@ -25,7 +27,7 @@ def errors(log: str) -> list[str]:
     for line in log.splitlines():
         match = _SEVERITY.search(line)
         if match is not None and match["mark"] != "Warning":
-            words = (match["words"] or match["text"] or "").strip()
+            words = (match["words"] or match["text"] or match["first"] or "").strip()
             if words and not _EMPTY.fullmatch(words) and words not in found:
                 found.append(words)
     return found
