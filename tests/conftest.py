@@ -120,6 +120,11 @@ def those(processes: Iterable[psutil.Process], which: Callable[[psutil.Process],
     return found
 
 
+def workers_of(process_id: int) -> list[psutil.Process]:
+    """The workers of a laboratory, without the process that removes its directory."""
+    return those(psutil.Process(process_id).children(recursive=True), lambda each: each.name() == "dbdyno-worker")
+
+
 def size(path: Path) -> int:
     """The bytes of a file, or of all files below a directory."""
     try:

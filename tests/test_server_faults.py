@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Cli, those
+from conftest import Cli, those, workers_of
 from dbdyno.systems.managed import Server, create_data, find_installations, start_server
 from test_server_runs import ONE, WRITE, needs_postgresql, wait_until
 
@@ -97,7 +97,8 @@ def test_ctrl_c_ends_a_run_whose_server_stands_still(server_cli: Cli, small: Sma
     with start(server_cli, {"fsync": "off"}) as server:
         process = start_long(server_cli, small, server, 60)
         with standing_still(server):
-            workers = psutil.Process(process.pid).children(recursive=True)
+            workers = workers_of(process.pid)
+            assert workers != []
             process.send_signal(signal.SIGINT)
             # The databases can be dropped only when the server answers again.
             wait_until(lambda: not any(each.is_running() for each in workers))

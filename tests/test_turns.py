@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Cli
+from conftest import Cli, workers_of
 from dbdyno.results import build_document
 from dbdyno.run.turns import without_one_another
 from synthetic import lookup_design, lookup_trials, run_record
@@ -108,7 +108,7 @@ def test_a_run_interrupted_before_it_was_decided_whether_to_take_turns_decides_w
     file = cli.write("small.toml", small())
     process = cli.start("run", file, "--rounds", "auto", "--max-rounds", "2", "--store", "runs.db")
     # The run is stored before the machine is measured, by workers and for longer than the signal takes.
-    while process.poll() is None and (stored_options(cli) is None or not psutil.Process(process.pid).children()):
+    while process.poll() is None and (stored_options(cli) is None or not workers_of(process.pid)):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
