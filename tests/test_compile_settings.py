@@ -7,6 +7,7 @@ from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.systems.server_settings import read_server_settings
 from dbdyno.systems.url import parse_url
 from experiment_files import compiled, small, steps
 
@@ -185,3 +186,13 @@ def test_description_of_a_load() -> None:
         "until 2 seconds or 1,000 statements of each client",
         "2 attempts on locked, deadlock, serialization, 5 ms apart",
     )
+
+
+def test_sizes_are_numbers_in_a_session_of_mysql_and_as_written_elsewhere() -> None:
+    written = {"a": "1M", "b": "16k", "c": "2G", "d": "0.5", "e": "10Mb", "f": "M", "g": "ANSI", "h": True}
+    said = {"a": "1048576", "b": "16384", "c": "2147483648"}
+    plain = {"d": "0.5", "e": "10Mb", "f": "M", "g": "ANSI", "h": "on"}
+    assert read_server_settings("mysql", written, "x", named=True).parameters == said | plain
+    as_they_are = {"a": "1M", "b": "16k", "c": "2G"} | plain
+    assert read_server_settings("mysql", written, "x").parameters == as_they_are
+    assert read_server_settings("postgresql", written, "x", named=True).parameters == as_they_are

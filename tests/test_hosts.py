@@ -85,6 +85,52 @@ def test_a_storage_engine_that_a_server_lacks_is_an_error_before_the_first_trial
             hosts.of(wrong).check(wrong)
 
 
+# Of each engine: what its sessions refuse with the server's words, and what they take.
+REFUSED = {
+    "postgresql": {
+        "wrok_mem=1": "unrecognized configuration parameter",
+        "work_mem=lots": "invalid value for parameter",
+        "max_connections=5": "cannot be changed",
+    },
+    "mysql": {
+        "no_such=1": "Unknown system variable",
+        "sort_buffer_size=lots": "Incorrect argument type",
+        "max_connections=5": "is a GLOBAL variable",
+    },
+}
+TAKEN = {"postgresql": "work_mem=2MB", "mysql": "sort_buffer_size=1M&tmp_table_size=16k"}
+
+
+@pytest.mark.parametrize(
+    "engine", [pytest.param("postgresql", marks=needs_postgresql), pytest.param("mysql", marks=needs_mysql)]
+)
+def test_what_a_session_refuses_is_bad_input(
+    server_cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
+    installation = find_installations(engine)[0]
+    create_data(installation, server_cli.directory / "data")
+    with (
+        start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server,
+        Hosts(server_cli.directory) as hosts,
+    ):
+        url = f"{engine}://{server.user}@{str(server.socket).replace('/', '%2F')}:{server.port}/"
+        for setting, words in REFUSED[engine].items():
+            cell = compiled(small(), f"{url}?{setting}")
+            with pytest.raises(InputError, match=f"the server refuses the settings: .*{words}"):
+                hosts.of(cell).check(cell)
+        cell = compiled(small(), f"{url}?{TAKEN[engine]}")
+        hosts.of(cell).check(cell)
+        if engine == "mysql":
+            cell = replace(cell, settings=replace(cell.server, storage_engine="no_such_engine"))
+            with pytest.raises(InputError, match="Unknown storage engine"):
+                hosts.of(cell).check(cell)
+    # Without a server it is not the settings.
+    cell = compiled(small(), f"{url}?{TAKEN[engine]}")
+    with Hosts(server_cli.directory) as hosts, pytest.raises(SystemFailed):
+        hosts.of(cell).check(cell)
+
+
 def test_settings_that_were_tried_are_not_tried_again(
     tmp_path: Path, small: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:

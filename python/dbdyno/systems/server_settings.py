@@ -1,5 +1,6 @@
 """What can be set on a server: its own parameters, by name, and how dbdyno uses it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,14 @@ Scalar = bool | int | float | str
 
 # The storage engines of MariaDB and MySQL whose tables dbdyno makes.
 STORAGE_ENGINES = ("innodb", "myisam", "aria", "memory", "rocksdb")
+
+# Those that each MariaDB and MySQL has, and the parameter for which a server looks whether it has another.
+COMMON_ENGINES = frozenset(("innodb", "myisam", "memory"))
+DEFAULT_STORAGE_ENGINE = "default_storage_engine"
+
+# A number as the command line of MariaDB and MySQL takes it, in units of 1024 and its powers.
+_SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[KMGTPE])", re.IGNORECASE)
+_UNITS = "KMGTPE"
 
 
 @dataclass(frozen=True)
@@ -45,4 +54,14 @@ def read_server_settings(
         if storage_engine not in STORAGE_ENGINES:
             known = ", ".join(STORAGE_ENGINES)
             raise InputError(f"{place}: engine", f"there is no storage engine `{storage_engine}`", f"known: {known}")
+    if named and engine == "mysql":
+        values = {name: _bytes(value) for name, value in values.items()}
     return ServerSettings(values, storage_engine, tls)
+
+
+def _bytes(value: str) -> str:
+    """Write `16M` as a number, which is all that a session takes; what is no such size stays as it is."""
+    size = _SIZE.fullmatch(value)
+    if size is None:
+        return value
+    return str(int(size["number"]) << 10 * (_UNITS.index(size["unit"].upper()) + 1))

@@ -31,6 +31,7 @@ from dbdyno.systems.managed import (
     shut_out,
     start_server,
 )
+from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE
 from dbdyno.worker import ask
 
 # What a server is started with to be filled, by engine or product: nothing has to survive a crash, and little log is to
@@ -59,10 +60,6 @@ _LOADING: Mapping[str, Mapping[str, str]] = {
 # Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
 _FURTHER_CONNECTIONS = 10
 _USUAL_CONNECTIONS = 90
-
-# The storage engines that each MariaDB and MySQL has, and the parameter that has the server look for another.
-_EVERYWHERE = frozenset(("innodb", "myisam", "memory"))
-_STORAGE_ENGINE = "default_storage_engine"
 
 # Seconds a server is given to shut down cleanly when it has been filled.
 _GRACE_S = 300.0
@@ -114,8 +111,8 @@ class ManagedHost:
         self._room()
         parameters = _parameters(compiled) if compiled.server.parameters else {}
         engine = compiled.server.storage_engine
-        if engine is not None and engine not in _EVERYWHERE:
-            parameters[_STORAGE_ENGINE] = engine
+        if engine is not None and engine not in COMMON_ENGINES:
+            parameters[DEFAULT_STORAGE_ENGINE] = engine
         known = tuple(sorted(parameters.items()))
         if not parameters or known in self._tried:
             return
@@ -123,7 +120,7 @@ class ManagedHost:
         try:
             self._try(installation, parameters)
         except InputError as error:
-            if error.place != _STORAGE_ENGINE or _STORAGE_ENGINE in compiled.server.parameters:
+            if error.place != DEFAULT_STORAGE_ENGINE or DEFAULT_STORAGE_ENGINE in compiled.server.parameters:
                 raise
             problem = f"{installation.title} has no storage engine `{engine}`"
             remedy = "add its plugin to the server, or take another engine"

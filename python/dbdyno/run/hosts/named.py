@@ -4,6 +4,7 @@ import fcntl
 import getpass
 import hashlib
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from dbdyno.run.hosts.host import Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
 from dbdyno.store import utc_now
-from dbdyno.systems.server_settings import ServerSettings
+from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE, ServerSettings
 from dbdyno.systems.tls import Tls
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import ask
@@ -34,6 +35,10 @@ _LONGEST_S = 600.0
 # Resolving a name from a file or a cache is a matter of microseconds.
 _SLOW_S = 0.01
 _LONGEST_CONNECT_S = 5.0
+
+
+# What a server answers to who connects, with its code: what comes of no server is no answer to settings.
+_REFUSAL = re.compile(r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\))", re.DOTALL)
 
 
 class NamedHost:
@@ -60,10 +65,31 @@ class NamedHost:
         if self.notes is None:
             self.notes = resolution(self._system.name, self._host, self._port)
         self._tls = compiled.server.tls
-        self._ask({"kind": "inspect"}, self._target(compiled, self._own_database), "facts")
+        self._inspect(compiled)
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
         self._checked = True
+
+    def _inspect(self, compiled: CompiledCell) -> None:
+        """See that the server answers, and takes the session's settings.
+
+        Raises SystemFailed, and InputError where the settings are all that keeps it from answering.
+        """
+        target = self._target(compiled, self._own_database)
+        engine = compiled.server.storage_engine
+        if engine is not None and engine not in COMMON_ENGINES:
+            target["session"].append([DEFAULT_STORAGE_ENGINE, engine])
+        try:
+            self._ask({"kind": "inspect"}, target, "facts")
+        except SystemFailed as error:
+            refusal = _REFUSAL.fullmatch(str(error))
+            if refusal is None or not target["session"]:
+                raise
+            self._ask({"kind": "inspect"}, target | {"session": []}, "facts")
+            remedy = "give what a session of this server can set"
+            raise InputError(
+                self._system.name, f"the server refuses the settings: {refusal['words']}", remedy
+            ) from None
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:  # noqa: ARG002
