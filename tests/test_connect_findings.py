@@ -1,6 +1,7 @@
 """What a run says of connecting anew for each transaction."""
 
 import io
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,8 +39,9 @@ def found_of(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
                 "time": {"client_s": client_s},
             }
         )
-    names = {"system": [name for name in ENGINES if any(cell["system"]["name"] == name for cell in cells)]}
-    return connect_findings(cast(Document, {"cells": cells, "factors": names}), compiled)
+    names = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
+    factors = {name: list(dict.fromkeys(cell["factors"][name] for cell in cells)) for name in names}
+    return connect_findings(cast(Document, {"cells": cells, "factors": factors}), compiled)
 
 
 def test_what_connecting_costs_is_told_of_each_engine_and_what_else_differs() -> None:
@@ -73,7 +75,17 @@ steps = [{ execute = "select 1" }]
 """
 
 
-def test_each_level_has_its_sentence_and_like_clients_no_warning(
+def test_several_systems_have_a_sentence_for_each_level() -> None:
+    experiment = made(CONNECT)
+    texts = [each["text"] for each in found_of([compile_cell(experiment, cell) for cell in cells_of(experiment)])]
+    assert [text.split(" took")[0] for text in texts] == [
+        "With connect=per-transaction, clients=1: connecting anew for each transaction",
+        "With connect=per-transaction, clients=2: connecting anew for each transaction",
+    ]
+    assert all(text.endswith("50 % (2 ms each) with postgresql:, 5.0 % (0.12 ms each) with sqlite:.") for text in texts)
+
+
+def test_a_lone_system_has_one_sentence_and_like_clients_no_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
@@ -81,9 +93,7 @@ def test_each_level_has_its_sentence_and_like_clients_no_warning(
     store = open_store(str(tmp_path / "runs.db"))
     document, _ = execute(request, store, Console(file=io.StringIO()))
     store.close()
-    texts = [text for each in document["findings"] if "onnecting anew" in (text := each["text"])]
-    assert [text.split(": ")[0] for text in texts] == [
-        "With connect=per-transaction, clients=1",
-        "With connect=per-transaction, clients=2",
-    ]
-    assert not any("number of clients" in text or "with sqlite" in text for text in texts)
+    (text,) = [text for each in document["findings"] if (text := each["text"]).startswith("Connecting anew")]
+    parts = re.findall(r"[\d.]+ % \([\d.e-]+ ms each\) with connect=per-transaction, clients=([12])", text)
+    assert sorted(parts) == ["1", "2"]
+    assert "number of clients" not in text

@@ -18,29 +18,32 @@ class _Connecting:
 
 
 def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[dict[str, Any]]:
-    """Say what connecting took where clients connect for each transaction: a sentence for the systems of a level.
+    """Say what connecting took where clients connect for each transaction, of the systems of a level together.
 
-    Where cells that keep their connections have another number of clients, the two do not differ in connecting alone,
-    and that is said too.
+    Of a lone system all levels are told together. Where cells that keep their connections have another number of
+    clients, the two do not differ in connecting alone, and that is said too.
     """
     by_id = {each.cell.id: each for each in compiled}
+    all_of_them = [
+        connecting
+        for cell in document["cells"]
+        if _connects_anew(by_id.get(cell["id"])) and (connecting := _connecting(cell)) is not None
+    ]
+    systems = len({cell["system"]["name"] for cell in document["cells"]})
+    several = [name for name, levels in document["factors"].items() if name != "system" and len(levels) > 1]
     groups: dict[str, list[_Connecting]] = {}
-    for cell in document["cells"]:
-        connecting = _connecting(cell) if _connects_anew(by_id.get(cell["id"])) else None
-        if connecting is not None:
-            groups.setdefault(_others(cell["factors"]), []).append(connecting)
+    for each in all_of_them:
+        groups.setdefault(_where(each, several) if systems > 1 else "", []).append(each)
     found = []
     for where, group in groups.items():
-        cells = [each.cell for each in group]
-        begin = f"With {where}: connecting" if len(groups) > 1 and where else "Connecting"
-        several = len(document["factors"].get("system", [])) > 1 or len({cell["system"]["name"] for cell in cells}) > 1
-        parts = [
-            f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({each.each_ms:.2g} ms each)"
-            + (f" with {each.cell['system']['name']}" if several else "")
-            for each in sorted(group, key=lambda each: -each.share)
-        ]
+        parts = []
+        for each in sorted(group, key=lambda each: -each.share):
+            share = f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({each.each_ms:.2g} ms each)"
+            name = each.cell["system"]["name"] if systems > 1 else _where(each, several)
+            parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
+        begin = f"With {where}: connecting" if len(groups) > 1 else "Connecting"
         text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
-        text += _unlike_clients(cells, document["cells"], by_id)
+        text += _unlike_clients([each.cell for each in group], document["cells"], by_id)
         shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
         found.append({"text": text, "cells": list(shares), "evidence": {"connecting": shares}})
     return found
@@ -58,8 +61,10 @@ def _connecting(cell: Cell) -> _Connecting | None:
     return _Connecting(cell, latency["count"] * latency["mean"] / 1000 / client_s, latency["mean"])
 
 
-def _others(factors: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={level}" for name, level in factors.items() if name != "system")
+def _where(connecting: _Connecting, factors: Sequence[str]) -> str:
+    """Give the levels of some factors."""
+    levels = connecting.cell["factors"]
+    return ", ".join(f"{name}={levels[name]}" for name in factors if name in levels)
 
 
 def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], by_id: Mapping[str, CompiledCell]) -> str:
