@@ -196,10 +196,28 @@ def test_another_experiment_of_the_same_name_is_not_ranked() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(2)})
     was, is_now = {"clients": 1, "warmup": {"seconds": 0}}, {"clients": 2, "warmup": {"seconds": 0}, "new": 1}
     compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
-    assert compared.comparisons[0]["unlike"] == ["the experiment is not the same (clients)"]
+    assert compared.comparisons[0]["unlike"] == ["the load is not the same (clients)"]
     assert compared.comparisons[0]["verdict"] is None
     assert ("clients", "1", "2") in [(each.what, each.a, each.b) for each in compared.differences]
     assert worst(judge(compared, 0.03)) == "inconclusive"
+
+
+def test_what_may_be_the_change_under_test_is_listed_and_ranked() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(2)})
+    was, is_now = ({"clients": 1, "statements": [{"sql": sql}]} for sql in ("select 1", "select 2"))
+    compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
+    assert compared.comparisons[0]["verdict"] == "faster"
+    assert [each.what for each in compared.differences] == ["statements"]
+
+
+def test_an_index_is_no_other_data() -> None:
+    table = '[tables.t]\nrows = {}\n[tables.t.columns]\na = {{ type = "integer" }}\n'
+    index = '[[tables.t.indexes]]\ncolumns = ["a"]\n'
+    plain, indexed, larger = (
+        definition_of({}, {}, text, "single") for text in (table.format(5), table.format(5) + index, table.format(6))
+    )
+    assert differing(plain, indexed) == ["indexes"]
+    assert differing(plain, larger) == ["tables"]
 
 
 def test_which_turn_a_trial_had_is_not_what_it_was() -> None:

@@ -65,9 +65,8 @@ def test_a_gate_passes_or_fails_and_writes_what_ci_reads(cli: Cli, small: Small)
     suite = ElementTree.parse(cli.directory / "gate.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert "### dbdyno gate: regression" in (cli.directory / "summary.md").read_text()
-    # The other way round it is no loss at all.
-    out = cli("gate", "main", "--baseline", "last", "--store", "runs.db", code=2)
-    assert "main" in out
+    # The other way round it is no loss at all; a baseline's name stands for its run there too.
+    assert "gate: passed" in cli("gate", "main", "--baseline", "last", "--store", "runs.db")
     cli("baseline", "slow", "--store", "runs.db")
     cli.run(fast, "--rounds", "5")
     assert "gate: passed" in cli("gate", "--baseline", "slow", "--store", "runs.db")

@@ -20,6 +20,12 @@ METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"turns": "milliseconds of a turn"}
 
+# The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
+# (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
+_LOAD = frozenset(
+    ("arrival", "clients", "measure.unit", "tables", "target.os_cache", "turns", "warmup", "window"),
+)
+
 
 @dataclass(frozen=True)
 class Side:
@@ -118,11 +124,12 @@ def _ratio(x: Cell, y: Cell, metric: str, a: Document, b: Document) -> Ratio | N
 
 
 def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
-    """Say that a cell of one name is not the same work in both runs, where it is not."""
+    """Say that a cell of one name was not under the same load in both runs, where it was not."""
     if x["id"] != y["id"]:
         return []
     parts = differing(a.definitions.get(x["id"], {}), b.definitions.get(y["id"], {}))
-    return [f"the experiment is not the same ({', '.join(_PARTS.get(each, each) for each in parts)})"] if parts else []
+    changed = [_PARTS.get(each, each) for each in parts if each in _LOAD]
+    return [f"the load is not the same ({', '.join(changed)})"] if changed else []
 
 
 def _lacking(x: Cell, y: Cell, metric: str) -> str:

@@ -67,8 +67,17 @@ def _data_of(definition: str) -> JsonObject:
         document = tomllib.loads(definition)
     except tomllib.TOMLDecodeError:
         return {}
+    if not document:
+        return {}
     # An experiment without setup steps has none, and then gets some: both are known.
-    return {name: document.get(name, {}) for name in _DATA} if document else {}
+    data = {name: document.get(name, {}) for name in _DATA}
+    tables = part(data, "tables")
+    indexes = {name: table.get("indexes", []) for name, table in tables.items() if isinstance(table, dict)}
+    data["tables"] = {
+        name: {key: value for key, value in table.items() if key != "indexes"} if isinstance(table, dict) else table
+        for name, table in tables.items()
+    }
+    return data | {"indexes": indexes}
 
 
 def _digest(value: Any) -> str:
