@@ -140,6 +140,7 @@ def test_unlike_work_stands_before_everything_else() -> None:
     assert text.index("did unlike work") < text.index("<h2>")
     assert "Fastest" not in text
     assert "not ranked" in text
+    assert "<td>sqlite:?journal_mode=wal rows_per_transaction=1000</td><td>sqlite:</td>" in text
     assert "Logarithmic axis" in text
 
 

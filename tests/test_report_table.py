@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -57,6 +58,14 @@ def test_what_systems_did_differently_stands_above_the_numbers() -> None:
     text = shown(TWO_SYSTEMS, 80)
     assert text.index("unlike work") < text.index("updates/s")
     assert "not ranked" in text
+
+
+def test_of_a_baseline_is_said_what_it_has_else() -> None:
+    text = shown(TWO_SYSTEMS, 200)
+    assert re.search(r"^cell +against +ratio", text, re.MULTILINE)
+    assert re.search(r"^sqlite: rows_per_transaction=1000 +rows_per_transaction=1 +9\.84 ", text, re.MULTILINE)
+    assert re.search(r"^sqlite:\?journal_mode=wal rows_per_transaction=1000 +sqlite: +3\.00 ", text, re.MULTILINE)
+    assert re.search(r"^against cache=private threads=1 +ratio", shown(lookup_document(), 200), re.MULTILINE)
 
 
 def test_failures_are_said() -> None:

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from dbdyno.results import Cell, Document, build_document
+from dbdyno.results.comparing import baselines
 from dbdyno.results.schema import json_schema, schema_text
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from synthetic import (
@@ -350,6 +351,30 @@ def test_every_cell_is_compared_with_the_first() -> None:
     four = next(each for each in document["comparisons"] if each["b"] == "cache=private,threads=4")
     # Its last trial failed: the pair of that block is missing.
     assert four["blocks"] == 4
+
+
+def test_a_cell_of_another_system_is_compared_with_the_same_load_on_the_first() -> None:
+    document = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
+    compared = [(each["b"], each["a"]) for each in document["comparisons"]]
+    levels = {cell["id"]: cell["factors"] for cell in document["cells"]}
+    assert len(compared) == len(document["cells"]) - 1
+    for other, base in compared:
+        if levels[other]["system"] == "sqlite:":
+            assert base == document["cells"][0]["id"]
+        else:
+            assert levels[base] == levels[other] | {"system": "sqlite:"}
+
+
+def test_where_the_first_system_has_no_such_cell_the_first_is_the_baseline() -> None:
+    levels = [
+        {"system": "one", "n": 1},
+        {"system": "one", "n": 2},
+        {"system": "two", "n": 2},
+        {"system": "two", "n": 3},
+        {"n": 4},
+    ]
+    assert baselines(levels) == [(0, 1), (1, 2), (0, 3), (0, 4)]
+    assert baselines(levels[:1]) == baselines([]) == []
 
 
 def test_systems_that_did_unlike_work_are_not_ranked() -> None:

@@ -101,20 +101,23 @@ def blocks(*values: float) -> dict[int, float]:
     return dict(enumerate(values))
 
 
-def test_the_ratios_to_the_first_cell_are_what_is_asked_for() -> None:
+def test_the_ratios_to_the_baselines_are_what_is_asked_for() -> None:
     rule = Stopping(minimum=3)
     drifting = blocks(100, 150, 80, 120)
     # Both drift alike: the ratio is known, though neither mean is.
-    assert rule.enough([drifting, blocks(200, 300, 160, 240.1)])
-    assert not rule.enough([drifting])
-    assert not rule.enough([drifting, blocks(200, 300, 160, 240.1), blocks(200, 300, 160, 400)])
+    cells = [drifting, blocks(200, 300, 160, 240.1)]
+    assert rule.enough(cells, [(0, 1)])
+    assert not rule.enough(cells[:1], [])
+    other = blocks(200, 300, 160, 400)
+    assert not rule.enough([*cells, other], [(0, 1), (0, 2)])
+    assert rule.enough([*cells, other, other], [(0, 1), (2, 3)])
 
 
 def test_too_few_rounds_are_never_enough() -> None:
-    assert not Stopping().enough([blocks(100, 100, 100, 100)])
-    assert Stopping().enough([blocks(100, 100, 100, 100, 100)])
+    assert not Stopping().enough([blocks(100, 100, 100, 100)], [])
+    assert Stopping().enough([blocks(100, 100, 100, 100, 100)], [])
 
 
 def test_failed_rounds_do_not_count() -> None:
     rule = Stopping(minimum=3)
-    assert not rule.enough([blocks(100, 100, 100), {0: 100.0, 2: 100.0}])
+    assert not rule.enough([blocks(100, 100, 100), {0: 100.0, 2: 100.0}], [(0, 1)])

@@ -18,6 +18,8 @@ from dbdyno.errors import InputError, reason
 from dbdyno.report.lines import (
     ceilings,
     cell_names,
+    comparison_cells,
+    comparison_heads,
     comparison_notes,
     comparison_ratio,
     comparison_sees,
@@ -198,12 +200,13 @@ def _phases(document: Document) -> str:
 
 
 def _comparisons(document: Document) -> str:
-    base = cell_names(document, [document["comparisons"][0]["a"]])
+    names = comparison_heads(document)
     rows = [
-        [cell_names(document, [each["b"]]), comparison_ratio(each), comparison_sees(each), comparison_word(each)]
+        [*comparison_cells(document, each), comparison_ratio(each), comparison_sees(each), comparison_word(each)]
         for each in document["comparisons"]
     ]
-    made = _table([f"against {base}", "ratio [95 %]", "could see", "verdict"], ["---", "---", "--:", "---"], rows)
+    align = [*("---" for _ in names), "---", "--:", "---"]
+    made = _table([*names, "ratio [95 %]", "could see", "verdict"], align, rows)
     return "\n\n".join([made, *(_plain(note) for note in comparison_notes(document))])
 
 

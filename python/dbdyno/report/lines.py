@@ -160,9 +160,10 @@ def headline(document: Document) -> str:
         return ""
     factors = factor_names(document)
     best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)
-    against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
+    compared = [each for each in document["comparisons"] if best["id"] in (each["a"], each["b"])]
+    against = next((each for each in compared if each["b"] == best["id"] and each["ratio"]), None)
     # What was not shown is not said.
-    sure = against is None or against["verdict"] == "faster"
+    sure = all(each["verdict"] == ("faster" if each["b"] == best["id"] else "slower") for each in compared)
     words = "Fastest" if sure else "Greatest mean, not shown to be faster"
     words += f": {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
     words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
@@ -250,6 +251,25 @@ def comparison_notes(document: Document) -> list[str]:
         names = cell_names(document, apart)
         notes.append(f"t interval and bootstrap disagree by more than a third: look at the rounds of {names}")
     return notes
+
+
+def comparison_heads(document: Document) -> list[str]:
+    """Return the heads of what :func:`comparison_cells` gives; none where nothing is compared."""
+    bases = {each["a"] for each in document["comparisons"]}
+    if len(bases) > 1:
+        return ["cell", "against"]
+    return [f"against {cell_names(document, [base])}" for base in bases]
+
+
+def comparison_cells(document: Document, comparison: Comparison) -> list[str]:
+    """Return the cell that is compared, and where not all are compared with one, what its baseline has else than it."""
+    name = cell_names(document, [comparison["b"]])
+    if len(comparison_heads(document)) < 2:
+        return [name]
+    by_id = {cell["id"]: cell for cell in document["cells"]}
+    a, b = by_id[comparison["a"]], by_id[comparison["b"]]
+    apart = [each for each in factor_names(document) if a["factors"].get(each) != b["factors"].get(each)]
+    return [name, cell_name(a, apart)]
 
 
 def comparison_ratio(comparison: Comparison) -> str:

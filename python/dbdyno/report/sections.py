@@ -130,14 +130,14 @@ def _round(each: Round | None) -> dict[str, str]:
     return {"text": text, "style": style, "title": each["error"] or ""}
 
 
-def comparison_rows(document: Document) -> list[dict[str, str]]:
-    """Return the comparisons with the first cell. Why some are not ranked stands above all numbers of the report."""
+def comparison_rows(document: Document) -> list[dict[str, Any]]:
+    """Return the comparisons. Why some are not ranked stands above all numbers of the report."""
     rows = []
     for each in document["comparisons"]:
         word = lines.comparison_word(each)
         rows.append(
             {
-                "name": lines.cell_names(document, [each["b"]]),
+                "names": lines.comparison_cells(document, each),
                 "ratio": lines.comparison_ratio(each),
                 "sees": lines.comparison_sees(each),
                 "verdict": word,

@@ -14,6 +14,8 @@ from dbdyno.report.lines import (
     Statement,
     ceilings,
     cell_names,
+    comparison_cells,
+    comparison_heads,
     comparison_notes,
     comparison_ratio,
     comparison_sees,
@@ -156,15 +158,14 @@ def verdict_text(comparison: Comparison) -> Text:
 
 
 def _comparisons(document: Document) -> Table:
-    base = document["comparisons"][0]["a"]
-    against = f"against {cell_names(document, [base])}"
-    names = [Text(cell_names(document, [each["b"]])) for each in document["comparisons"]]
+    cells = [comparison_cells(document, each) for each in document["comparisons"]]
+    names = zip(comparison_heads(document), zip(*cells, strict=True), strict=True)
     ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
     words = [verdict_text(each) for each in document["comparisons"]]
     seen = [Text(comparison_sees(each)) for each in document["comparisons"]]
     return table(
         [
-            Column(against, names, right=False, fold=True),
+            *(Column(head, [Text(each) for each in values], right=False, fold=True) for head, values in names),
             Column("ratio [95 %]", ratios, right=False),
             Column("could see", seen),
             Column("verdict", words, right=False, fold=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
@@ -16,18 +16,31 @@ ROWS = "rows returned by a transaction"
 
 
 def compare_with_baseline(cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE) -> list[Comparison]:
-    """Compare the throughput of every cell with that of the first, within blocks; ``margin`` is a share.
+    """Compare the throughput of every cell after the first with that of its baseline, within blocks.
 
-    The comparisons are decided together: their p values are corrected for their number. Two systems that did unlike
-    work are not ranked: the ratio stands, the verdict is left out.
+    Which that is say :func:`baselines`. ``margin`` is a share. The comparisons are decided together: their p values are
+    corrected for their number. Two systems that did unlike work are not ranked: the ratio stands, the verdict is left
+    out.
     """
-    if len(cells) < 2:
-        return []
-    first, others = cells[0], cells[1:]
-    unlike = [differences(first, cell) if first["system"]["name"] != cell["system"]["name"] else [] for cell in others]
-    ratios = [paired_ratio(by_block(first), by_block(cell), confidence) for cell in others]
-    names = [(first["id"], cell["id"]) for cell in others]
-    return decided(names, ratios, unlike, margin)
+    pairs = [(cells[a], cells[b]) for a, b in baselines([cell["factors"] for cell in cells])]
+    unlike = [differences(a, b) if a["system"]["name"] != b["system"]["name"] else [] for a, b in pairs]
+    ratios = [paired_ratio(by_block(a), by_block(b), confidence) for a, b in pairs]
+    return decided([(a["id"], b["id"]) for a, b in pairs], ratios, unlike, margin)
+
+
+def baselines(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
+    """Give what each cell after the first is compared with: the places of the two, the baseline's first.
+
+    ``levels``: those of each cell's factors. A cell of another system than the first's is compared with the cell of the
+    first system that differs from it in nothing else; where there is none, and within the first system, with the first
+    cell. Another load on another system would say nothing of either.
+    """
+    made = []
+    for place, own in enumerate(levels[1:], start=1):
+        counterpart = dict(own) | {"system": levels[0].get("system")}
+        same = (index for index, each in enumerate(levels[:place]) if dict(each) == counterpart)
+        made.append((next(same, 0), place))
+    return made
 
 
 def decided(

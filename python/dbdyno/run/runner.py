@@ -13,6 +13,7 @@ from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines import EXEC, SERVERS
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.results.comparing import baselines
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.hosts import Hosts, Ready
@@ -113,7 +114,8 @@ def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
         if value:
             throughput[cell][block] = value
     target = f"±{rule.target * 100:.3g} %"
-    if rule.enough(list(throughput.values())):
+    asked = baselines([each.cell.factors for each in plan.cells])
+    if rule.enough(list(throughput.values()), asked):
         return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
     if rule.budget_s is not None and seconds >= rule.budget_s:
         return (

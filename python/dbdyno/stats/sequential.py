@@ -46,16 +46,16 @@ class Stopping:
         """Return the rule as it is kept with a run."""
         return asdict(self) | {"confidence": SEQUENTIAL_CONFIDENCE}
 
-    def enough(self, cells: Sequence[Mapping[int, float]]) -> bool:
+    def enough(self, cells: Sequence[Mapping[int, float]], pairs: Sequence[tuple[int, int]]) -> bool:
         """Return whether every interval asked for is narrow enough.
 
-        ``cells``: the throughput of each cell by block; the first is the baseline. What is asked for are the ratios
-        to the baseline, or with one cell its mean (on logarithms, as the ratios).
+        ``cells``: the throughput of each cell by block. ``pairs``: the places of a baseline and of what is compared
+        with it. What is asked for are their ratios, or with one cell its mean (on logarithms, as the ratios).
         """
         if len(cells) == 1:
             asked = [[math.log(value) for value in cells[0].values() if value > 0]]
         else:
-            asked = [block_logs(cells[0], cell) for cell in cells[1:]]
+            asked = [block_logs(cells[a], cells[b]) for a, b in pairs]
         return all(self._narrow(logs) for logs in asked)
 
     def _narrow(self, logs: Sequence[float]) -> bool:
