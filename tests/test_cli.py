@@ -10,7 +10,7 @@ from conftest import SMALL, Cli
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run"], "run: no experiment is named; `dbdyno list` shows the built-in ones"),
+        (["run"], "experiment: none is named; `dbdyno list` shows the built-in ones"),
         (["run", "pk-lokup"], "pk-lokup: there is no such experiment; did you mean `pk-lookup`?"),
         (
             ["run", "pk-lookup", "--set", "thread=1"],

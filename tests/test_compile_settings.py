@@ -1,7 +1,10 @@
 """Settings of the experiment, of the URL and of factors put together; and descriptions."""
 
+from pathlib import Path
+
 import pytest
 
+from dbdyno.cli.naming import Named
 from dbdyno.cli.show import print_description
 from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
@@ -163,15 +166,37 @@ def test_a_transaction_is_described_as_it_begins_and_ends_on_its_engine(
 
 def test_every_system_is_described(capsys: pytest.CaptureFixture[str]) -> None:
     systems = ["sqlite:", "postgresql:", "mysql:?engine=myisam"]
-    print_description("promo-code", ["step=6_transaction,7_begin_immediate"], systems)
+    print_description(Named(["promo-code"]), ["step=6_transaction,7_begin_immediate"], systems)
     _, *cells = capsys.readouterr().out.split("\ncell ")
     assert [cell.partition("\n")[0].partition(", on ")[2] for cell in cells] == systems
     sqlite, postgresql, mysql = cells
     assert "select count(*) from foo where i = ?" in sqlite
     assert 'create table "foo" ("i" integer, "i2" integer)\n' in postgresql
-    assert 'SELECT COUNT(*) FROM "foo" WHERE "i" = ?' in postgresql
+    assert 'SELECT COUNT(*) FROM "foo" WHERE "i" = $1' in postgresql
     assert "create table `foo` (`i` int, `i2` int) engine=myisam\n" in mysql
     assert "    start transaction\n    SELECT COUNT(*) FROM `foo` WHERE `i` = ?" in mysql
+
+
+@pytest.mark.parametrize(("url", "names"), [("postgresql:", ("$1", "$2")), ("sqlserver://me@host/d", ("@P1", "@P2"))])
+def test_places_for_values_are_described_by_their_names_on_the_engine(url: str, names: tuple[str, str]) -> None:
+    made = steps("{ execute = \"select '?', id from t where id = ? or id > ?\", params = [1, 2] }")
+    (cell,) = compiled(made, url)
+    (line,) = describe(cell).transactions[0].lines
+    assert "'?'" in line
+    assert f"= {names[0]} OR" in line and f"> {names[1]} " in line
+    # Where nothing is prepared, values are put in.
+    never = small(load="\n[load]\nprepare = 'never'\nstop = { seconds = 1 }\n")
+    (line,) = describe(compiled(never, url)[0]).transactions[0].lines
+    assert "= ?" in line and names[0] not in line
+
+
+def test_scripts_of_pgbench_are_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.sql").write_text("select abalance::text from pgbench_accounts where aid = :scale;", encoding="utf-8")
+    named = Named([str(tmp_path / "s.sql")], pgbench=True, scale=3)
+    print_description(named, [], ["postgresql:"])
+    assert "select abalance::text from pgbench_accounts where aid = $1   -- 3\n" in capsys.readouterr().out
+    print_description(Named(["select-only"], pgbench=True), [], ["mysql:"])
+    assert "SELECT `abalance` FROM `pgbench_accounts` WHERE `aid` = ?" in capsys.readouterr().out
 
 
 def test_description_of_a_load() -> None:
@@ -182,7 +207,7 @@ def test_description_of_a_load() -> None:
     assert describe(compiled(small(load=load))[0]).load == (
         "2 clients, connect once, prepare once",
         "open loop: 50.5 transactions a second, even gaps",
-        "warm-up: 1.5 seconds of each client, whichever is longer",
+        "warm-up: 1.5 seconds of each client",
         "until 2 seconds or 1,000 statements of each client",
         "2 attempts on locked, deadlock, serialization, 5 ms apart",
     )

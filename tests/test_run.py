@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Cli, loading
+from dbdyno.cli.naming import Named
 from dbdyno.cli.running import Asked
 from dbdyno.results.schema import json_schema
 from dbdyno.run.execute import execute
@@ -248,7 +249,7 @@ def test_ctrl_c_at_either_end_of_a_run_leaves_none_that_goes_on(
 
     monkeypatch.setattr(Store, moment, interrupted)
     store = open_store("runs.db", make=True)
-    document, cut_short = execute(Asked([path], rounds="1").request(["dbdyno"]), store, Console(quiet=True))
+    document, cut_short = execute(Asked(Named([path]), rounds="1").request(["dbdyno"]), store, Console(quiet=True))
     # All was measured before the run was finished.
     expected = "interrupted" if moment == "begin_run" else "done"
     assert (document["status"], cut_short) == (expected, expected == "interrupted")

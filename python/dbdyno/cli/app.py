@@ -25,6 +25,17 @@ app.add_typer(cpu, name="cpu")
 app.add_typer(sqlite_app, name="sqlite")
 
 _Experiment = Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")]
+_EXPERIMENTS = typer.Argument(help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts")
+_Experiments = Annotated[list[str], _EXPERIMENTS]
+_ExperimentsOrNone = Annotated[list[str] | None, _EXPERIMENTS]
+_Pgbench = Annotated[
+    bool,
+    typer.Option("--pgbench", help="The experiment is pgbench scripts: script.sql@WEIGHT, or tpcb-like and its kin"),
+]
+_Scale = Annotated[int | None, typer.Option(min=1, help="--pgbench: times 100,000 accounts (1)")]
+_Define = Annotated[
+    list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="--pgbench: a variable")
+]
 _Set = Annotated[list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")]
 _System = Annotated[
     list[str] | None, typer.Option("--system", metavar="URL", help="What to measure, as sqlite:?journal_mode=wal")
@@ -76,11 +87,19 @@ def check_command(
 
 
 @app.command()
-def describe(experiment: _Experiment, chosen: _Set = None, system: _System = None) -> None:
+def describe(
+    experiment: _Experiments,
+    chosen: _Set = None,
+    system: _System = None,
+    pgbench: _Pgbench = False,
+    scale: _Scale = None,
+    define: _Define = None,
+) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""
+    from dbdyno.cli.naming import Named
     from dbdyno.cli.show import print_description
 
-    print_description(experiment, chosen or [], system or [])
+    print_description(Named(experiment, pgbench, scale, define or []), chosen or [], system or [])
 
 
 @app.command()
@@ -93,18 +112,12 @@ def init(file: Annotated[Path, typer.Argument(help="The file to write; it must n
 
 @app.command()
 def run(
-    experiment: Annotated[
-        list[str] | None, typer.Argument(help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts")
-    ] = None,
+    experiment: _ExperimentsOrNone = None,
     chosen: _Set = None,
     system: _System = None,
-    pgbench: Annotated[
-        bool, typer.Option("--pgbench", help="Run pgbench scripts: script.sql@WEIGHT, or tpcb-like and its kin")
-    ] = False,
-    scale: Annotated[int | None, typer.Option(min=1, help="--pgbench: times 100,000 accounts (1)")] = None,
-    define: Annotated[
-        list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="--pgbench: a variable")
-    ] = None,
+    pgbench: _Pgbench = False,
+    scale: _Scale = None,
+    define: _Define = None,
     rounds: Annotated[
         str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
     ] = None,
@@ -143,16 +156,14 @@ def run(
     report: _Report = None,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
+    from dbdyno.cli.naming import Named
     from dbdyno.cli.running import Asked, Exports, run_experiment
 
     exports = Exports(json, csv, markdown, report)
     asked = Asked(
-        experiments=experiment or [],
+        named=Named(experiment or [], pgbench, scale, define or []),
         chosen=chosen or [],
         systems=system or [],
-        pgbench=pgbench,
-        scale=scale,
-        defines=define or [],
         rounds=rounds,
         seed=seed,
         directory=directory,
@@ -305,6 +316,7 @@ def noise(
     json: _Json = None,
 ) -> None:
     """Measure one cell against itself: this machine's false alarms, and the smallest change it lets you see."""
+    from dbdyno.cli.naming import Named
     from dbdyno.cli.noise import measure_noise
     from dbdyno.cli.running import Asked
 
@@ -314,7 +326,7 @@ def noise(
     if experiment == "pk-lookup" and not chosen:
         chosen = ["threads=1", "cache=private"]
     asked = Asked(
-        experiments=[] if experiment is None else [experiment],
+        named=Named([] if experiment is None else [experiment]),
         chosen=chosen or [],
         systems=[system, system],
         rounds=str(rounds),

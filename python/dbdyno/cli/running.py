@@ -5,10 +5,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.design import file_systems
 from dbdyno.errors import InputError
-from dbdyno.experiment import Experiment, load_experiment, programs_experiment
+from dbdyno.experiment import Experiment
 from dbdyno.results import Document
 from dbdyno.run.execute import Request, execute, resume
 from dbdyno.run.turns import Turns
@@ -62,10 +63,7 @@ class Exports:
 class Asked:
     """The options of a run as they were typed; see :class:`dbdyno.run.execute.Request`."""
 
-    experiments: list[str] = field(default_factory=list)
-    pgbench: bool = False
-    scale: int | None = None
-    defines: list[str] = field(default_factory=list)
+    named: Named = field(default_factory=Named)
     chosen: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
     rounds: str | None = None
@@ -85,7 +83,7 @@ class Asked:
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
-        experiment = self._experiment()
+        experiment = self.named.experiment(self.systems)
         rounds = read_rounds(self.rounds)
         auto = (experiment.rounds if rounds is None else rounds) == "auto"
         given = [self.target, self.min_rounds, self.max_rounds, self.budget]
@@ -114,21 +112,6 @@ class Asked:
         if self.same_durability is None:
             return named
         return [with_durability(spec, self.same_durability) for spec in named or file_systems(experiment).values()]
-
-    def _experiment(self) -> Experiment:
-        if self.pgbench:
-            from dbdyno.pgbench.experiment import from_options
-
-            return from_options(self.experiments, 1 if self.scale is None else self.scale, self.defines, self.systems)
-        if self.scale is not None or self.defines:
-            raise InputError("run", "`--scale` and `--define` are of pgbench's scripts", "add `--pgbench`")
-        if len(self.experiments) > 1:
-            raise InputError("run", "several experiments are named", "name one; scripts of pgbench need `--pgbench`")
-        if self.experiments:
-            return load_experiment(self.experiments[0])
-        if self.systems and all(each.strip().startswith("exec:") for each in self.systems):
-            return programs_experiment()
-        raise InputError("run", "no experiment is named", "`dbdyno list` shows the built-in ones")
 
     def _turns(self) -> Turns:
         match self.turns:

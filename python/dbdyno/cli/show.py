@@ -12,6 +12,7 @@ from dbdyno.cli.running import Exports
 from dbdyno.errors import InputError, reason
 
 if TYPE_CHECKING:
+    from dbdyno.cli.naming import Named
     from dbdyno.compile import Description
     from dbdyno.experiment import Experiment
 
@@ -29,14 +30,13 @@ def print_experiments() -> None:
     Console().print(table)
 
 
-def print_description(name: str, chosen: list[str], systems: list[str]) -> None:
+def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.compile import compile_cell, describe, refusal
     from dbdyno.design import make_cells, parse_set
-    from dbdyno.experiment import load_experiment
     from dbdyno.systems.url import parse_url
 
-    experiment = load_experiment(name)
+    experiment = named.experiment(systems)
     cells = make_cells(
         experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], lambda c: refusal(experiment, c)
     )

@@ -6,7 +6,11 @@ from typing import Any
 
 from dbdyno.compile.cell import CompiledCell
 from dbdyno.compile.dialects import control_text
+from dbdyno.experiment.sql import numbered
 from dbdyno.systems.server_settings import ServerSettings
+
+# What the places for values of a prepared statement are called, by engine; `?` where it is not here.
+_NUMBERED = {"postgresql": "$", "sqlserver": "@P"}
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,9 @@ class Description:
 
 def describe(compiled: CompiledCell) -> Description:
     """Describe a compiled cell: the definitions and statements as the engine gets them, the rows and the load."""
-    # A program of the user's own has neither statements nor transactions.
-    statements = [statement["sql"] for statement in compiled.trial.get("statements", [])]
     engine = compiled.cell.system.engine
+    # A program of the user's own has neither statements nor transactions.
+    statements = [_sent(statement["sql"], engine, compiled.trial) for statement in compiled.trial.get("statements", [])]
     return Description(
         cell=compiled.cell.id,
         settings=tuple(_settings(compiled)),
@@ -48,6 +52,12 @@ def describe(compiled: CompiledCell) -> Description:
             for each in compiled.trial.get("transactions", [])
         ),
     )
+
+
+def _sent(statement: str, engine: str, trial: dict[str, Any]) -> str:
+    """Write a statement as the engine gets it. Where nothing is prepared, values are put in the place of its ``?``."""
+    beginning = _NUMBERED.get(engine)
+    return statement if beginning is None or trial["prepare"] == "never" else numbered(statement, beginning)
 
 
 def _settings(compiled: CompiledCell) -> Iterable[tuple[str, str]]:
@@ -83,7 +93,8 @@ def _load(trial: dict[str, Any]) -> Iterable[str]:
         yield f"open loop: {_number(arrival['rate'])} transactions a second, {arrival['gaps']} gaps"
     warmup = [f"{_number(value)} {unit}" for unit, value in trial["warmup"].items() if value]
     if warmup:
-        yield f"warm-up: {' or '.join(warmup)} of each client, whichever is longer"
+        longer = ", whichever is longer" if len(warmup) > 1 else ""
+        yield f"warm-up: {' or '.join(warmup)} of each client{longer}"
     window = [f"{_number(value)} {unit}" for unit, value in trial["window"].items() if value is not None]
     yield f"until {' or '.join(window)} of each client"
     retry = trial["retry"]

@@ -50,6 +50,20 @@ def without_texts(text: str) -> str:
     return _NO_PLACES.sub(" ", text)
 
 
+def numbered(text: str, beginning: str) -> str:
+    """Give a statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
+    count = 0
+
+    def number(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0] != "?":
+            return found[0]
+        count += 1
+        return f"{beginning}{count}"
+
+    return re.sub(rf"{_NO_PLACES.pattern} | \?", number, text, flags=_NO_PLACES.flags)
+
+
 def _places_in(value: Any) -> int:
     if isinstance(value, dict | list):
         return sum(map(_places_in, value.values() if isinstance(value, dict) else value))

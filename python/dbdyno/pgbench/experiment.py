@@ -132,10 +132,20 @@ def _data(sources: list[_Source], read: list[Script], scale: int, own_tables: bo
         },
         "report": {"x": "clients"},
         "transactions": [
-            {"name": name, "weight": source.weight, "steps": script.steps}
+            {"name": name, "weight": source.weight, "steps": _as_written_for_postgresql(script.steps)}
             for name, source, script in zip(names, sources, read, strict=True)
         ],
     }
+
+
+def _as_written_for_postgresql(steps: Any) -> Any:
+    """Give steps whose statements PostgreSQL is sent as they are; for others they are read as portable SQL."""
+    if isinstance(steps, list):
+        return [_as_written_for_postgresql(each) for each in steps]
+    if not isinstance(steps, dict):
+        return steps
+    made = {key: _as_written_for_postgresql(value) for key, value in steps.items()}
+    return made | {"execute": {"any": made["execute"], "postgresql": made["execute"]}} if "execute" in made else made
 
 
 def _changes_schema(steps: Any) -> bool:
@@ -145,10 +155,7 @@ def _changes_schema(steps: Any) -> bool:
     if not isinstance(steps, dict):
         return False
     text = steps.get("execute")
-    texts = text.values() if isinstance(text, dict) else [text]
-    return any(isinstance(each, str) and _SCHEMA_CHANGE.match(each) for each in texts) or any(
-        _changes_schema(each) for each in steps.values()
-    )
+    return (isinstance(text, str) and bool(_SCHEMA_CHANGE.match(text))) or any(map(_changes_schema, steps.values()))
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -1,0 +1,34 @@
+"""The experiment that a command names: a built-in one, a file, or scripts of pgbench."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dbdyno.errors import InputError
+from dbdyno.experiment import Experiment, load_experiment, programs_experiment
+
+
+@dataclass(frozen=True)
+class Named:
+    """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are."""
+
+    experiments: Sequence[str] = ()
+    pgbench: bool = False
+    scale: int | None = None
+    defines: Sequence[str] = field(default=())
+
+    def experiment(self, systems: Sequence[str]) -> Experiment:
+        """Read the experiment for ``systems``, as they were typed. Raises InputError."""
+        if self.pgbench:
+            from dbdyno.pgbench.experiment import from_options
+
+            return from_options(self.experiments, 1 if self.scale is None else self.scale, self.defines, systems)
+        if self.scale is not None or self.defines:
+            raise InputError("experiment", "`--scale` and `--define` are of pgbench's scripts", "add `--pgbench`")
+        if len(self.experiments) > 1:
+            problem = "several experiments are named"
+            raise InputError("experiment", problem, "name one; scripts of pgbench need `--pgbench`")
+        if self.experiments:
+            return load_experiment(self.experiments[0])
+        if systems and all(each.strip().startswith("exec:") for each in systems):
+            return programs_experiment()
+        raise InputError("experiment", "none is named", "`dbdyno list` shows the built-in ones")
