@@ -361,8 +361,10 @@ def test_a_named_server_of_documents_keeps_nothing(server_cli: Cli, small: Small
         # What FerretDB does not tell, nobody makes up.
         assert cell["system"]["durability"] == "none"
         assert [path.name for path in data.glob("dbdyno_*")] == []
-        wrong = server_cli("run", file, "--system", f"mongodb://{host}/?jurnal=true", code=1)
-        assert wrong == "" or "jurnal" in wrong
+        wrong = server_cli("run", file, "--system", f"mongodb://{host}/?jurnal=true", code=2)
+        assert "there is no option `jurnal`" in wrong
+        wrong = server_cli("run", file, "--system", f"mongodb://{host}/?maxTimeMS=long", code=2)
+        assert "`maxTimeMS` is a whole number" in wrong
 
 
 @needs_ferretdb

@@ -37,8 +37,11 @@ _SLOW_S = 0.01
 _LONGEST_CONNECT_S = 5.0
 
 
-# What a server answers to who connects, with its code: what comes of no server is no answer to settings.
-_REFUSAL = re.compile(r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\))", re.DOTALL)
+# What a server answers to who connects, with its code, or what MongoDB's options cannot be: what comes of no server is
+# no answer to settings.
+_REFUSAL = re.compile(
+    r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\)|(?:there is no option|`\w+` is) .*)", re.DOTALL
+)
 
 
 class NamedHost:
