@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -200,6 +201,81 @@ def test_another_experiment_of_the_same_name_is_not_ranked() -> None:
     assert compared.comparisons[0]["verdict"] is None
     assert ("clients", "1", "2") in [(each.what, each.a, each.b) for each in compared.differences]
     assert worst(judge(compared, 0.03)) == "inconclusive"
+
+
+def on_system(name: str, made: Document) -> Document:
+    """The run of one cell as it were on another system, by which its cell is named."""
+    (cell,) = made["cells"]
+    cell["id"], cell["factors"] = f"system={name}", cell["factors"] | {"system": name}
+    return made
+
+
+def test_cells_of_other_names_have_to_be_under_the_same_load_too() -> None:
+    a = on_system("sqlite:?source=old", document("r1", {"1": STEADY}))
+    b = on_system("sqlite:?source=new", document("r2", {"1": scaled(2)}))
+    names = [side["cells"][0]["id"] for side in (a, b)]
+    for clients, unlike in ((1, []), (2, ["the load is not the same (clients)"])):
+        sides = Side(a, names[0], {names[0]: {"clients": 1}}), Side(b, names[1], {names[1]: {"clients": clients}})
+        assert compare(*sides).comparisons[0]["unlike"] == unlike
+    # Other levels are another question, and the factors say so.
+    b["cells"][0]["factors"]["threads"] = "2"
+    sides = Side(a, names[0], {names[0]: {"clients": 1}}), Side(b, names[1], {names[1]: {"clients": 2}})
+    assert compare(*sides).comparisons[0]["unlike"] == []
+
+
+def test_a_run_whose_trials_failed_does_not_pass() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(1)})
+    assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "passed"
+    lost = b["cells"][0]["rounds"][2]
+    lost["status"], lost["error"], lost["throughput"] = "failed", "it ended with 139", None
+    (judged,) = judge(compare(Side(a), Side(b)), 0.03)
+    assert judged.answer == "inconclusive"
+    assert judged.why.endswith(": 1 of 6 rounds of b failed: it ended with 139")
+    # The baseline's were lost before the change.
+    assert worst(judge(compare(Side(b), Side(a)), 0.03)) == "passed"
+    slow = document("r3", {"1": scaled(0.5)})
+    slow["cells"][0]["rounds"][2] = lost
+    assert worst(judge(compare(Side(a), Side(slow)), 0.03)) == "regression"
+
+
+def test_a_cell_is_not_compared_with_itself() -> None:
+    run = document("r1", {"1": STEADY, "2": STEADY})
+    with pytest.raises(InputError, match="a cell cannot be compared with itself"):
+        compare(Side(run, "threads=1"), Side(run, "threads=1"))
+    with pytest.raises(InputError, match="a cell cannot be compared with itself"):
+        compare(Side(run), Side(run, "threads=1"))
+
+
+@pytest.mark.parametrize("factor", [0.975, 0.96])
+def test_as_many_rounds_as_the_gate_asks_for_settle_it(factor: float) -> None:
+    noisy = [1.0, 1.05, 0.95, 1.03, 0.97, 1.0]
+    a = document("r1", {"1": [1000 * each for each in noisy]})
+    b = document("r2", {"1": [1000 * factor * each for each in noisy]})
+    (judged,) = judge(compare(Side(a), Side(b)), 0.03)
+    found = re.search(r"about (\d+) times as many rounds would probably settle it", judged.why)
+    assert judged.answer == "inconclusive" and found is not None
+    more = int(found[1])
+    a, b = (document(side["id"], {"1": by_rounds(side) * more}) for side in (a, b))
+    (judged,) = judge(compare(Side(a), Side(b)), 0.03)
+    assert judged.answer == ("passed" if factor > 0.97 else "regression")
+
+
+def by_rounds(made: Document) -> list[float]:
+    return [each["throughput"] or 0.0 for each in made["cells"][0]["rounds"]]
+
+
+def test_of_an_open_loop_response_times_are_compared() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
+    assert not any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
+    for side, ms in ((a, 2.0), (b, 3.0)):
+        (cell,) = side["cells"]
+        cell["latency_ms"]["response"] = {"p99": ms}
+        for each in cell["rounds"]:
+            each["latency_ms"]["response"] = {"p99": ms}
+    assert any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
+    compared = compare(Side(a), Side(b), metric="p99")
+    assert compared.comparisons[0]["ratio"] == pytest.approx(1.5)
+    assert not any("the loop is open" in each for each in compared.weaker)
 
 
 def test_what_may_be_the_change_under_test_is_listed_and_ranked() -> None:

@@ -64,20 +64,29 @@ def test_what_is_no_baseline_is_refused(gate: Cli) -> None:
 
 
 def test_a_baseline_that_is_replaced_is_told(gate: Cli) -> None:
+    # Called as a branch is.
     first = gate("baseline", *STORE).split()[1]
-    assert gate("baseline", "mine", first, *STORE) == f"baseline mine: {first}\n"
+    assert gate("baseline", "fix/mine", first, *STORE) == f"baseline fix/mine: {first}\n"
     other = gate.run("--system", "exec:true", "--rounds", "2")["id"]
-    assert gate("baseline", "mine", other, *STORE) == f"baseline mine: {other}, in place of {first}\n"
-    gate("baseline", "mine", "--remove", *STORE)
+    assert gate("baseline", "fix/mine", other, *STORE) == f"baseline fix/mine: {other}, in place of {first}\n"
+    sides = ("gate", "both/system=exec:true", "--margin", "99%", *STORE)
+    for named in ("fix/mine", "fix/mine/system=exec:true"):
+        assert "gate: passed" in gate(*sides, "--baseline", named)
+    assert "baselines: `both`, `fix/mine`" in gate(*sides, "--baseline", "fix", code=2)
+    gate("baseline", "fix/mine", "--remove", *STORE)
 
 
 def test_trials_that_failed_are_the_reason(gate: Cli) -> None:
     (gate.directory / "fails").write_text("#!/bin/sh\n")
     good = gate.run("--system", "exec:./fails", "--rounds", "2")["id"]
-    (gate.directory / "fails").write_text("#!/bin/sh\nexit 7\n")
+    (gate.directory / "fails").write_text("#!/bin/sh\nprintf '\\033[31mno\\001pe\\033[0m' >&2\nexit 7\n")
     gate.run("--system", "exec:./fails", "--rounds", "2", code=1)
     gate("gate", "--baseline", good, *STORE, *FILES, code=4)
     assert "2 of 2 rounds of b failed: " in said(gate)
+    # XML has no words for colours and other such characters.
+    suite = ElementTree.fromstring((gate.directory / "gate.xml").read_text())
+    (error,) = suite.iter("error")
+    assert "nope" in str(error.get("message"))
 
 
 def test_the_noise_of_a_program(gate: Cli) -> None:

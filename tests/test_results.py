@@ -374,6 +374,9 @@ def test_where_the_first_system_has_no_such_cell_the_first_is_the_baseline() -> 
         {"n": 4},
     ]
     assert baselines(levels) == [(0, 1), (1, 2), (0, 3), (0, 4)]
+    # Also where it comes later, since what would come first is not measured.
+    late = [{"system": "two", "n": 1}, {"system": "one", "n": 2}, {"system": "two", "n": 2}]
+    assert baselines(late) == [(2, 1), (0, 2)]
     assert baselines(levels[:1]) == baselines([]) == []
 
 

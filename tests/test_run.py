@@ -123,6 +123,23 @@ def test_an_unsafe_combination_is_left_out_and_said(cli: Cli, small: Small) -> N
     assert any("would corrupt its memory" in finding["text"] for finding in document["findings"])
 
 
+def test_a_run_that_ended_itself_measures_what_it_lost_when_it_goes_on(cli: Cli) -> None:
+    # The third time it is called, which is the second of the first block's three rounds or so, it fails.
+    script = "#!/bin/sh\necho >> calls\n[ $(wc -l < calls) -ne 3 ]\n"
+    program = cli.directory / "flaky"
+    program.write_text(script)
+    program.chmod(0o755)
+    auto = ("--rounds", "auto", "--target", "99%", "--min-rounds", "4", "--max-rounds", "6")
+    lost = cli.run("--system", f"exec:{program}", *auto, code=1)
+    statuses = [each["status"] for each in lost["cells"][0]["rounds"]]
+    assert statuses.count("failed") == 1
+    whole = cli.run("--resume", lost["id"])
+    rounds = whole["cells"][0]["rounds"]
+    assert [each["status"] for each in rounds] == ["done"] * len(statuses)
+    ends = [each["text"] for each in whole["findings"] if each["text"].startswith("Stopped after")]
+    assert ends and all(f"after {len(rounds)} rounds" in each for each in ends[-1:])
+
+
 def test_a_library_without_mutexes_serves_one_client(cli: Cli, small: Small) -> None:
     document = cli.run(cli.write("small.toml", small()), "--system", "sqlite:?library_threading=0", "--rounds", "1")
     (cell,) = document["cells"]

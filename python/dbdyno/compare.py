@@ -10,12 +10,13 @@ from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest, show
 from dbdyno.history.identity import differing, same_machine
 from dbdyno.results.cell_document import Cell
-from dbdyno.results.comparing import by_block, decided, differences
+from dbdyno.results.comparing import by_block, decided, differences, other_factors
 from dbdyno.results.document import Comparison, Document
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, unpaired_ratio
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
-"""Throughput, instructions, and the percentiles, mean and maximum of the service time."""
+"""Throughput, instructions, and the percentiles, mean and maximum of the response time as tables show it: in a closed
+loop that is the service time."""
 
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"turns": "milliseconds of a turn"}
@@ -53,7 +54,8 @@ class Compared:
     """Two sides, what differs between them, and the comparisons of their cells.
 
     ``lacking``: for each comparison, why there is no interval, empty where there is one; ``only_a``, ``only_b``: the
-    cells that the other run has not; ``unlike``: reasons for which nothing is ranked; ``weaker``: what makes the
+    cells that the other run has not; ``failed``: for each comparison, which rounds of b failed, empty where none did;
+    ``unlike``: reasons for which nothing is ranked; ``weaker``: what makes the
     verdicts weaker than they look; ``said``: what each run's report says of the cells compared.
     """
 
@@ -63,6 +65,7 @@ class Compared:
     differences: list[Difference]
     comparisons: list[Comparison]
     lacking: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     only_a: list[str] = field(default_factory=list)
     only_b: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
@@ -91,6 +94,11 @@ def compare(
             "the runs were made at different times: what drifted between them is in the ratio; "
             "`dbdyno run --system A --system B` measures both in turn"
         )
+    if metric == "throughput" and any(_is_open_loop(cell) for pair in pairs for cell in pair):
+        weaker.append(
+            "the loop is open: its throughput is the rate of arrivals, also on a slower system that keeps up; "
+            "`--metric p99` compares how long it took"
+        )
     if a.document["measure"] != b.document["measure"] and metric == "throughput":
         unlike.append("the runs count different things")
     ratios = [_ratio(x, y, metric, a.document, b.document) for x, y in pairs]
@@ -106,6 +114,7 @@ def compare(
         _differences(a, b, pairs),
         made,
         [_lacking(x, y, metric) if each["ci95"] is None else "" for (x, y), each in zip(pairs, made, strict=True)],
+        [_failed(y, "b") for _, y in pairs],
         [cell["id"] for cell in a.document["cells"] if whole and cell["id"] not in of_a],
         [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
         unlike,
@@ -124,8 +133,8 @@ def _ratio(x: Cell, y: Cell, metric: str, a: Document, b: Document) -> Ratio | N
 
 
 def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
-    """Say that a cell of one name was not under the same load in both runs, where it was not."""
-    if x["id"] != y["id"]:
+    """Say what of the load was not the same in both runs, of cells that differ in the system at most."""
+    if other_factors(x) != other_factors(y):
         return []
     parts = differing(a.definitions.get(x["id"], {}), b.definitions.get(y["id"], {}))
     changed = [_PARTS.get(each, each) for each in parts if each in _LOAD]
@@ -137,15 +146,28 @@ def _lacking(x: Cell, y: Cell, metric: str) -> str:
     for cell, whose in ((x, "a"), (y, "b")):
         if len(_values(cell, metric)) > 1:
             continue
-        failed = [each for each in cell["rounds"] if each["status"] != "done"]
+        failed = _failed(cell, whose)
         if failed:
-            why = next((f": {each['error']}" for each in failed if each["error"]), "")
-            return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
+            return failed
         if metric == "instructions" and not _values(cell, metric):
             return f"no instructions were counted in {whose}; `--instructions` counts them"
         if not cell["rounds"]:
             return f"nothing was measured in {whose}"
     return "an interval needs two rounds on either side"
+
+
+def _failed(cell: Cell, whose: str) -> str:
+    """Say how many rounds gave no result, and why the first of them did not; nothing where all gave one."""
+    failed = [each for each in cell["rounds"] if each["status"] != "done"]
+    if not failed:
+        return ""
+    why = next((f": {each['error']}" for each in failed if each["error"]), "")
+    return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
+
+
+def _is_open_loop(cell: Cell) -> bool:
+    """Whether transactions started by the clock: only there is a response time beside the service time."""
+    return bool(cell["latency_ms"].get("response"))
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
@@ -162,7 +184,7 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "instructions":
         return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
     for each in cell["rounds"]:
-        latency: Mapping[str, Any] = each["latency_ms"].get("service") or {}
+        latency: Mapping[str, Any] = each["latency_ms"].get("response") or each["latency_ms"].get("service") or {}
         value = latency.get(metric)
         if each["status"] == "done" and value:
             values[each["block"]] = float(value)
@@ -171,7 +193,10 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
 
 def _pairs(a: Side, b: Side) -> list[tuple[Cell, Cell]]:
     if a.cell is not None or b.cell is not None:
-        return [(_cell(a, b), _cell(b, a))]
+        x, y = _cell(a, b), _cell(b, a)
+        if a.document["id"] == b.document["id"] and x["id"] == y["id"]:
+            raise InputError(f"{a.document['id']}/{x['id']}", "a cell cannot be compared with itself", "name two")
+        return [(x, y)]
     if a.document["id"] == b.document["id"]:
         raise InputError(
             a.document["id"], "a run cannot be compared with itself", "name cells: `RUN/threads=1 RUN/threads=2`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,11 @@ from dbdyno.cpu.baseline import Changes
 from dbdyno.results.document import Comparison
 
 Answer = Literal["passed", "regression", "inconclusive"]
+
+# A difference is shown at 0.02, which asks for an interval this much wider than that of 95 % to be clear of no change.
+_STRICTER = 1.96 / 2.326
+# As many more rounds as somebody might wait for.
+_MOST_TIMES = 100
 
 EXIT_CODES: dict[Answer, int] = {"passed": 0, "regression": 3, "inconclusive": 4}
 
@@ -28,10 +34,12 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
 
     *Passed*: the interval excludes a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle).
     *Regression*: slower beyond chance (p below 0.02, corrected for the number of cells) and by more than the margin.
-    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded. A loss of throughput is a share of the
-    baseline's; of every other metric it is what there is more of than in the baseline.
+    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded, or rounds of b failed, whose throughput
+    nobody knows. Levels are stricter where a run ended itself (:func:`dbdyno.stats.decide`). A loss of throughput is a
+    share of the baseline's; of every other metric it is what there is more of than in the baseline.
     """
-    return [_judge(each, why, margin) for each, why in zip(compared.comparisons, compared.lacking, strict=True)]
+    each_with = zip(compared.comparisons, compared.lacking, compared.failed, strict=True)
+    return [_judge(each, lacking, failed, margin) for each, lacking, failed in each_with]
 
 
 def judge_counts(found: Changes, margin: float) -> list[tuple[str, Answer, str]]:
@@ -59,7 +67,7 @@ def overall(answers: list[Answer]) -> Answer:
     return next((answer for answer in worst if answer in answers), "passed" if answers else "inconclusive")
 
 
-def _judge(comparison: Comparison, lacking: str, margin: float) -> Judgement:
+def _judge(comparison: Comparison, lacking: str, failed: str, margin: float) -> Judgement:
     if comparison["unlike"]:
         return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['unlike'])}")
     ratio, ci95 = comparison["ratio"], comparison["ci95"]
@@ -69,13 +77,21 @@ def _judge(comparison: Comparison, lacking: str, margin: float) -> Judgement:
     change = f"{(ratio - 1) * 100:+.2f} % (95 % interval {(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f} %)"
     share = f"more than {margin * 100:.3g} %"
     if comparison["metric"] == "throughput":
-        loss, beyond, excluded = f"a loss of {share}", ratio < 1 - margin, low >= 1 - margin
+        loss, bound, beyond, excluded = f"a loss of {share}", 1 - margin, ratio < 1 - margin, low >= 1 - margin
     else:
-        loss, beyond, excluded = f"an increase of {share}", ratio > 1 + margin, high <= 1 + margin
+        loss, bound, beyond, excluded = f"an increase of {share}", 1 + margin, ratio > 1 + margin, high <= 1 + margin
     if comparison["verdict"] == "slower" and beyond:
         return Judgement(comparison, "regression", f"{change}: {loss}")
+    if excluded and failed:
+        return Judgement(comparison, "inconclusive", f"{change}: {failed}")
     if excluded:
         return Judgement(comparison, "passed", f"{change}: {loss} is excluded")
-    more = comparison["more_rounds"]
-    advice = f"; {more} more rounds would probably settle it" if more else ""
-    return Judgement(comparison, "inconclusive", f"{change}: {loss} is neither shown nor excluded{advice}")
+    # The ratio itself must be known apart from the bound, or, where it is beyond that, from no change.
+    apart = abs(math.log(ratio)) * _STRICTER if beyond else abs(math.log(ratio / bound)) if bound > 0 else math.inf
+    reach = math.log(high / low) / 2
+    times = (reach / apart) ** 2 if apart > 0 else math.inf
+    advice = (
+        f"about {max(2, math.ceil(times))} times as many rounds would" if times <= _MOST_TIMES else "no rounds will"
+    )
+    why = f"{change}: {loss} is neither shown nor excluded; {advice} probably settle it"
+    return Judgement(comparison, "inconclusive", why + (f"; {failed}" if failed else ""))

@@ -90,8 +90,10 @@ def side(store: Store, text: str) -> Side:
     """Read a run, or `RUN/CELL`, from a store; a baseline's name stands for its run. Raises DbdynoError."""
     from dbdyno.run.execute import read_document
 
-    name, slash, cell = text.partition("/")
     baselines = store.baselines()
+    # A baseline may be called as a branch is, with strokes in its name.
+    called = max((each for each in baselines if f"{text}/".startswith(f"{each}/")), key=len, default=None)
+    name, slash, cell = text.partition("/") if called is None else (called, *text[len(called) :].partition("/")[1:])
     try:
         run = store.run(baselines.get(name, name))
     except InputError as error:
@@ -142,6 +144,8 @@ def view(compared: Compared) -> RenderableType:
     reasons = dict.fromkeys("; ".join(each["unlike"]) for each in made if each["unlike"])
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
     parts += [Text(f"! no interval: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
+    short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
+    parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
     tested = sum(each["p"] is not None for each in made)
     if tested > 1:
         parts.append(Text(f"{tested} comparisons: p and verdicts are corrected for their number (Holm)", style="dim"))
@@ -158,6 +162,7 @@ def _write_json(compared: Compared, path: Path) -> None:
         "differences": [asdict(each) for each in compared.differences],
         "comparisons": compared.comparisons,
         "lacking": compared.lacking,
+        "failed": compared.failed,
         "only_a": compared.only_a,
         "only_b": compared.only_b,
         "unlike": compared.unlike,

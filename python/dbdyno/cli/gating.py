@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,6 +26,10 @@ _ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow
 
 # GitHub and compatible runners show what is appended to this file.
 _SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+# Colours of a terminal, and what no document of XML 1.0 may hold (its section 2.2).
+_NOT_IN_XML = re.compile("\x1b\\[[0-9;]*m|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def _of_run(compared: Compared, margin: float) -> Gated:
     about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
     notes += [f"Not judged, the baseline has no such cell: {cell}" for cell in compared.only_b]
-    notes += compared.said
+    notes += [*compared.weaker, *compared.said]
     return Gated(compared.b["experiment"], about, compared.metric, judged, notes)
 
 
@@ -145,7 +150,10 @@ def _plain_line(text: str) -> str:
 
 
 def _junit(gated: Gated) -> str:
-    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error."""
+    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error.
+
+    What programs and servers said, which a reason may quote, can hold characters that XML has no way to write.
+    """
     counts = {name: sum(answer == name for _, answer, _ in gated.judged) for name in EXIT_CODES}
     suite = ElementTree.Element(
         "testsuite",
@@ -154,8 +162,11 @@ def _junit(gated: Gated) -> str:
         failures=str(counts["regression"]),
         errors=str(counts["inconclusive"]),
     )
-    for name, answer, why in gated.judged:
-        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=f"{name} {gated.metric}")
+    for name, answer, reason_given in gated.judged:
+        why = _NOT_IN_XML.sub("", reason_given)
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=gated.experiment, name=_NOT_IN_XML.sub("", f"{name} {gated.metric}")
+        )
         if answer == "regression":
             ElementTree.SubElement(case, "failure", message=why)
         elif answer == "inconclusive":
@@ -163,6 +174,6 @@ def _junit(gated: Gated) -> str:
         else:
             ElementTree.SubElement(case, "system-out").text = why
     if gated.notes:
-        ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
+        ElementTree.SubElement(suite, "system-out").text = _NOT_IN_XML.sub("", "\n".join(gated.notes))
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

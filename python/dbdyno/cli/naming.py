@@ -11,10 +11,10 @@ from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 class Named:
     """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are."""
 
-    experiments: Sequence[str] = ()
+    experiments: list[str] = field(default_factory=list)
     pgbench: bool = False
     scale: int | None = None
-    defines: Sequence[str] = field(default=())
+    defines: list[str] = field(default_factory=list)
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed. Raises InputError."""

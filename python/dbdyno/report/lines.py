@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.results.cell_document import Cell, Limit, Published, Round
+from dbdyno.results.comparing import by_block
 from dbdyno.results.document import Comparison, Document, Finding
-from dbdyno.stats import MOST_ROUNDS
+from dbdyno.stats import MOST_ROUNDS, decide, paired_ratio
 
 # Below this the client is plainly not the limit and one line for all cells says so.
 _CLIENT_NEAR = 0.5
@@ -154,21 +155,28 @@ def durability(document: Document) -> list[Statement]:
 
 
 def headline(document: Document) -> str:
-    """Return the fastest cell and how it stands against the baseline; empty where systems must not be ranked."""
+    """Return the fastest cell and how it stands against its baseline; empty where systems must not be ranked.
+
+    It is said to be the fastest where it is faster than every other, all of them decided together.
+    """
     measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
     if len(measured) < 2 or any(each["unlike"] for each in document["comparisons"]):
         return ""
     factors = factor_names(document)
     best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)
-    compared = [each for each in document["comparisons"] if best["id"] in (each["a"], each["b"])]
-    against = next((each for each in compared if each["b"] == best["id"] and each["ratio"]), None)
+    against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
+    others = [cell for cell in measured if cell is not best]
+    ratios = [paired_ratio(by_block(each), by_block(best), document["confidence"]) for each in others]
+    decisions = decide(ratios, document["comparisons"][0]["margin"])
     # What was not shown is not said.
-    sure = all(each["verdict"] == ("faster" if each["b"] == best["id"] else "slower") for each in compared)
-    words = "Fastest" if sure else "Greatest mean, not shown to be faster"
+    rivals = [each["id"] for each, made in zip(others, decisions, strict=True) if made.verdict != "faster"]
+    words = "Greatest mean" if rivals else "Fastest"
     words += f": {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
     words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
     if against:
         words += f", {comparison_ratio(against)} times {cell_names(document, [against['a']])}"
+    if rivals:
+        words += f"; not shown to be faster than {cell_names(document, rivals)}"
     return words + "."
 
 

@@ -38,7 +38,8 @@ def baselines(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
     made = []
     for place, own in enumerate(levels[1:], start=1):
         counterpart = dict(own) | {"system": levels[0].get("system")}
-        same = (index for index, each in enumerate(levels[:place]) if dict(each) == counterpart)
+        # What is of the first system itself has none.
+        same = (index for index, each in enumerate(levels) if index != place and dict(each) == counterpart)
         made.append((next(same, 0), place))
     return made
 

@@ -79,6 +79,8 @@ def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrup
     began = time.monotonic()
     compiled = {each.cell.id: each for each in plan.cells}
     cells = [each.cell for each in plan.cells]
+    # A run that goes on after it was cut short has them all already; what is missing of them is measured first.
+    known = max((block for _, block in plan.done), default=0)
     for block in range(plan.rounds):
         todo = [
             (position, cell)
@@ -98,7 +100,7 @@ def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrup
                 if record.status == "done":
                     plan.done[record.cell, block] = throughput_of(record, compiled[record.cell])
                 watcher.trial_ended(record, plan.done.get((record.cell, block)))
-        ended = _ended(plan, block + 1, time.monotonic() - began)
+        ended = _ended(plan, block + 1, time.monotonic() - began) if block >= known else None
         if ended:
             return ended
     return None

@@ -1,0 +1,68 @@
+"""What a run of one cell against itself says of the machine."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy
+import pytest
+
+from dbdyno.noise import false_alarms, noise_of
+from dbdyno.results import Document
+
+
+def twice(logs: list[float], **options: Any) -> Document:
+    """A run of two cells whose ratios in each block have these logarithms, and whose trials take 3 s and 3 s."""
+    cells = [
+        {
+            "rounds": [
+                {
+                    "block": block,
+                    "status": "done",
+                    "throughput": 1000 * math.exp(log * which),
+                    "durations": {"total_s": 3.0},
+                }
+                for block, log in enumerate(logs)
+            ]
+        }
+        for which in (0, 1)
+    ]
+    return cast(Document, {"cells": cells, "options": options})
+
+
+DRAWN = numpy.random.default_rng(7).normal(0, 0.03, 40)
+NORMAL = [float(each) for each in DRAWN - DRAWN.mean()]
+
+
+def test_equal_cells_seem_to_differ_as_often_as_promised() -> None:
+    alarms, beyond = false_alarms(NORMAL, 10, 0.02)
+    # 2 % of 4,000 draws, give or take three of their standard deviations and the shape of the forty.
+    assert 0.01 <= alarms <= 0.03
+    assert 0 < beyond <= alarms
+    assert false_alarms(NORMAL, 10, 0.5)[1] == 0
+
+
+def test_noise_is_told_with_what_it_lets_see() -> None:
+    noise = noise_of(twice(NORMAL))
+    assert noise is not None
+    assert noise.deviation == pytest.approx(0.03, rel=0.2)
+    assert (noise.blocks, noise.alarm_rounds) == (40, 10)
+    assert noise.ratio.low is not None and noise.ratio.high is not None
+    assert noise.ratio.low < 1 < noise.ratio.high
+    changes = [each.change for each in noise.sights]
+    assert changes == sorted(changes, reverse=True)
+    # t of 9 degrees at 0.99 and 0.8, of the deviation over the root of 10.
+    assert changes[1] == pytest.approx(math.expm1((2.821 + 0.883) * noise.deviation / math.sqrt(10)), rel=0.01)
+
+
+def test_a_block_takes_as_long_as_its_trials_one_after_another_or_as_one_where_they_take_turns() -> None:
+    for options, block_s in (({}, 6.0), ({"turn_s": None}, 6.0), ({"turn_s": 0.02}, 3.0)):
+        noise = noise_of(twice(NORMAL, **options))
+        assert noise is not None
+        assert noise.block_s == block_s
+        assert [each.seconds for each in noise.sights] == [block_s * each.rounds for each in noise.sights]
+
+
+def test_of_three_blocks_nothing_is_said() -> None:
+    assert noise_of(twice(NORMAL[:3])) is None
