@@ -1,6 +1,7 @@
 """What the name of a server's host costs its connections."""
 
 import socket
+import time
 from typing import Any
 
 import pytest
@@ -13,6 +14,22 @@ def test_a_name_whose_first_address_answers_costs_nothing() -> None:
         assert resolution("x", "127.0.0.1", listener.getsockname()[1]) == []
     assert resolution("x", "/run/postgresql", 5432) == []
     assert resolution("x", "nowhere.invalid", 5432) == []
+
+
+def test_a_slow_name_is_told_and_a_slow_moment_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = socket.getaddrinfo
+    waits: list[float] = []
+
+    def resolve(*arguments: Any, **options: Any) -> list[Any]:
+        time.sleep(waits.pop())
+        return looked(*arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for slow, told in (([0.0, 0.0, 0.05], False), ([0.05, 0.05, 0.05], True)):
+            waits[:] = slow
+            notes = resolution("x", "127.0.0.1", listener.getsockname()[1])
+            assert ["each new connection does it again" in each for each in notes] == [True] * int(told)
 
 
 def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,7 +269,7 @@ def test_a_named_server_gets_a_database_of_its_own_and_keeps_nothing(server_cli:
 def test_factors_of_other_systems_are_measured_once(server_cli: Cli) -> None:
     text = server_cli("describe", "pk-lookup", "--set", "threads=1", "--system", "postgresql:")
     assert "`cache` makes no difference to postgresql" in text
-    assert 'SELECT * FROM "user" WHERE "id" = ?' in text
+    assert 'SELECT * FROM "user" WHERE "id" = $1' in text
 
 
 def test_the_systems_of_the_machine_are_listed(server_cli: Cli) -> None:
