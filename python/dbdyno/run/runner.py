@@ -79,7 +79,7 @@ def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrup
     began = time.monotonic()
     compiled = {each.cell.id: each for each in plan.cells}
     cells = [each.cell for each in plan.cells]
-    # A run that goes on after it was cut short has them all already; what is missing of them is measured first.
+    # The last block that a run which goes on has already: what is missing before it is measured, and then it may end.
     known = max((block for _, block in plan.done), default=0)
     for block in range(plan.rounds):
         todo = [
