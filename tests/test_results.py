@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from dbdyno.report.lines import headline
 from dbdyno.results import Cell, Document, build_document
 from dbdyno.results.comparing import baselines
 from dbdyno.results.schema import json_schema, schema_text
@@ -378,6 +379,34 @@ def test_where_the_first_system_has_no_such_cell_the_first_is_the_baseline() -> 
     late = [{"system": "two", "n": 1}, {"system": "one", "n": 2}, {"system": "two", "n": 2}]
     assert baselines(late) == [(2, 1), (0, 2)]
     assert baselines(levels[:1]) == baselines([]) == []
+
+
+def test_answers_to_other_questions_are_not_compared() -> None:
+    levels = [
+        {"system": system, "search": search, "sorted": order}
+        for system in ("one", "two")
+        for search in ("a", "b")
+        for order in ("no", "yes")
+    ]
+    assert baselines(levels, ["search"]) == [(0, 1), (2, 3), (0, 4), (1, 5), (2, 6), (3, 7)]
+    # Of a search that the first system has not, the first that there is.
+    assert baselines([*levels[:2], *levels[6:]], ["search"]) == [(0, 1), (2, 3)]
+    assert baselines([levels[0], levels[2]], ["search"]) == []
+    design = {
+        "cells": [{"id": str(place), "system": each["system"], "factors": each} for place, each in enumerate(levels)],
+        "report": {"x": "search", "questions": ["search"]},
+    }
+    trials = [dataclasses.replace(trial(block), cell=str(place)) for block in range(5) for place in range(len(levels))]
+    document = build_document(run_record(design), trials)
+    assert [(each["a"], each["b"]) for each in document["comparisons"]] == [
+        ("0", "1"),
+        ("2", "3"),
+        ("0", "4"),
+        ("1", "5"),
+        ("2", "6"),
+        ("3", "7"),
+    ]
+    assert headline(document) == ""
 
 
 def test_systems_that_did_unlike_work_are_not_ranked() -> None:

@@ -111,6 +111,9 @@ def test_the_ratios_to_the_baselines_are_what_is_asked_for() -> None:
     other = blocks(200, 300, 160, 400)
     assert not rule.enough([*cells, other], [(0, 1), (0, 2)])
     assert rule.enough([*cells, other, other], [(0, 1), (2, 3)])
+    # Of a cell that is compared with none, its mean.
+    assert not rule.enough([*cells, other], [(0, 1)])
+    assert rule.enough([*cells, blocks(100, 100, 100, 100.1)], [(0, 1)])
 
 
 def test_too_few_rounds_are_never_enough() -> None:

@@ -138,6 +138,7 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
         return []
     named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
     named.append((("report", "along"), head.report.along))
+    named += [(("report", "questions", index), name) for index, name in enumerate(head.report.questions)]
     if head.published:
         named += [(("published", "match", key), key.partition(".")[0]) for key in head.published.match]
     if head.published and head.published.rounds and head.published.rounds.times:

@@ -26,12 +26,16 @@ def _read_rounds(value: Any) -> int | str:
 
 
 class Report(Strict):
-    """The factors along a chart's axis and of its lines, and the one whose levels findings compare, else ``x``."""
+    """The factors along a chart's axis and of its lines, and the one whose levels findings compare, else ``x``.
+
+    ``questions``: factors each of whose levels asks something else, so that cells of different levels are not compared.
+    """
 
     x: Name | None = None
     by: Name | None = None
     chain: bool = False
     along: Name | None = None
+    questions: list[Name] = Field(default_factory=list)
 
 
 class PublishedRounds(Strict):

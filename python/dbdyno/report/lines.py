@@ -155,12 +155,15 @@ def durability(document: Document) -> list[Statement]:
 
 
 def headline(document: Document) -> str:
-    """Return the fastest cell and how it stands against its baseline; empty where systems must not be ranked.
+    """Return the fastest cell and how it stands against its baseline; empty where cells must not be ranked.
 
     It is said to be the fastest where it is faster than every other, all of them decided together.
     """
     measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
     if len(measured) < 2 or any(each["unlike"] for each in document["comparisons"]):
+        return ""
+    asked = {tuple(cell["factors"].get(name) for name in document["report"].get("questions", ())) for cell in measured}
+    if len(asked) > 1:
         return ""
     factors = factor_names(document)
     best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)

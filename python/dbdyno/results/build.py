@@ -19,7 +19,7 @@ from dbdyno.results.findings import (
     slower_device,
     unlike_work,
 )
-from dbdyno.results.reading import JsonObject, count, number, objects, part, text
+from dbdyno.results.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.results.rounds import Measure
 from dbdyno.results.searches import other_counts, other_rows, prefix_scans, remedies_tried
 from dbdyno.stats import CONFIDENCE, MARGIN
@@ -76,7 +76,9 @@ def build_document(
         "rounds": count(design, "rounds"),
         "confidence": confidence,
         "cells": cells,
-        "comparisons": compare_with_baseline(cells, MARGIN if margin is None else margin, confidence),
+        "comparisons": compare_with_baseline(
+            cells, MARGIN if margin is None else margin, confidence, texts(part(design, "report").get("questions"))
+        ),
         "remedies": remedies,
         "findings": [
             *unlike,

@@ -15,32 +15,40 @@ _SAME_ROWS = 0.005
 ROWS = "rows returned by a transaction"
 
 
-def compare_with_baseline(cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE) -> list[Comparison]:
-    """Compare the throughput of every cell after the first with that of its baseline, within blocks.
+def compare_with_baseline(
+    cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE, questions: Sequence[str] = ()
+) -> list[Comparison]:
+    """Compare the throughput of cells with that of their baselines, within blocks.
 
-    Which that is say :func:`baselines`. ``margin`` is a share. The comparisons are decided together: their p values are
-    corrected for their number. Two systems that did unlike work are not ranked: the ratio stands, the verdict is left
-    out.
+    Which those are says :func:`baselines`. ``margin`` is a share. The comparisons are decided together: their p values
+    are corrected for their number. Two systems that did unlike work are not ranked: the ratio stands, the verdict is
+    left out.
     """
-    pairs = [(cells[a], cells[b]) for a, b in baselines([cell["factors"] for cell in cells])]
+    pairs = [(cells[a], cells[b]) for a, b in baselines([cell["factors"] for cell in cells], questions)]
     unlike = [differences(a, b) if a["system"]["name"] != b["system"]["name"] else [] for a, b in pairs]
     ratios = [paired_ratio(by_block(a), by_block(b), confidence) for a, b in pairs]
     return decided([(a["id"], b["id"]) for a, b in pairs], ratios, unlike, margin)
 
 
-def baselines(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
-    """Give what each cell after the first is compared with: the places of the two, the baseline's first.
+def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] = ()) -> list[tuple[int, int]]:
+    """Give what each cell is compared with: the places of the two, the baseline's first.
 
     ``levels``: those of each cell's factors. A cell of another system than the first's is compared with the cell of the
     first system that differs from it in nothing else; where there is none, and within the first system, with the first
-    cell. Another load on another system would say nothing of either.
+    cell that has its levels of the factors ``questions``, if that is not itself. Another load on another system would
+    say nothing of either, nor would the answer to another question.
     """
     made = []
-    for place, own in enumerate(levels[1:], start=1):
+    for place, own in enumerate(levels):
         counterpart = dict(own) | {"system": levels[0].get("system")}
         # What is of the first system itself has none.
         same = (index for index, each in enumerate(levels) if index != place and dict(each) == counterpart)
-        made.append((next(same, 0), place))
+        asked = [own.get(name) for name in questions]
+        alike = (index for index, each in enumerate(levels[:place]) if [each.get(name) for name in questions] == asked)
+        base = next(same, None) if place else None
+        base = next(alike, None) if base is None else base
+        if base is not None:
+            made.append((base, place))
     return made
 
 

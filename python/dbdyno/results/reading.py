@@ -47,6 +47,11 @@ def objects(source: Any) -> list[JsonObject]:
     return [each for each in source if isinstance(each, dict)] if isinstance(source, list) else []
 
 
+def texts(source: Any) -> list[str]:
+    """Return the texts in a list, or nothing where it is none."""
+    return [each for each in source if isinstance(each, str)] if isinstance(source, list) else []
+
+
 def ratio(above: float | None, below: float | None) -> float | None:
     """Return ``above / below``, or None where either is missing or there is nothing to divide by."""
     return None if above is None or not below else above / below

@@ -232,6 +232,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         rest=request.rest,
         instructions=request.instructions,
         turn_s=request.turn_s,
+        questions=request.experiment.head.report.questions,
     )
 
 

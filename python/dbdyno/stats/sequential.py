@@ -50,12 +50,13 @@ class Stopping:
         """Return whether every interval asked for is narrow enough.
 
         ``cells``: the throughput of each cell by block. ``pairs``: the places of a baseline and of what is compared
-        with it. What is asked for are their ratios, or with one cell its mean (on logarithms, as the ratios).
+        with it. What is asked for are their ratios, and of a cell that is in none its mean (on logarithms, as the
+        ratios).
         """
-        if len(cells) == 1:
-            asked = [[math.log(value) for value in cells[0].values() if value > 0]]
-        else:
-            asked = [block_logs(cells[a], cells[b]) for a, b in pairs]
+        asked = [block_logs(cells[a], cells[b]) for a, b in pairs]
+        paired = {place for pair in pairs for place in pair}
+        alone = [cell for place, cell in enumerate(cells) if place not in paired]
+        asked += [[math.log(value) for value in cell.values() if value > 0] for cell in alone]
         return all(self._narrow(logs) for logs in asked)
 
     def _narrow(self, logs: Sequence[float]) -> bool:
