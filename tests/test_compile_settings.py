@@ -199,6 +199,24 @@ def test_scripts_of_pgbench_are_described(tmp_path: Path, capsys: pytest.Capture
     assert "SELECT `abalance` FROM `pgbench_accounts` WHERE `aid` = ?" in capsys.readouterr().out
 
 
+def test_what_cannot_be_described_is_an_error_before_anything_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.sql").write_text("select pg_typeof(abalance), :scale::int from pgbench_accounts;", encoding="utf-8")
+    with pytest.raises(InputError):
+        print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["postgresql:", "mysql:"])
+    assert capsys.readouterr().out == ""
+
+
+def test_an_element_of_an_array_can_be_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = "select (array[1, 2])[:scale], '[:scale]' from pgbench_accounts where aid = any(array[:scale, 2]);"
+    (tmp_path / "s.sql").write_text(script, encoding="utf-8")
+    print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["postgresql:"])
+    assert "select (array[1, 2])[$1], '[:scale]' from pgbench_accounts where aid = any(array[$2, 2])" in (
+        capsys.readouterr().out
+    )
+
+
 def test_description_of_a_load() -> None:
     load = (
         "\n[load]\nclients = 2\narrival = { rate = 50.5, gaps = 'even' }\nwarmup = { seconds = 1.5 }\n"

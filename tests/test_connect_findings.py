@@ -94,6 +94,6 @@ def test_a_lone_system_has_one_sentence_and_like_clients_no_warning(
     document, _ = execute(request, store, Console(file=io.StringIO()))
     store.close()
     (text,) = [text for each in document["findings"] if (text := each["text"]).startswith("Connecting anew")]
-    parts = re.findall(r"[\d.]+ % \([\d.e-]+ ms each\) with connect=per-transaction, clients=([12])", text)
+    parts = re.findall(r"[\d.]+ % \([\d.]+ ms each\) with connect=per-transaction, clients=([12])", text)
     assert sorted(parts) == ["1", "2"]
     assert "number of clients" not in text

@@ -47,6 +47,16 @@ def written(text: str, dialect: str) -> str:
         ("insert into t (v) values (?) returning v", ("tsql",), "`insert … returning` is not known there"),
         ("insert into t (v) values (?) returning v", ("mysql",), "is known to MariaDB, and not to MySQL"),
         ("delete from t where v = ? returning v", ("mysql",), "is known to MariaDB, and not to MySQL"),
+        ("select count(*) filter (where v = 1) from t", ("mysql", "tsql"), "`filter (where …)` is not known there"),
+        ("insert into t default values", ("mysql", "tsql"), "there is no translation of `default values`"),
+        ("select v from t limit -1 offset 10", ALL, "`limit` below 0 is not known there"),
+        ("select substr(v, -3) from t", ("postgres", "tsql"), "`substr` from the end is not known there"),
+        ("select format('%d', v) from t", ("postgres",), "the function `format` knows only `%s` there"),
+        ("reindex t", ALL, "it is no statement that others know"),
+        ("checkpoint", ALL, "it is no statement that others know"),
+        ("savepoint a", ("tsql",), "savepoints have other words there"),
+        ("rollback to a", ("tsql",), "savepoints have other words there"),
+        ("select oid from t", ALL, "`oid` is SQLite's own"),
     ],
 )
 def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[str, ...], why: str) -> None:
@@ -77,10 +87,23 @@ def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[s
         ("select hex(v) from t", "mysql", "SELECT HEX(`v`) FROM `t`"),
         ("select log10(v) from t", "mysql", "SELECT LOG(10, `v`) FROM `t`"),
         ("select v from t order by v limit 3", "postgres", 'SELECT "v" FROM "t" ORDER BY "v" LIMIT 3'),
+        ("select v from t order by v nulls first", "postgres", 'SELECT "v" FROM "t" ORDER BY "v" NULLS FIRST'),
+        ("select v from t order by v desc nulls last", "postgres", 'SELECT "v" FROM "t" ORDER BY "v" DESC NULLS LAST'),
+        ("select v from t order by v nulls last", "mysql",
+         "SELECT `v` FROM `t` ORDER BY CASE WHEN `v` IS NULL THEN 1 ELSE 0 END, `v`"),
+        ("select format('%s', v) from t", "postgres", "SELECT FORMAT('%s', \"v\") FROM \"t\""),
+        ("savepoint a", "postgres", "SAVEPOINT a"),
+        ("release a", "mysql", "RELEASE SAVEPOINT a"),
+        ("rollback transaction to a", "mysql", "ROLLBACK TO SAVEPOINT a"),
+        ("release savepoint a", "postgres", "RELEASE SAVEPOINT a"),
     ],
 )  # fmt: skip
 def test_what_an_engine_has_other_words_for_is_written_with_them(text: str, dialect: str, expected: str) -> None:
     assert written(text, dialect) == expected
+
+
+def test_a_column_may_be_called_as_a_row_of_sqlite_is() -> None:
+    assert translate("select oid from t", "postgres", Names(["t", "oid"]), "x") == 'SELECT "oid" FROM "t"'
 
 
 @pytest.mark.parametrize(

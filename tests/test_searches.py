@@ -164,6 +164,14 @@ def regards(rule: CaseRule | None) -> bool | None:
         ("select * from t where word ilike ?", ["a%"], None),
         ("select * from t where lower(word) = ?", ["a"], None),
         ("select * from t where word = ? collate nocase", ["a"], None),
+        # It is a number that is equal, and a text that is greater.
+        ("select id from t where grp = 3 and day > '2020-01-01'", [], None),
+        ("select id from t where grp = ? and day > ?", [3, "2020-01-01"], None),
+        ("select id from t where grp in (1, ?) and day > ?", [3, "2020-01-01"], None),
+        ("select 'x = ?', id from t where grp = ? -- 'a' = a", [3], None),
+        ("select id from t where day > ? and 'b' = word", ["2020-01-01"], "="),
+        ("select id from t where grp in (?, ?) and a = ?", [3, "x", 4], "="),
+        ("select id from t where grp = array[?] and word = ?", [3, "x"], "="),
     ],
 )
 def test_how_a_statement_compares_texts(sql: str, values: list[Any], expected: str | None) -> None:
@@ -280,9 +288,16 @@ def test_a_rule_that_does_not_fit_the_rows_explains_nothing() -> None:
     # Of columns that somebody else made no rule is known.
     (text,) = texts({"findings": found_on(made, {"sqlite:": 7, MARIADB: 5}, loaded=False, **chosen)})
     assert "why is not known" in text
-    # Where rows are changed the data may have grown.
-    (text,) = texts({"findings": found_on(made, rows, changed=1, **chosen)})
-    assert "did unlike work" in text
+    # Where rows are changed the data may have grown, also where a rule would fit.
+    for found in (rows, {"sqlite:": 7, "postgresql:": 5}):
+        (text,) = texts({"findings": found_on(made, found, changed=1, **chosen)})
+        assert "did unlike work" in text
+    # Who disregards case does not find less.
+    (text,) = texts({"findings": found_on(made, {"sqlite:": 5, "postgresql:": 7}, **chosen)})
+    assert "why is not known" in text
+    others = one_search("select * from w where word not like 'ab%'")
+    (text,) = texts({"findings": found_on(others, {"sqlite:": 5, "postgresql:": 7}, **chosen)})
+    assert text.endswith("LIKE regards case on postgresql: and disregards it on sqlite:.")
 
 
 def test_counts_that_may_differ_are_told() -> None:

@@ -5,15 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.experiment.sql import places, without_texts
+from dbdyno.experiment.sql import masked, places, without_texts
 
 _LIKE = re.compile(
     r"""(?P<column>\b(?!not\b)[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
     re.VERBOSE | re.IGNORECASE,
 )
 _WILDCARD = re.compile("[%_]")
-# `<=` and its kin are no equality.
-_EQUALITY = re.compile(r"(?<![<>!])=|\bin\s*\(", re.IGNORECASE)
+# What stands on either side of an equality (`<=` and its kin are none), or in a list: values, in a masked statement.
+_EQUALS = re.compile(
+    r"""(?<![<>!=]) = (?!=) \s* (?P<right>\?|'_*') | (?P<left>\?|'_*') \s* = (?!=)
+    | \b in \s* \( (?P<list>[^()]*) \)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_VALUE = re.compile(r"\?|'_*'")
+# Where it is asked for what does not compare equal.
+_NOT = re.compile(r"\bnot\s+(like|in)\b|<>|!=", re.IGNORECASE)
 # What makes a comparison another than the engine's usual one.
 _OTHER_RULE = re.compile(r"\b(ilike|collate|binary|lower|upper|lcase|ucase)\b", re.IGNORECASE)
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
@@ -62,8 +69,23 @@ def text_comparison(sql: str, values: Sequence[Any]) -> str | None:
         return None
     if re.search(r"\blike\b", bare, re.IGNORECASE):
         return "LIKE"
-    texts = "'" in sql or any(isinstance(value, str) for value in values)
-    return "=" if texts and _EQUALITY.search(bare) else None
+    return "=" if _equates_texts(masked(sql), values) else None
+
+
+def asks_for_others(sql: str) -> bool:
+    """Whether a statement may ask for what does not compare equal."""
+    return bool(_NOT.search(without_texts(sql)))
+
+
+def _equates_texts(sql: str, values: Sequence[Any]) -> bool:
+    """Whether a text stands on a side of an equality, or in a list. ``sql``: masked."""
+    for found in _EQUALS.finditer(sql):
+        group = next(name for name, part in found.groupdict().items() if part is not None)
+        for value in _VALUE.finditer(sql, found.start(group), found.end(group)):
+            index = sql.count("?", 0, value.start())
+            if value[0] != "?" or (index < len(values) and isinstance(values[index], str)):
+                return True
+    return False
 
 
 def gives_one_row(sql: str) -> bool:

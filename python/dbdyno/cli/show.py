@@ -40,6 +40,10 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     cells = make_cells(
         experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], lambda c: refusal(experiment, c)
     )
+    # One cell of each system: what another level changes, `--set` shows. What cannot be is an error before all lines.
+    firsts = {cell.system.name: cell for cell in reversed(cells.cells)}
+    named_once = dict.fromkeys(cell.system.name for cell in cells.cells)
+    described = {name: describe(compile_cell(experiment, firsts[name])) for name in named_once}
     console = Console(highlight=False)
 
     def line(text: str = "") -> None:
@@ -62,10 +66,8 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
         for reason in dict.fromkeys(each.reason for each in cells.excluded):
             ids = [each.cell.id for each in cells.excluded if each.reason == reason]
             line(f"    {', '.join(ids)}: {reason}")
-    # One cell of each system: what another level changes, `--set` shows.
-    firsts = {cell.system.name: cell for cell in reversed(cells.cells)}
-    for system in dict.fromkeys(cell.system.name for cell in cells.cells):
-        for text in _cell_lines(system, describe(compile_cell(experiment, firsts[system]))):
+    for name, description in described.items():
+        for text in _cell_lines(name, description):
             line(text)
 
 

@@ -1,10 +1,12 @@
 """A statement written once, in the SQL that SQLite reads, as other engines write it."""
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dbdyno.errors import InputError
+from dbdyno.experiment.sql import without_texts
 from dbdyno.text import shortened
 
 if TYPE_CHECKING:
@@ -77,6 +79,22 @@ _LACKED: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+# A savepoint is SQLite's words, PostgreSQL's and MariaDB's, but for those that may be left out.
+_SAVEPOINT = re.compile(
+    r"\s*(?P<verb>savepoint|release(?:\s+savepoint)?|rollback(?:\s+transaction)?\s+to(?:\s+savepoint)?)\s+(?P<name>[a-z_]\w*)\s*",
+    re.IGNORECASE,
+)
+_SAVEPOINT_VERBS = {
+    "savepoint": "SAVEPOINT",
+    "release": "RELEASE SAVEPOINT",
+    "rollback": "ROLLBACK TO SAVEPOINT",
+}
+_ROW_IDS = ("rowid", "_rowid_", "oid")
+_NULLS = re.compile(r"\bnulls\s+(?:first|last)\b", re.IGNORECASE)
+# Those of PostgreSQL's own `format`.
+_ITS_FORMATS = re.compile(r"(?:[^%]|%%|%s)*")
+
+
 class Names:
     """The names an experiment gives to tables and columns.
 
@@ -121,6 +139,11 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    savepoint = _SAVEPOINT.fullmatch(text)
+    if savepoint is not None:
+        if dialect == "tsql":
+            raise _untranslatable(place, text, dialect, "savepoints have other words there, and none are released")
+        return f"{_SAVEPOINT_VERBS[savepoint['verb'].split()[0].lower()]} {savepoint['name']}"
     # What it cannot read it would say on standard error, and go on.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
@@ -130,14 +153,30 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
     tree = trees[0]
     if tree is None or len(trees) != 1:
         raise _untranslatable(place, text, dialect, "it is not one statement")
-    foreign = next(_foreign(tree, dialect), None)
+    if isinstance(tree, exp.Condition | exp.Alias):
+        raise _untranslatable(place, text, dialect, "it is no statement that others know")
+    foreign = next(_foreign(tree, dialect, names), None)
     if foreign is not None:
         raise _untranslatable(place, text, dialect, foreign)
+    _rewrite(tree, text, dialect, names, place)
+    try:
+        return tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    except SqlglotError as error:
+        why = str(error).splitlines()[0].rstrip(".").lower()
+        raise _untranslatable(place, text, dialect, why) from None
+
+
+def _rewrite(tree: "exp.Expr", text: str, dialect: str, names: Names, place: str) -> None:
+    """Make of a statement, in place, what sqlglot writes as it is meant. Raises InputError."""
+    from sqlglot import exp
+
     small_nulls = dialect in ("mysql", "tsql")
+    # The tree does not keep which order says it.
+    says_nulls = bool(_NULLS.search(without_texts(text)))
     for node in list(tree.walk()):
         if isinstance(node, exp.Placeholder):
             node.replace(exp.Var(this="?"))
-        elif isinstance(node, exp.Ordered) and not _says_nulls(node):
+        elif isinstance(node, exp.Ordered) and not says_nulls:
             descending = bool(node.args.get("desc"))
             node.set("nulls_first", descending != small_nulls)
         elif isinstance(node, exp.Limit) and dialect == "tsql" and isinstance(node.expression, exp.Placeholder):
@@ -153,30 +192,20 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
             known = names.find(node.name)
             if known is not None:
                 node.replace(exp.to_identifier(known, quoted=True))
-    try:
-        return tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
-    except SqlglotError as error:
-        why = str(error).splitlines()[0].rstrip(".").lower()
-        raise _untranslatable(place, text, dialect, why) from None
 
 
-def _says_nulls(node: "exp.Ordered") -> bool:
-    """Whether an order says where nulls come: it then differs from what it is in SQLite, where null is small."""
-    return bool(node.args.get("nulls_first")) == bool(node.args.get("desc"))
-
-
-def _foreign(tree: "exp.Expr", dialect: str) -> Iterator[str]:
+def _foreign(tree: "exp.Expr", dialect: str, names: Names) -> Iterator[str]:
     """Say what stands in a statement that the other dialect has no words for."""
     from sqlglot import exp
 
     for node in tree.walk():
-        yield from (f"{words} is SQLite's own" for words in _own(node, dialect))
+        yield from (f"{words} is SQLite's own" for words in _own(node, dialect, names))
         yield from _unknown(node, dialect)
         if isinstance(node, exp.Log) and node.args.get("expression") is None and dialect != "postgres":
             yield "the function `log` is of another base there; `ln` and `log10` are the same on all"
 
 
-def _own(node: "exp.Expr", dialect: str) -> Iterator[str]:
+def _own(node: "exp.Expr", dialect: str, names: Names) -> Iterator[str]:
     """Name what a node is that only SQLite has."""
     from sqlglot import exp
 
@@ -193,8 +222,9 @@ def _own(node: "exp.Expr", dialect: str) -> Iterator[str]:
         yield f"`collate {node.expression.name.lower()}`"
     elif isinstance(node, exp.Anonymous) and node.name.lower() in _OWN_FUNCTIONS:
         yield f"the function `{node.name.lower()}`"
-    elif isinstance(node, exp.Identifier) and node.name.lower() in ("rowid", "_rowid_", "oid") and not node.quoted:
-        yield f"`{node.name.lower()}`"
+    elif isinstance(node, exp.Identifier) and node.name.lower() in _ROW_IDS and not node.quoted:
+        # A column of the experiment's may be called so.
+        yield from [] if names.find(node.name) else [f"`{node.name.lower()}`"]
 
 
 def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:
@@ -205,6 +235,7 @@ def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:
     words, lacking = _LACKED.get(kind, ("", ()))
     if dialect in lacking:
         yield f"{words} is not known there"
+    yield from _unknown_of_functions(node, dialect)
     if isinstance(node, exp.In) and dialect == "mysql":
         query = node.args.get("query")
         if query is not None and query.unnest().args.get("limit"):
@@ -213,8 +244,33 @@ def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:
     looks = isinstance(node, exp.JSONExtract | exp.JSONExtractScalar) and "only_json_types" not in node.args
     if looks and dialect == "postgres":
         yield "the function `json_extract` is not known there"
-    if not isinstance(node, exp.Insert | exp.Update | exp.Delete):
-        return
+    if isinstance(node, exp.Insert | exp.Update | exp.Delete):
+        yield from _unknown_of_changes(node, dialect)
+
+
+def _unknown_of_functions(node: "exp.Expr", dialect: str) -> Iterator[str]:
+    """Say what of a function or a limit the dialect has not."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Filter) and dialect != "postgres":
+        yield "`filter (where …)` is not known there"
+    if isinstance(node, exp.Limit | exp.Offset) and isinstance(node.expression, exp.Neg):
+        yield f"`{type(node).__name__.lower()}` below 0 is not known there"
+    if isinstance(node, exp.Substring) and isinstance(node.args.get("start"), exp.Neg) and dialect != "mysql":
+        yield "`substr` from the end is not known there"
+    if isinstance(node, exp.Format) and dialect == "postgres":
+        form = node.args.get("this")
+        if not isinstance(form, exp.Literal) or not _ITS_FORMATS.fullmatch(form.name):
+            yield "the function `format` knows only `%s` there, whose text must stand in the statement, and"
+
+
+def _unknown_of_changes(node: "exp.Insert | exp.Update | exp.Delete", dialect: str) -> Iterator[str]:
+    """Say what a statement that changes rows has, and the dialect has not."""
+    from sqlglot import exp
+
+    kind = type(node).__name__
+    if isinstance(node, exp.Insert) and node.args.get("default") and dialect != "postgres":
+        yield "there is no translation of `default values`"
     if node.args.get("returning") and dialect != "postgres":
         where = "known to MariaDB, and not to MySQL"
         known = dialect == "mysql" and not isinstance(node, exp.Update)

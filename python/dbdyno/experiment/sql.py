@@ -16,9 +16,10 @@ from dbdyno.experiment.mistakes import nearest, show, wrong
 ANY = "any"
 MONGODB = "mongodb"
 
-# What a `?` may stand in without being a place for a value: texts, quoted names, comments.
+# What a `?` may stand in without being a place for a value: texts, quoted names, comments. A name in brackets has none:
+# what has one is an element of an array.
 _NO_PLACES = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/""",
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | \[[^\]?]*\] | --[^\n]* | /\*.*?\*/""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -48,6 +49,19 @@ def places(text: str, engine: str = ANY) -> int:
 def without_texts(text: str) -> str:
     """Give a statement with a blank for each text, quoted name and comment in it."""
     return _NO_PLACES.sub(" ", text)
+
+
+def masked(text: str) -> str:
+    """Give a statement with every text in it as one of underscores, and blanks for quoted names and comments.
+
+    All else stands where it stood.
+    """
+
+    def mask(found: re.Match[str]) -> str:
+        inside = len(found[0]) - 2
+        return f"'{'_' * inside}'" if found[0][0] == "'" else " " * len(found[0])
+
+    return _NO_PLACES.sub(mask, text)
 
 
 def numbered(text: str, beginning: str) -> str:

@@ -10,7 +10,7 @@ from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
 from dbdyno.results.comparing import by_block, other_factors
 from dbdyno.results.document import Finding, Remedy
-from dbdyno.searches import PrefixSearch, gives_one_row, prefix_search, text_comparison
+from dbdyno.searches import PrefixSearch, asks_for_others, gives_one_row, prefix_search, text_comparison
 from dbdyno.stats import paired_ratio
 from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
 from dbdyno.text import shortened
@@ -32,8 +32,8 @@ def other_rows(cells: Sequence[Cell]) -> list[Finding]:
         if len(set(rows.values())) < 2:
             continue
         why = _why_other_rows(pairs, rows)
-        # Where rows are changed as well, the data may have grown at different speed.
-        if not why and any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"]):
+        # Where rows are changed as well, the data may have grown at different speed, which another finding says.
+        if any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"]):
             continue
         by_count: dict[float, list[str]] = {}
         for system, count in rows.items():
@@ -99,7 +99,9 @@ def _why_other_rows(pairs: Sequence[_Asked], rows: Mapping[str, float]) -> str:
     if None in by_case:
         return ""
     if _apart(by_case.values(), rows):
-        return f"{word} {_case_words(by_case)}"
+        # Who disregards case finds all that others find, and more.
+        fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
+        return "" if fewer and not asks_for_others(pairs[0][1]["sql"]) else f"{word} {_case_words(by_case)}"
     by_words: dict[str, list[str]] = {}
     for system, rule in rules.items():
         by_words.setdefault(rule.words if rule else "", []).append(system)

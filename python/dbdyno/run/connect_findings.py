@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.compile import CompiledCell
+from dbdyno.report.numbers import rough
 from dbdyno.results import Cell, Document
 
 
@@ -38,7 +39,7 @@ def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> li
     for where, group in groups.items():
         parts = []
         for each in sorted(group, key=lambda each: -each.share):
-            share = f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({each.each_ms:.2g} ms each)"
+            share = f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({rough(each.each_ms)} ms each)"
             name = each.cell["system"]["name"] if systems > 1 else _where(each, several)
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
         begin = f"With {where}: connecting" if len(groups) > 1 else "Connecting"
