@@ -215,6 +215,8 @@ def test_an_element_of_an_array_can_be_a_value(tmp_path: Path, capsys: pytest.Ca
     assert "select (array[1, 2])[$1], '[:scale]' from pgbench_accounts where aid = any(array[$2, 2])" in (
         capsys.readouterr().out
     )
+    with pytest.raises(InputError, match="has no text for sqlite"):
+        print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["sqlite:"])
 
 
 def test_description_of_a_load() -> None:

@@ -69,10 +69,9 @@ def test_a_baseline_that_is_replaced_is_told(gate: Cli) -> None:
     assert gate("baseline", "fix/mine", first, *STORE) == f"baseline fix/mine: {first}\n"
     other = gate.run("--system", "exec:true", "--rounds", "2")["id"]
     assert gate("baseline", "fix/mine", other, *STORE) == f"baseline fix/mine: {other}, in place of {first}\n"
-    sides = ("gate", "both/system=exec:true", "--margin", "99%", *STORE)
     for named in ("fix/mine", "fix/mine/system=exec:true"):
-        assert "gate: passed" in gate(*sides, "--baseline", named)
-    assert "baselines: `both`, `fix/mine`" in gate(*sides, "--baseline", "fix", code=2)
+        assert f"b  command {other}" in gate("compare", "both/system=exec:true", named, *STORE)
+    assert "baselines: `both`, `fix/mine`" in gate("gate", "--baseline", "fix", *STORE, code=2)
     gate("baseline", "fix/mine", "--remove", *STORE)
 
 

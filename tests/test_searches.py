@@ -171,7 +171,6 @@ def regards(rule: CaseRule | None) -> bool | None:
         ("select 'x = ?', id from t where grp = ? -- 'a' = a", [3], None),
         ("select id from t where day > ? and 'b' = word", ["2020-01-01"], "="),
         ("select id from t where grp in (?, ?) and a = ?", [3, "x", 4], "="),
-        ("select id from t where grp = array[?] and word = ?", [3, "x"], "="),
     ],
 )
 def test_how_a_statement_compares_texts(sql: str, values: list[Any], expected: str | None) -> None:

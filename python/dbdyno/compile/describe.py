@@ -57,7 +57,7 @@ def describe(compiled: CompiledCell) -> Description:
 def _sent(statement: str, engine: str, trial: dict[str, Any]) -> str:
     """Write a statement as the engine gets it. Where nothing is prepared, values are put in the place of its ``?``."""
     beginning = _NUMBERED.get(engine)
-    return statement if beginning is None or trial["prepare"] == "never" else numbered(statement, beginning)
+    return statement if beginning is None or trial["prepare"] == "never" else numbered(statement, beginning, engine)
 
 
 def _settings(compiled: CompiledCell) -> Iterable[tuple[str, str]]:

@@ -16,12 +16,13 @@ from dbdyno.experiment.mistakes import nearest, show, wrong
 ANY = "any"
 MONGODB = "mongodb"
 
-# What a `?` may stand in without being a place for a value: texts, quoted names, comments. A name in brackets has none:
-# what has one is an element of an array.
-_NO_PLACES = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | \[[^\]?]*\] | --[^\n]* | /\*.*?\*/""",
-    re.VERBOSE | re.DOTALL,
-)
+# What a `?` may stand in without being a place for a value: texts, quoted names, comments. In brackets stands a name,
+# or on some engines the number of an array's element.
+_QUOTED = r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | --[^\n]* | /\*.*?\*/"""
+_FLAGS = re.VERBOSE | re.DOTALL
+_NO_PLACES = re.compile(rf"{_QUOTED} | \[[^\]]*\]", _FLAGS)
+_NO_PLACES_BUT_IN_BRACKETS = re.compile(_QUOTED, _FLAGS)
+_WITHOUT_BRACKETS = ("postgresql", "mysql")
 
 
 _COMMAND = 'write one such as `{"find": "user", "filter": {"name": "?"}}`'
@@ -43,7 +44,7 @@ def places(text: str, engine: str = ANY) -> int:
     """Count the ``?`` of an engine's statement that stand for values; in MongoDB's JSON, those that are texts."""
     if engine == MONGODB:
         return _places_in(json.loads(text))
-    return without_texts(text).count("?")
+    return _no_places(engine).sub(" ", text).count("?")
 
 
 def without_texts(text: str) -> str:
@@ -64,8 +65,8 @@ def masked(text: str) -> str:
     return _NO_PLACES.sub(mask, text)
 
 
-def numbered(text: str, beginning: str) -> str:
-    """Give a statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
+def numbered(text: str, beginning: str, engine: str) -> str:
+    """Give an engine's statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
     count = 0
 
     def number(found: re.Match[str]) -> str:
@@ -75,7 +76,11 @@ def numbered(text: str, beginning: str) -> str:
         count += 1
         return f"{beginning}{count}"
 
-    return re.sub(rf"{_NO_PLACES.pattern} | \?", number, text, flags=_NO_PLACES.flags)
+    return re.sub(rf"{_no_places(engine).pattern} | \?", number, text, flags=_FLAGS)
+
+
+def _no_places(engine: str) -> re.Pattern[str]:
+    return _NO_PLACES_BUT_IN_BRACKETS if engine in _WITHOUT_BRACKETS else _NO_PLACES
 
 
 def _places_in(value: Any) -> int:
