@@ -12,6 +12,7 @@ from dbdyno.history.identity import differing, same_machine
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import by_block, decided, differences, other_factors
 from dbdyno.results.document import Comparison, Document
+from dbdyno.results.reading import shown_times
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, unpaired_ratio
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
@@ -53,10 +54,10 @@ class Difference:
 class Compared:
     """Two sides, what differs between them, and the comparisons of their cells.
 
-    ``lacking``: for each comparison, why there is no interval, empty where there is one; ``only_a``, ``only_b``: the
-    cells that the other run has not; ``failed``: for each comparison, which rounds of b failed, empty where none did;
-    ``unlike``: reasons for which nothing is ranked; ``weaker``: what makes the
-    verdicts weaker than they look; ``said``: what each run's report says of the cells compared.
+    ``lacking``: for each comparison, why there is no interval, empty where there is one; ``failed``: for each, how many
+    rounds of b failed, empty where none did; ``only_a``, ``only_b``: the cells that the other run has not; ``unlike``:
+    reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look; ``said``: what each
+    run's report says of the cells compared.
     """
 
     a: Document
@@ -184,7 +185,7 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "instructions":
         return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
     for each in cell["rounds"]:
-        latency: Mapping[str, Any] = each["latency_ms"].get("response") or each["latency_ms"].get("service") or {}
+        latency: Mapping[str, Any] = shown_times(each["latency_ms"]) or {}
         value = latency.get(metric)
         if each["status"] == "done" and value:
             values[each["block"]] = float(value)

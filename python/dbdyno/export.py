@@ -18,8 +18,7 @@ from dbdyno.errors import InputError, reason
 from dbdyno.report.lines import (
     ceilings,
     cell_names,
-    comparison_cells,
-    comparison_heads,
+    compared_cells,
     comparison_notes,
     comparison_ratio,
     comparison_sees,
@@ -200,13 +199,13 @@ def _phases(document: Document) -> str:
 
 
 def _comparisons(document: Document) -> str:
-    names = comparison_heads(document)
+    heads, cells = compared_cells(document)
     rows = [
-        [*comparison_cells(document, each), comparison_ratio(each), comparison_sees(each), comparison_word(each)]
-        for each in document["comparisons"]
+        [*names, comparison_ratio(each), comparison_sees(each), comparison_word(each)]
+        for names, each in zip(cells, document["comparisons"], strict=True)
     ]
-    align = [*("---" for _ in names), "---", "--:", "---"]
-    made = _table([*names, "ratio [95 %]", "could see", "verdict"], align, rows)
+    align = [*("---" for _ in heads), "---", "--:", "---"]
+    made = _table([*heads, "ratio [95 %]", "could see", "verdict"], align, rows)
     return "\n\n".join([made, *(_plain(note) for note in comparison_notes(document))])
 
 

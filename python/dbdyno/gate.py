@@ -88,10 +88,13 @@ def _judge(comparison: Comparison, lacking: str, failed: str, margin: float) -> 
         return Judgement(comparison, "passed", f"{change}: {loss} is excluded")
     # The ratio itself must be known apart from the bound, or, where it is beyond that, from no change.
     apart = abs(math.log(ratio)) * _STRICTER if beyond else abs(math.log(ratio / bound)) if bound > 0 else math.inf
-    reach = math.log(high / low) / 2
-    times = (reach / apart) ** 2 if apart > 0 else math.inf
-    advice = (
-        f"about {max(2, math.ceil(times))} times as many rounds would" if times <= _MOST_TIMES else "no rounds will"
-    )
-    why = f"{change}: {loss} is neither shown nor excluded; {advice} probably settle it"
+    why = f"{change}: {loss} is neither shown nor excluded; {_more(math.log(high / low) / 2, apart)}"
     return Judgement(comparison, "inconclusive", why + (f"; {failed}" if failed else ""))
+
+
+def _more(reach: float, apart: float) -> str:
+    """Say how many rounds would probably bring an interval's ``reach`` down to ``apart``, both on logarithms."""
+    times = (reach / apart) ** 2 if apart > 0 else math.inf
+    if times > _MOST_TIMES:
+        return "no rounds will probably settle it"
+    return f"about {max(2, math.ceil(times))} times as many rounds would probably settle it"

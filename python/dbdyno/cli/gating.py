@@ -162,11 +162,8 @@ def _junit(gated: Gated) -> str:
         failures=str(counts["regression"]),
         errors=str(counts["inconclusive"]),
     )
-    for name, answer, reason_given in gated.judged:
-        why = _NOT_IN_XML.sub("", reason_given)
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=gated.experiment, name=_NOT_IN_XML.sub("", f"{name} {gated.metric}")
-        )
+    for name, answer, why in gated.judged:
+        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=f"{name} {gated.metric}")
         if answer == "regression":
             ElementTree.SubElement(case, "failure", message=why)
         elif answer == "inconclusive":
@@ -174,6 +171,7 @@ def _junit(gated: Gated) -> str:
         else:
             ElementTree.SubElement(case, "system-out").text = why
     if gated.notes:
-        ElementTree.SubElement(suite, "system-out").text = _NOT_IN_XML.sub("", "\n".join(gated.notes))
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
     ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+    text = _NOT_IN_XML.sub("", ElementTree.tostring(suite, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

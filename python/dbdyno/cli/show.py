@@ -33,7 +33,7 @@ def print_experiments() -> None:
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.compile import compile_cell, describe, refusal
-    from dbdyno.design import make_cells, parse_set
+    from dbdyno.design import Cell, make_cells, parse_set
     from dbdyno.systems.url import parse_url
 
     experiment = named.experiment(systems)
@@ -41,9 +41,10 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
         experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], lambda c: refusal(experiment, c)
     )
     # One cell of each system: what another level changes, `--set` shows. What cannot be is an error before all lines.
-    firsts = {cell.system.name: cell for cell in reversed(cells.cells)}
-    named_once = dict.fromkeys(cell.system.name for cell in cells.cells)
-    described = {name: describe(compile_cell(experiment, firsts[name])) for name in named_once}
+    firsts: dict[str, Cell] = {}
+    for cell in cells.cells:
+        firsts.setdefault(cell.system.name, cell)
+    described = {name: describe(compile_cell(experiment, cell)) for name, cell in firsts.items()}
     console = Console(highlight=False)
 
     def line(text: str = "") -> None:

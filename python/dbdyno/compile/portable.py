@@ -89,7 +89,6 @@ _SAVEPOINT_VERBS = {
     "release": "RELEASE SAVEPOINT",
     "rollback": "ROLLBACK TO SAVEPOINT",
 }
-_ROW_IDS = ("rowid", "_rowid_", "oid")
 _NULLS = re.compile(r"\bnulls\s+(?:first|last)\b", re.IGNORECASE)
 # Those of PostgreSQL's own `format`.
 _ITS_FORMATS = re.compile(r"(?:[^%]|%%|%s)*")
@@ -222,9 +221,12 @@ def _own(node: "exp.Expr", dialect: str, names: Names) -> Iterator[str]:
         yield f"`collate {node.expression.name.lower()}`"
     elif isinstance(node, exp.Anonymous) and node.name.lower() in _OWN_FUNCTIONS:
         yield f"the function `{node.name.lower()}`"
-    elif isinstance(node, exp.Identifier) and node.name.lower() in _ROW_IDS and not node.quoted:
-        # A column of the experiment's may be called so.
-        yield from [] if names.find(node.name) else [f"`{node.name.lower()}`"]
+    elif isinstance(node, exp.Identifier) and _is_row_id(node) and names.find(node.name) is None:
+        yield f"`{node.name.lower()}`"
+
+
+def _is_row_id(name: "exp.Identifier") -> bool:
+    return name.name.lower() in ("rowid", "_rowid_", "oid") and not name.quoted
 
 
 def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:

@@ -60,7 +60,7 @@ def _context(document: Document) -> dict[str, Any]:
         "unit": cells[0]["throughput"]["unit"] if cells else "",
         "comparisons": sections.comparison_rows(document),
         "comparison_notes": lines.comparison_notes(document),
-        "comparison_heads": lines.comparison_heads(document),
+        "comparison_heads": lines.compared_cells(document)[0],
         "margin": percent(comparisons[0]["margin"]) if comparisons else "",
         "breakdown": breakdown_chart(document),
         "latency": latency_charts(document),

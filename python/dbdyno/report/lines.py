@@ -8,6 +8,7 @@ from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, ro
 from dbdyno.results.cell_document import Cell, Limit, Published, Round
 from dbdyno.results.comparing import by_block
 from dbdyno.results.document import Comparison, Document, Finding
+from dbdyno.results.reading import shown_times
 from dbdyno.stats import MOST_ROUNDS, decide, paired_ratio
 
 # Below this the client is plainly not the limit and one line for all cells says so.
@@ -73,7 +74,7 @@ def interval(cell: Cell) -> str:
 
 def latency(cell: Cell, name: str) -> str:
     """Return a percentile in milliseconds of the response time; in a closed loop that is the service time."""
-    times = cell["latency_ms"].get("response") or cell["latency_ms"].get("service")
+    times = shown_times(cell["latency_ms"])
     value = times.get(name) if times else None
     return milliseconds(value if isinstance(value, float | int) else None)
 
@@ -264,23 +265,21 @@ def comparison_notes(document: Document) -> list[str]:
     return notes
 
 
-def comparison_heads(document: Document) -> list[str]:
-    """Return the heads of what :func:`comparison_cells` gives; none where nothing is compared."""
-    bases = {each["a"] for each in document["comparisons"]}
-    if len(bases) > 1:
-        return ["cell", "against"]
-    return [f"against {cell_names(document, [base])}" for base in bases]
+def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
+    """Return heads and, for each comparison, the cell; where not all have one baseline, also what its own has else.
 
-
-def comparison_cells(document: Document, comparison: Comparison) -> list[str]:
-    """Return the cell that is compared, and where not all are compared with one, what its baseline has else than it."""
-    name = cell_names(document, [comparison["b"]])
-    if len(comparison_heads(document)) < 2:
-        return [name]
+    Nothing where nothing is compared.
+    """
+    names = [[cell_names(document, [each["b"]])] for each in document["comparisons"]]
+    bases = list(dict.fromkeys(each["a"] for each in document["comparisons"]))
+    if len(bases) < 2:
+        return [f"against {cell_names(document, bases)}" for _ in bases], names
     by_id = {cell["id"]: cell for cell in document["cells"]}
-    a, b = by_id[comparison["a"]], by_id[comparison["b"]]
-    apart = [each for each in factor_names(document) if a["factors"].get(each) != b["factors"].get(each)]
-    return [name, cell_name(a, apart)]
+    factors = factor_names(document)
+    for own, each in zip(names, document["comparisons"], strict=True):
+        a, b = by_id[each["a"]], by_id[each["b"]]
+        own.append(cell_name(a, [name for name in factors if a["factors"].get(name) != b["factors"].get(name)]))
+    return ["cell", "against"], names
 
 
 def comparison_ratio(comparison: Comparison) -> str:

@@ -132,12 +132,13 @@ def _round(each: Round | None) -> dict[str, str]:
 
 def comparison_rows(document: Document) -> list[dict[str, Any]]:
     """Return the comparisons. Why some are not ranked stands above all numbers of the report."""
+    _, cells = lines.compared_cells(document)
     rows = []
-    for each in document["comparisons"]:
+    for names, each in zip(cells, document["comparisons"], strict=True):
         word = lines.comparison_word(each)
         rows.append(
             {
-                "names": lines.comparison_cells(document, each),
+                "names": names,
                 "ratio": lines.comparison_ratio(each),
                 "sees": lines.comparison_sees(each),
                 "verdict": word,

@@ -14,8 +14,7 @@ from dbdyno.report.lines import (
     Statement,
     ceilings,
     cell_names,
-    comparison_cells,
-    comparison_heads,
+    compared_cells,
     comparison_notes,
     comparison_ratio,
     comparison_sees,
@@ -158,8 +157,8 @@ def verdict_text(comparison: Comparison) -> Text:
 
 
 def _comparisons(document: Document) -> Table:
-    cells = [comparison_cells(document, each) for each in document["comparisons"]]
-    names = zip(comparison_heads(document), zip(*cells, strict=True), strict=True)
+    heads, cells = compared_cells(document)
+    names = zip(heads, zip(*cells, strict=True), strict=True)
     ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
     words = [verdict_text(each) for each in document["comparisons"]]
     seen = [Text(comparison_sees(each)) for each in document["comparisons"]]

@@ -38,16 +38,14 @@ def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] =
     cell that has its levels of the factors ``questions``, if that is not itself. Another load on another system would
     say nothing of either, nor would the answer to another question.
     """
+    of_all = [dict(each) for each in levels]
+    asked = [[each.get(name) for name in questions] for each in levels]
     made = []
-    for place, own in enumerate(levels):
-        counterpart = dict(own) | {"system": levels[0].get("system")}
-        # What is of the first system itself has none.
-        same = (index for index, each in enumerate(levels) if index != place and dict(each) == counterpart)
-        asked = [own.get(name) for name in questions]
-        alike = (index for index, each in enumerate(levels[:place]) if [each.get(name) for name in questions] == asked)
-        base = next(same, None) if place else None
-        base = next(alike, None) if base is None else base
-        if base is not None:
+    for place, own in enumerate(of_all):
+        counterpart = own | {"system": of_all[0].get("system")}
+        # A cell of the first system is its own counterpart.
+        base = of_all.index(counterpart) if counterpart != own and counterpart in of_all else asked.index(asked[place])
+        if base != place:
             made.append((base, place))
     return made
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 JsonObject = dict[str, Any]
+
+_Times = TypeVar("_Times")
 
 
 def part(source: Any, *keys: str) -> JsonObject:
@@ -50,6 +52,11 @@ def objects(source: Any) -> list[JsonObject]:
 def texts(source: Any) -> list[str]:
     """Return the texts in a list, or nothing where it is none."""
     return [each for each in source if isinstance(each, str)] if isinstance(source, list) else []
+
+
+def shown_times(of: Mapping[str, _Times | None]) -> _Times | None:
+    """Return what is known of the response time; in a closed loop, which has none, of the service time."""
+    return of.get("response") or of.get("service")
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

@@ -17,6 +17,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
+from dbdyno.results.comparing import baselines
 from dbdyno.results.reading import objects, part, text
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
@@ -232,7 +233,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         rest=request.rest,
         instructions=request.instructions,
         turn_s=request.turn_s,
-        questions=request.experiment.head.report.questions,
+        pairs=baselines([each.cell.factors for each in prepared.compiled], request.experiment.head.report.questions),
     )
 
 

@@ -13,7 +13,6 @@ from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines import EXEC, SERVERS
 from dbdyno.errors import DbdynoError, InputError
-from dbdyno.results.comparing import baselines
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.hosts import Hosts, Ready
@@ -56,7 +55,8 @@ class Plan:
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
     trial; ``instructions``: count those of each trial too; ``turn_s``: the trials of a block take turns of so many
-    seconds, in place of running one after another; ``questions``: factors of which other levels are not compared.
+    seconds, in place of running one after another; ``pairs``: the places of cells that are compared, the baseline's
+    first.
     """
 
     run_id: str
@@ -68,7 +68,7 @@ class Plan:
     rest: bool = False
     instructions: bool = False
     turn_s: float | None = None
-    questions: Sequence[str] = ()
+    pairs: Sequence[tuple[int, int]] = ()
 
 
 def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> str | None:
@@ -117,8 +117,7 @@ def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
         if value:
             throughput[cell][block] = value
     target = f"±{rule.target * 100:.3g} %"
-    asked = baselines([each.cell.factors for each in plan.cells], plan.questions)
-    if rule.enough(list(throughput.values()), asked):
+    if rule.enough(list(throughput.values()), plan.pairs):
         return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
     if rule.budget_s is not None and seconds >= rule.budget_s:
         return (

@@ -12,6 +12,7 @@ from dbdyno.report.charts.drawing import Figure, colour, data, decades, draw, fi
 from dbdyno.report.lines import factor_level
 from dbdyno.results.document import Document
 from dbdyno.results.histograms import NS_PER_MS, Histogram, HistogramError
+from dbdyno.results.reading import shown_times
 
 _HEIGHT = 230
 _POINTS = 120
@@ -29,7 +30,7 @@ def latency_charts(document: Document) -> list[Figure]:
     chosen = axes(document)
     curves: dict[str, list[dict[str, Any]]] = {}
     for cell in document["cells"]:
-        encoded = cell["histograms"].get("response") or cell["histograms"].get("service")
+        encoded = shown_times(cell["histograms"])
         if encoded is None:
             continue
         try:
