@@ -215,8 +215,12 @@ def test_an_element_of_an_array_can_be_a_value(tmp_path: Path, capsys: pytest.Ca
     assert "select (array[1, 2])[$1], '[:scale]' from pgbench_accounts where aid = any(array[$2, 2])" in (
         capsys.readouterr().out
     )
-    with pytest.raises(InputError, match="has no text for sqlite"):
+    with pytest.raises(InputError, match="has no text for sqlite, but for postgresql: `select "):
         print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["sqlite:"])
+    # Elsewhere it would be another name for the column.
+    (tmp_path / "s.sql").write_text("select filler[1] from pgbench_accounts;", encoding="utf-8")
+    with pytest.raises(InputError, match="has no text for mysql"):
+        print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["mysql:"])
 
 
 def test_description_of_a_load() -> None:

@@ -53,6 +53,13 @@ def test_of_equal_cells_at_most_2_percent_of_runs_claim_anything(cells: int, rou
     assert false / runs <= 0.02 + 3 * math.sqrt(0.02 * 0.98 / runs)
 
 
+def test_of_answers_to_other_questions_nothing_is_told() -> None:
+    made = document([[1000.0, 1010.0, 990.0], [2000.0, 2010.0, 2000.0]])
+    assert len(claims(made)) == 1
+    made["report"]["questions"] = ["n"]
+    assert claims(made) == []
+
+
 def test_all_groups_of_a_run_are_decided_together() -> None:
     runs = 400
     false = sum(bool(claims(document(noisy(seed, [1000.0] * 8, 3, 0.1), groups=4))) for seed in range(runs))

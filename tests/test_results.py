@@ -392,6 +392,10 @@ def test_answers_to_other_questions_are_not_compared() -> None:
     # Of a search that the first system has not, the first that there is.
     assert baselines([*levels[:2], *levels[6:]], ["search"]) == [(0, 1), (2, 3)]
     assert baselines([levels[0], levels[2]], ["search"]) == []
+    # Then it stands in for the first system, also for others; else the first system's own come first.
+    third = [each | {"system": "three"} for each in levels[6:]]
+    assert baselines([*levels[:2], *levels[6:], *third], ["search"]) == [(0, 1), (2, 3), (2, 4), (3, 5)]
+    assert baselines([levels[0], levels[6], levels[3]], ["search"]) == [(2, 1)]
     design = {
         "cells": [{"id": str(place), "system": each["system"], "factors": each} for place, each in enumerate(levels)],
         "report": {"x": "search", "questions": ["search"]},
@@ -435,7 +439,7 @@ def test_different_rows_are_unlike_work() -> None:
     assert document["comparisons"][0]["verdict"] is None
 
 
-def test_rows_that_differ_where_rows_are_changed_may_come_of_growth() -> None:
+def test_rows_that_differ_where_rows_are_changed_may_come_of_that() -> None:
     design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two", "three")]}
 
     def text(systems: int, changed: int) -> str:
@@ -450,7 +454,7 @@ def test_rows_that_differ_where_rows_are_changed_may_come_of_growth() -> None:
     for systems in (2, 3):
         assert text(systems, 0).endswith("not ranked.")
         assert text(systems, 7).endswith(
-            "not ranked. Their transactions also change rows: rows returned may differ because the data grew at "
+            "not ranked. Their transactions also change rows: rows returned may differ because the data changed at "
             "different speed."
         )
 

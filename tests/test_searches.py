@@ -13,7 +13,7 @@ from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.results import build_document
-from dbdyno.searches import gives_one_row, prefix_search, text_comparison
+from dbdyno.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.store import RunRecord, TrialRecord
 from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
 from dbdyno.systems.url import parse_url
@@ -103,8 +103,14 @@ x = "pattern"
     ],
 )
 def test_what_a_statement_searches_for(sql: str, values: list[Any], found: tuple[str, str] | None) -> None:
-    search = prefix_search(sql, values)
+    search = prefix_search(sql, values, "sqlite")
     assert (search and (search.column, search.prefix)) == found
+
+
+def test_brackets_hold_a_value_where_they_are_no_quotes() -> None:
+    sql = "select * from t where (array[1, 2])[?] = 1 and word like ?"
+    search = prefix_search(sql, [1, "ab%"], "postgresql")
+    assert search and search.prefix == "ab"
 
 
 @pytest.mark.parametrize(
@@ -171,10 +177,57 @@ def regards(rule: CaseRule | None) -> bool | None:
         ("select 'x = ?', id from t where grp = ? -- 'a' = a", [3], None),
         ("select id from t where day > ? and 'b' = word", ["2020-01-01"], "="),
         ("select id from t where grp in (?, ?) and a = ?", [3, "x", 4], "="),
+        ("select id from t where grp in (select grp from t where day > 'a')", [], None),
+        ("select id from t where grp in (select grp from t where word = 'a')", [], "="),
+        ("select lower(word) from t where word == 'a'", [], "="),
+        ("select id from t where word is ?", ["a"], "="),
+        ("select id from t where word = (?)", ["a"], "="),
+        ("select id from t where word <> 'a'", [], "="),
+        ("select id from t where not t.word like ?", ["a%"], "LIKE"),
+        ("select * from a join b on a.id = b.id where a.word > 'a'", [], None),
+        ("update t set word = ? where id = ?", ["a", 1], None),
+        ("selec 'a' = b", [], None),
     ],
 )
 def test_how_a_statement_compares_texts(sql: str, values: list[Any], expected: str | None) -> None:
-    assert text_comparison(sql, values) == expected
+    assert text_comparison(sql, values, "sqlite") == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "sql", "values", "expected"),
+    [
+        ("postgresql", "select * from t where (array[1, 2])[?] = 1 and word = ?", [1, "x"], "="),
+        ("postgresql", "select * from t where word = any(array['a', 'b'])", [], "="),
+        ("postgresql", 'select "v" from "t" where "word" ILIKE ?', ["a%"], None),
+        ("postgresql", "select * from t where word = cast(? as text)", ["a"], "="),
+        ("mysql", "select `v` from `t` where binary `word` = ?", ["a"], None),
+        ("mysql", "select `v` from `t` where `word` = ?", ["a"], "="),
+        ("sqlserver", "select [v] from [t] where [word] = N'a'", [], "="),
+        ("mongodb", '{"find": "t", "filter": {"word": "?"}}', ["a"], None),
+    ],
+)
+def test_comparisons_are_read_as_the_engine_writes_them(
+    engine: str, sql: str, values: list[Any], expected: str | None
+) -> None:
+    assert text_comparison(sql, values, engine) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select * from t where word = 'a'", False),
+        ("select * from t where word = 'a' and id <> 3", False),
+        ("select * from t where word <> 'a'", True),
+        ("select * from t where w.word not in ('a')", True),
+        ("select * from t where not (word = 'a' or id = 3)", True),
+        ("select * from t where not exists (select 1 from u where word like 'a%')", True),
+        ("select distinct word from t where word like 'a%'", True),
+        ("select word from t where word like 'a%' group by word", True),
+        ("select * from t where not id = 3 and word = 'a'", False),
+    ],
+)
+def test_what_may_find_less_where_more_is_equal(sql: str, expected: bool) -> None:
+    assert may_find_less(sql, [], "sqlite") is expected
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def remedy_cells(experiment: Experiment, compiled: Iterable[CompiledCell]) -> tu
 def _asks(compiled: CompiledCell) -> bool:
     """Whether a statement of the cell searches for how a text begins."""
     statements = compiled.trial.get("statements", [])
-    return any(prefix_search(each["sql"], each.get("example", [])) for each in statements)
+    engine = compiled.cell.system.engine
+    return any(prefix_search(each["sql"], each.get("example", []), engine) for each in statements)
 
 
 def _with(experiment: Experiment, cell: Cell, remedy: Remedy) -> Cell:

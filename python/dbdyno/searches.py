@@ -1,28 +1,24 @@
 """What a statement searches for, as far as its text tells: a pattern that begins with fixed characters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dbdyno.experiment.sql import masked, places, without_texts
+from dbdyno.experiment.sql import numbered, places
+from dbdyno.sql_tree import sql_tree
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 _LIKE = re.compile(
     r"""(?P<column>\b(?!not\b)[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
     re.VERBOSE | re.IGNORECASE,
 )
 _WILDCARD = re.compile("[%_]")
-# What stands on either side of an equality (`<=` and its kin are none), or in a list: values, in a masked statement.
-_EQUALS = re.compile(
-    r"""(?<![<>!=]) = (?!=) \s* (?P<right>\?|'_*') | (?P<left>\?|'_*') \s* = (?!=)
-    | \b in \s* \( (?P<list>[^()]*) \)""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_VALUE = re.compile(r"\?|'_*'")
-# Where it is asked for what does not compare equal.
-_NOT = re.compile(r"\bnot\s+(like|in)\b|<>|!=", re.IGNORECASE)
-# What makes a comparison another than the engine's usual one.
-_OTHER_RULE = re.compile(r"\b(ilike|collate|binary|lower|upper|lcase|ucase)\b", re.IGNORECASE)
+# The dialects of sqlglot's, by engine, and what stands for a value in a statement that is read.
+_DIALECTS = {"sqlite": "sqlite", "postgresql": "postgres", "mysql": "mysql", "sqlserver": "tsql"}
+_VALUE = "dbdyno_value_"
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
 
@@ -40,16 +36,17 @@ class PrefixSearch:
         return f"{self.column} like '{self.pattern}'"
 
 
-def prefix_search(sql: str, values: Sequence[Any]) -> PrefixSearch | None:
+def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch | None:
     """Find the first ``LIKE`` of a statement whose pattern begins with fixed characters, and does not end there.
 
-    ``values``: those of its parameters, or none where they are not the same each time. ``None``: it has no such search,
-    or its pattern is not known. A pattern with ``ESCAPE`` is not looked into.
+    ``values``: those of its parameters, or none where they are not the same each time; ``engine``: whose it is, which
+    says what brackets are. ``None``: it has no such search, or its pattern is not known. A pattern with ``ESCAPE`` is
+    not looked into.
     """
     for found in _LIKE.finditer(sql):
         pattern = found["text"]
         if found["place"]:
-            index = places(sql[: found.start("place")])
+            index = places(sql[: found.start("place")], engine)
             pattern = values[index] if index < len(values) else None
         if not isinstance(pattern, str) or re.match(r"\s+escape\b", sql[found.end() :], re.IGNORECASE):
             continue
@@ -59,33 +56,76 @@ def prefix_search(sql: str, values: Sequence[Any]) -> PrefixSearch | None:
     return None
 
 
-def text_comparison(sql: str, values: Sequence[Any]) -> str | None:
-    """Give the operator by which a statement compares texts, ``LIKE`` or ``=``.
+def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
+    """Give the operator by which an engine's statement compares texts, ``LIKE`` or ``=``.
 
-    ``values``: those of its parameters. ``None``: it compares none, or not by the engine's usual rule.
+    ``values``: those of its parameters. ``None``: it compares none, or not by the engine's usual rule, or cannot be
+    read. Whether a column is compared with a column as texts is not in the statement; that is taken for no.
     """
-    bare = without_texts(sql)
-    if _OTHER_RULE.search(bare):
+    from sqlglot import exp
+
+    found = [isinstance(each, exp.Like) for each in _text_comparisons(sql, values, engine)]
+    if not found:
         return None
-    if re.search(r"\blike\b", bare, re.IGNORECASE):
-        return "LIKE"
-    return "=" if _equates_texts(masked(sql), values) else None
+    return "LIKE" if any(found) else "="
 
 
-def asks_for_others(sql: str) -> bool:
-    """Whether a statement may ask for what does not compare equal."""
-    return bool(_NOT.search(without_texts(sql)))
+def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
+    """Whether a statement may return fewer rows where more texts compare equal.
+
+    It asks for what does not compare equal, or keeps one of those that do.
+    """
+    from sqlglot import exp
+
+    unlike = (exp.NEQ, exp.NullSafeNEQ)
+    return any(
+        isinstance(each, unlike)
+        or each.args.get("negate")
+        or each.find_ancestor(exp.Not, exp.Case, exp.If) is not None
+        or each.root().find(exp.Distinct, exp.Group, exp.SetOperation) is not None
+        for each in _text_comparisons(sql, values, engine)
+    )
 
 
-def _equates_texts(sql: str, values: Sequence[Any]) -> bool:
-    """Whether a text stands on a side of an equality, or in a list. ``sql``: masked."""
-    for found in _EQUALS.finditer(sql):
-        group = next(name for name, part in found.groupdict().items() if part is not None)
-        for value in _VALUE.finditer(sql, found.start(group), found.end(group)):
-            index = sql.count("?", 0, value.start())
-            if value[0] != "?" or (index < len(values) and isinstance(values[index], str)):
-                return True
-    return False
+def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator["exp.Expr"]:
+    """Give where a statement compares texts by the engine's usual rule."""
+    dialect = _DIALECTS.get(engine)
+    # With a name for each place for a value.
+    tree = sql_tree(numbered(sql, _VALUE, engine), dialect) if dialect else None
+    if tree is None:
+        return
+    from sqlglot import exp
+
+    kinds = (exp.Like, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In)
+    for node in tree.find_all(*kinds):
+        sides = node.expressions if isinstance(node, exp.In) else [node.this, node.expression]
+        of_texts = isinstance(node, exp.Like) or any(_is_text(each, values) for each in sides)
+        # What is set is compared with nothing.
+        of_texts = of_texts and not isinstance(node.parent, exp.Update | exp.OnConflict)
+        if of_texts and node.find(exp.Collate, exp.Lower, exp.Upper) is None and not _casts_to_bytes(node):
+            yield node
+
+
+def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
+    """Whether a side of a comparison is a text that stands in the statement, or is given as a value."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Cast | exp.Any):
+        return _is_text(node.this, values)
+    if isinstance(node, exp.Array | exp.Tuple):
+        return any(_is_text(each, values) for each in node.expressions)
+    if isinstance(node, exp.Column) and node.name.startswith(_VALUE):
+        index = int(node.name.removeprefix(_VALUE)) - 1
+        return index < len(values) and isinstance(values[index], str)
+    return isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string)
+
+
+def _casts_to_bytes(node: "exp.Expr") -> bool:
+    from sqlglot import exp
+
+    kinds = (exp.DataType.Type.BINARY, exp.DataType.Type.VARBINARY)
+    return any(each.to.this in kinds for each in node.find_all(exp.Cast))
 
 
 def gives_one_row(sql: str) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dbdyno.errors import InputError
-from dbdyno.experiment.sql import without_texts
+from dbdyno.experiment.sql import ANY, numbered
+from dbdyno.sql_tree import sql_tree
 from dbdyno.text import shortened
 
 if TYPE_CHECKING:
@@ -81,15 +82,17 @@ _LACKED: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 # A savepoint is SQLite's words, PostgreSQL's and MariaDB's, but for those that may be left out.
 _SAVEPOINT = re.compile(
-    r"\s*(?P<verb>savepoint|release(?:\s+savepoint)?|rollback(?:\s+transaction)?\s+to(?:\s+savepoint)?)\s+(?P<name>[a-z_]\w*)\s*",
-    re.IGNORECASE,
+    r"""\s* (?P<verb>savepoint | release (?:\s+savepoint)? | rollback (?:\s+transaction)? \s+ to (?:\s+savepoint)?)
+    \s+ (?: (?P<name>[^\W\d]\w*) | "(?P<quoted>[^"]+)" | `(?P<ticked>[^`]+)` | \[(?P<bracketed>[^\]]+)\] ) \s*""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _SAVEPOINT_VERBS = {
     "savepoint": "SAVEPOINT",
     "release": "RELEASE SAVEPOINT",
     "rollback": "ROLLBACK TO SAVEPOINT",
 }
-_NULLS = re.compile(r"\bnulls\s+(?:first|last)\b", re.IGNORECASE)
+# A place for a value, while a statement is translated: with its number, from 1.
+_VALUE = "dbdyno_value_"
 # Those of PostgreSQL's own `format`.
 _ITS_FORMATS = re.compile(r"(?:[^%]|%%|%s)*")
 
@@ -111,15 +114,9 @@ class Names:
 
 def columns_of(text: str) -> int | None:
     """Count the columns that a statement returns; ``None`` where its text does not say, as with ``*``."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-    try:
-        tree = sqlglot.parse_one(text, read="sqlite")
-    except SqlglotError:
-        return None
+    tree = sql_tree(text, "sqlite")
     if not isinstance(tree, exp.Query) or any(column.is_star for column in tree.selects):
         return None
     return len(tree.selects) or None
@@ -142,7 +139,11 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
     if savepoint is not None:
         if dialect == "tsql":
             raise _untranslatable(place, text, dialect, "savepoints have other words there, and none are released")
-        return f"{_SAVEPOINT_VERBS[savepoint['verb'].split()[0].lower()]} {savepoint['name']}"
+        verb, *names_given = savepoint.groups()
+        # SQLite takes no notice of the case of its name.
+        name = next(each for each in names_given if each is not None).lower()
+        quoted = exp.to_identifier(name, quoted=True).sql(dialect=dialect)
+        return f"{_SAVEPOINT_VERBS[verb.split()[0].lower()]} {quoted}"
     # What it cannot read it would say on standard error, and go on.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
@@ -157,27 +158,46 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
     foreign = next(_foreign(tree, dialect, names), None)
     if foreign is not None:
         raise _untranslatable(place, text, dialect, foreign)
+    # Read again with a name for each value: what the other dialect makes of them is seen by that.
+    marked = numbered(text, f":{_VALUE}", ANY)
+    tree = sqlglot.parse_one(marked, read="sqlite")
+    _leave_nulls(tree, marked, dialect)
     _rewrite(tree, text, dialect, names, place)
     try:
-        return tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
+        translated = tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
     except SqlglotError as error:
         why = str(error).splitlines()[0].rstrip(".").lower()
         raise _untranslatable(place, text, dialect, why) from None
+    order = [int(each) for each in re.findall(rf"{_VALUE}(\d+)", translated)]
+    if order != sorted(set(order)) or len(order) != marked.count(f":{_VALUE}"):
+        why = "what is written `?` stands there more than once, or in another order, and so would the values"
+        raise _untranslatable(place, text, dialect, why)
+    return re.sub(rf"{_VALUE}\d+", "?", translated)
+
+
+def _leave_nulls(tree: "exp.Expr", text: str, dialect: str) -> None:
+    """Leave it to the engine where nulls come in the orders of ``text``, whose tree it is, that do not say it."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.dialects.sqlite import SQLite
+
+    # The tree does not keep which order says it: one that does is read alike where nulls are the greatest.
+    elsewhere = SQLite()
+    elsewhere.NULL_ORDERING = "nulls_are_large"
+    small = dialect in ("mysql", "tsql")
+    orders = zip(tree.find_all(exp.Ordered), sqlglot.parse_one(text, read=elsewhere).find_all(exp.Ordered), strict=True)
+    for order, other in orders:
+        if bool(order.args.get("nulls_first")) != bool(other.args.get("nulls_first")):
+            order.set("nulls_first", bool(order.args.get("desc")) != small)
 
 
 def _rewrite(tree: "exp.Expr", text: str, dialect: str, names: Names, place: str) -> None:
     """Make of a statement, in place, what sqlglot writes as it is meant. Raises InputError."""
     from sqlglot import exp
 
-    small_nulls = dialect in ("mysql", "tsql")
-    # The tree does not keep which order says it.
-    says_nulls = bool(_NULLS.search(without_texts(text)))
     for node in list(tree.walk()):
         if isinstance(node, exp.Placeholder):
-            node.replace(exp.Var(this="?"))
-        elif isinstance(node, exp.Ordered) and not says_nulls:
-            descending = bool(node.args.get("desc"))
-            node.set("nulls_first", descending != small_nulls)
+            node.replace(exp.Var(this=node.name))
         elif isinstance(node, exp.Limit) and dialect == "tsql" and isinstance(node.expression, exp.Placeholder):
             # It would come first, and the values with it in another order.
             raise _untranslatable(place, text, dialect, "`limit ?` stands elsewhere there, and so would its value")
@@ -238,6 +258,12 @@ def _unknown(node: "exp.Expr", dialect: str) -> Iterator[str]:
     if dialect in lacking:
         yield f"{words} is not known there"
     yield from _unknown_of_functions(node, dialect)
+    if isinstance(node, exp.Join):
+        yield from _unknown_of_joins(node, dialect)
+    if isinstance(node, exp.IndexParameters) and node.args.get("where") and dialect == "mysql":
+        yield "`create index … where` is not known there"
+    if isinstance(node, exp.Analyze) and dialect != "postgres":
+        yield "`analyze` has other words there"
     if isinstance(node, exp.In) and dialect == "mysql":
         query = node.args.get("query")
         if query is not None and query.unnest().args.get("limit"):
@@ -256,14 +282,36 @@ def _unknown_of_functions(node: "exp.Expr", dialect: str) -> Iterator[str]:
 
     if isinstance(node, exp.Filter) and dialect != "postgres":
         yield "`filter (where …)` is not known there"
-    if isinstance(node, exp.Limit | exp.Offset) and isinstance(node.expression, exp.Neg):
+    if isinstance(node, exp.Limit | exp.Offset) and _is_negative(node.expression):
         yield f"`{type(node).__name__.lower()}` below 0 is not known there"
-    if isinstance(node, exp.Substring) and isinstance(node.args.get("start"), exp.Neg) and dialect != "mysql":
-        yield "`substr` from the end is not known there"
+    if isinstance(node, exp.Substring):
+        start = node.args.get("start")
+        if _is_negative(start) and dialect != "mysql":
+            yield "`substr` from the end is not known there"
+        if isinstance(start, exp.Literal) and start.name == "0" and dialect == "mysql":
+            yield "`substr` from 0 is nothing there"
+        if _is_negative(node.args.get("length")):
+            yield "`substr` of what stands before is not known there"
     if isinstance(node, exp.Format) and dialect == "postgres":
         form = node.args.get("this")
         if not isinstance(form, exp.Literal) or not _ITS_FORMATS.fullmatch(form.name):
             yield "the function `format` knows only `%s` there, whose text must stand in the statement, and"
+
+
+def _is_negative(node: "exp.Expr | None") -> bool:
+    from sqlglot import exp
+
+    return node is not None and isinstance(node.unnest(), exp.Neg)
+
+
+def _unknown_of_joins(node: "exp.Join", dialect: str) -> Iterator[str]:
+    """Say what of a join the dialect has not."""
+    if dialect == "mysql" and node.side.upper() == "FULL":
+        yield "`full join` is not known there"
+    if dialect == "tsql" and node.method.upper() == "NATURAL":
+        yield "`natural join` is not known there"
+    if dialect == "tsql" and node.args.get("using"):
+        yield "`join … using` is not known there"
 
 
 def _unknown_of_changes(node: "exp.Insert | exp.Update | exp.Delete", dialect: str) -> Iterator[str]:

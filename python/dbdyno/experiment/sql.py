@@ -47,22 +47,9 @@ def places(text: str, engine: str = ANY) -> int:
     return _no_places(engine).sub(" ", text).count("?")
 
 
-def without_texts(text: str) -> str:
-    """Give a statement with a blank for each text, quoted name and comment in it."""
-    return _NO_PLACES.sub(" ", text)
-
-
-def masked(text: str) -> str:
-    """Give a statement with every text in it as one of underscores, and blanks for quoted names and comments.
-
-    All else stands where it stood.
-    """
-
-    def mask(found: re.Match[str]) -> str:
-        inside = len(found[0]) - 2
-        return f"'{'_' * inside}'" if found[0][0] == "'" else " " * len(found[0])
-
-    return _NO_PLACES.sub(mask, text)
+def without_texts(text: str, engine: str = ANY) -> str:
+    """Give an engine's statement with a blank for each text, quoted name and comment in it."""
+    return _no_places(engine).sub(" ", text)
 
 
 def numbered(text: str, beginning: str, engine: str) -> str:

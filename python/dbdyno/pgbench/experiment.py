@@ -9,7 +9,7 @@ from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import package_path, parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.mistakes import nearest_or
-from dbdyno.experiment.sql import places
+from dbdyno.experiment.sql import without_texts
 from dbdyno.pgbench.expression import AUTOMATIC, NAME
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from dbdyno.pgbench.toml import write_toml
@@ -142,7 +142,7 @@ def _data(sources: list[_Source], read: list[Script], scale: int, own_tables: bo
 def _as_written_for_postgresql(steps: Any) -> Any:
     """Give steps whose statements PostgreSQL is sent as they are; for others they are read as portable SQL.
 
-    An element of an array, `a[?]`, is PostgreSQL's alone: elsewhere brackets are quotes.
+    What has an array in it is PostgreSQL's alone: elsewhere brackets are quotes.
     """
     if isinstance(steps, list):
         return [_as_written_for_postgresql(each) for each in steps]
@@ -152,7 +152,7 @@ def _as_written_for_postgresql(steps: Any) -> Any:
     text = made.get("execute")
     if text is None:
         return made
-    portable = {"any": text} if places(text) == len(made.get("params", [])) else {}
+    portable = {} if "[" in without_texts(text, "postgresql") else {"any": text}
     return made | {"execute": portable | {"postgresql": text}}
 
 

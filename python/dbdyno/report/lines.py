@@ -8,7 +8,7 @@ from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, ro
 from dbdyno.results.cell_document import Cell, Limit, Published, Round
 from dbdyno.results.comparing import by_block
 from dbdyno.results.document import Comparison, Document, Finding
-from dbdyno.results.reading import shown_times
+from dbdyno.results.reading import shown_times, texts
 from dbdyno.stats import MOST_ROUNDS, decide, paired_ratio
 
 # Below this the client is plainly not the limit and one line for all cells says so.
@@ -163,8 +163,8 @@ def headline(document: Document) -> str:
     measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
     if len(measured) < 2 or any(each["unlike"] for each in document["comparisons"]):
         return ""
-    asked = {tuple(cell["factors"].get(name) for name in document["report"].get("questions", ())) for cell in measured}
-    if len(asked) > 1:
+    questions = texts(document["report"].get("questions"))
+    if len({tuple(cell["factors"].get(name) for name in questions) for cell in measured}) > 1:
         return ""
     factors = factor_names(document)
     best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)

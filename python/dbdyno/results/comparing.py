@@ -33,18 +33,21 @@ def compare_with_baseline(
 def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] = ()) -> list[tuple[int, int]]:
     """Give what each cell is compared with: the places of the two, the baseline's first.
 
-    ``levels``: those of each cell's factors. A cell of another system than the first's is compared with the cell of the
-    first system that differs from it in nothing else; where there is none, and within the first system, with the first
-    cell that has its levels of the factors ``questions``, if that is not itself. Another load on another system would
-    say nothing of either, nor would the answer to another question.
+    ``levels``: those of each cell's factors. Each cell has a first one: of those that have its levels of the factors
+    ``questions``, the first of the first system, or the first where that system has none. A cell of another system than
+    its first one is compared with the cell of that system that differs from it in nothing else; where there is none,
+    and within that system, with the first one, if that is not itself. Another load on another system would say nothing
+    of either, nor would the answer to another question.
     """
     of_all = [dict(each) for each in levels]
     asked = [[each.get(name) for name in questions] for each in levels]
     made = []
     for place, own in enumerate(of_all):
-        counterpart = own | {"system": of_all[0].get("system")}
-        # A cell of the first system is its own counterpart.
-        base = of_all.index(counterpart) if counterpart != own and counterpart in of_all else asked.index(asked[place])
+        alike = [index for index, each in enumerate(asked) if each == asked[place]]
+        first = next((index for index in alike if of_all[index].get("system") == of_all[0].get("system")), alike[0])
+        counterpart = own | {"system": of_all[first].get("system")}
+        # A cell of that system is its own counterpart.
+        base = of_all.index(counterpart) if counterpart != own and counterpart in of_all else first
         if base != place:
             made.append((base, place))
     return made

@@ -70,7 +70,7 @@ def _grown(what: str, apart: Sequence[Cell]) -> str:
     """Add why rows may differ although the statements are alike, where the transactions change rows as well."""
     if what != ROWS or not any(each["rows_changed"] for cell in apart for each in cell["rounds"]):
         return ""
-    return " Their transactions also change rows: rows returned may differ because the data grew at different speed."
+    return " Their transactions also change rows: rows returned may differ because the data changed at different speed."
 
 
 def other_products(cells: Sequence[Cell]) -> list[Finding]:

@@ -10,7 +10,7 @@ from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
 from dbdyno.results.comparing import by_block, other_factors
 from dbdyno.results.document import Finding, Remedy
-from dbdyno.searches import PrefixSearch, asks_for_others, gives_one_row, prefix_search, text_comparison
+from dbdyno.searches import PrefixSearch, gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.stats import paired_ratio
 from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
 from dbdyno.text import shortened
@@ -29,17 +29,15 @@ def other_rows(cells: Sequence[Cell]) -> list[Finding]:
     told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
     for pairs in _asked_alike(cells):
         rows = {cell["system"]["name"]: each["rows"] or 0.0 for cell, each in pairs}
-        if len(set(rows.values())) < 2:
-            continue
-        why = _why_other_rows(pairs, rows)
-        # Where rows are changed as well, the data may have grown at different speed, which another finding says.
-        if any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"]):
+        # Where rows are changed as well, they may have been so at different speed, which another finding says.
+        changed = any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"])
+        if len(set(rows.values())) < 2 or changed:
             continue
         by_count: dict[float, list[str]] = {}
         for system, count in rows.items():
             by_count.setdefault(count, []).append(system)
         found = ", ".join(f"{_count(count)} on {_all(systems)}" for count, systems in by_count.items())
-        why = why or "why is not known; compare how the systems compare texts"
+        why = _why_other_rows(pairs, rows) or "why is not known; compare how the systems compare texts"
         texts, ids, _ = told.setdefault(f"{json.dumps(pairs[0][1]['values'])} {found} {why}", ([], [], rows))
         texts.append(f"`{_shown(pairs[0][1])}` returned {found}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
@@ -77,12 +75,16 @@ def other_counts(cells: Sequence[Cell]) -> list[Finding]:
 def _asked_alike(cells: Sequence[Cell]) -> Iterable[list[_Asked]]:
     """Group the statements that ask for the same each time by what they are in the experiment.
 
-    Their texts differ from engine to engine.
+    Their texts differ from engine to engine. One system alone is no group.
     """
     asked: dict[str, list[_Asked]] = {}
+    if len({cell["system"]["name"] for cell in cells}) < 2:
+        return []
     for cell in cells:
+        engine = _engine(cell)
         for each in cell["statements"]:
-            fixed = each["values"] or (not places(each["sql"]) and text_comparison(each["sql"], []) is not None)
+            sql = each["sql"]
+            fixed = each["values"] or (text_comparison(sql, [], engine) is not None and not places(sql, engine))
             if fixed and each["rows"] is not None:
                 key = json.dumps([each["name"], each["values"], other_factors(cell)], sort_keys=True)
                 asked.setdefault(key, []).append((cell, each))
@@ -101,7 +103,9 @@ def _why_other_rows(pairs: Sequence[_Asked], rows: Mapping[str, float]) -> str:
     if _apart(by_case.values(), rows):
         # Who disregards case finds all that others find, and more.
         fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
-        return "" if fewer and not asks_for_others(pairs[0][1]["sql"]) else f"{word} {_case_words(by_case)}"
+        cell, asked = pairs[0]
+        unfit = fewer and not may_find_less(asked["sql"], asked["values"], _engine(cell))
+        return "" if unfit else f"{word} {_case_words(by_case)}"
     by_words: dict[str, list[str]] = {}
     for system, rule in rules.items():
         by_words.setdefault(rule.words if rule else "", []).append(system)
@@ -112,7 +116,7 @@ def _why_other_rows(pairs: Sequence[_Asked], rows: Mapping[str, float]) -> str:
 
 def _rules(pairs: Sequence[_Asked]) -> tuple[str, dict[str, CaseRule | None]]:
     """Give the operator by which a statement compares texts, and its rule on each system."""
-    words = {text_comparison(each["sql"], each["values"]) for _, each in pairs}
+    words = {text_comparison(each["sql"], each["values"], _engine(cell)) for cell, each in pairs}
     word = words.pop() if len(words) == 1 else None
     rule = {"LIKE": like_rule, "=": equality_rule}.get(word or "")
     found: dict[str, CaseRule | None] = {}
@@ -121,6 +125,12 @@ def _rules(pairs: Sequence[_Asked]) -> tuple[str, dict[str, CaseRule | None]]:
         own = cell["load"] is not None
         found[system["name"]] = rule(system["engine"] or "", system["settings"], own_tables=own) if rule else None
     return word or "", found
+
+
+def _engine(cell: Cell) -> str:
+    """Give the name by which experiments call a cell's engine, of those whose SQL is read."""
+    name = (cell["system"]["engine"] or "").lower()
+    return {"mariadb": "mysql", "sql server": "sqlserver"}.get(name, name)
 
 
 def _by_case(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[str]]:
@@ -218,7 +228,7 @@ def _scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixS
 def _prefix_searches(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     for cell in cells:
         for each in cell["statements"]:
-            search = prefix_search(each["sql"], each["values"])
+            search = prefix_search(each["sql"], each["values"], _engine(cell))
             if search is not None:
                 yield cell, each, search
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dbdyno.results import Document
 from dbdyno.results.comparing import by_block, differences
+from dbdyno.results.reading import texts
 from dbdyno.stats import CONFIDENCE, MARGIN, Ratio, decide, paired_ratio
 
 _DIFFERENT = ("faster", "slower")
@@ -32,10 +33,11 @@ def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> l
     one before. Only changes are told that are differences as verdicts are (:func:`dbdyno.stats.decide`, all pairs of
     the run that could have been picked decided together), whose interval at ``confidence``, paired within blocks, lies
     clear of no change by the margin, and which the run's own comparisons of the same two cells do not leave open. Of a
-    chain's step that is left open the ratio is told, as such.
+    chain's step that is left open the ratio is told, as such. Of levels that are questions of their own there is
+    nothing to tell.
     """
     axis = document["report"].get("along") or document["report"].get("x")
-    if not axis:
+    if not axis or axis in texts(document["report"].get("questions")):
         return []
     chain = bool(document["report"].get("chain"))
     groups = list(_groups(document, axis))
