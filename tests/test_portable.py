@@ -2,7 +2,8 @@
 
 import pytest
 
-from dbdyno.compile.portable import Names, translate
+from dbdyno.compile.foreign import Names
+from dbdyno.compile.portable import translate
 from dbdyno.errors import InputError
 
 ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver"}

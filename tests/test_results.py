@@ -439,20 +439,26 @@ def test_different_rows_are_unlike_work() -> None:
     assert document["comparisons"][0]["verdict"] is None
 
 
-def test_rows_that_differ_where_rows_are_changed_may_come_of_that() -> None:
+def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None:
     design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two", "three")]}
 
-    def text(systems: int, changed: int) -> str:
+    def text(systems: int, changed: int, failed: int = 0) -> str:
+        counted = books(10, issued=10 + failed, failed={"locked": failed} if failed else {})
         trials = [
             dataclasses.replace(
-                trial(result=result(books=books(10), work={"rows_returned": rows, "rows_changed": changed})), cell=name
+                trial(result=result(books=counted, work={"rows_returned": rows, "rows_changed": changed})), cell=name
             )
             for name, rows in [("one", 1950), ("two", 1980), ("three", 2500)][:systems]
         ]
-        return build_document(run_record(design), trials)["findings"][0]["text"]
+        found = build_document(run_record(design), trials)["findings"]
+        return next(each["text"] for each in found if each["evidence"] and "unlike" in each["evidence"])
 
     for systems in (2, 3):
         assert text(systems, 0).endswith("not ranked.")
+        assert text(systems, 0, failed=1).endswith(
+            "not ranked. Some transactions failed and do not count: rows returned may differ because those left are "
+            "another mix."
+        )
         assert text(systems, 7).endswith(
             "not ranked. Their transactions also change rows: rows returned may differ because the data changed at "
             "different speed."

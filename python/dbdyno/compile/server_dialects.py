@@ -2,7 +2,8 @@
 
 from dbdyno.compile.dialects import Dialect, SqliteDialect, StandardDialect, spell
 from dbdyno.compile.documents import MongodbDialect
-from dbdyno.compile.portable import Names, translate
+from dbdyno.compile.foreign import Names
+from dbdyno.compile.portable import translate
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.tables import Column, Index, Table

@@ -54,7 +54,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
         if len(apart) == 2:
             a, b, difference = hits[0]
             names = f"{a['system']['name']} and {b['system']['name']}"
-            yield f"{names} did unlike work ({difference}); they are not ranked.{_grown(what, apart)}", apart
+            yield f"{names} did unlike work ({difference}); they are not ranked.{_why_rows(what, apart)}", apart
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
@@ -63,14 +63,21 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
             by_value.setdefault(value, []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
         text = f"The systems did unlike work ({what}: {values}); those that differ are not ranked."
-        yield text + _grown(what, apart), apart
+        yield text + _why_rows(what, apart), apart
 
 
-def _grown(what: str, apart: Sequence[Cell]) -> str:
-    """Add why rows may differ although the statements are alike, where the transactions change rows as well."""
-    if what != ROWS or not any(each["rows_changed"] for cell in apart for each in cell["rounds"]):
+def _why_rows(what: str, apart: Sequence[Cell]) -> str:
+    """Add why rows may differ although the statements are alike: transactions failed, or change rows themselves."""
+    if what != ROWS:
         return ""
-    return " Their transactions also change rows: rows returned may differ because the data changed at different speed."
+    rounds = [each for cell in apart for each in cell["rounds"]]
+    may = "rows returned may differ because"
+    why = ""
+    if any(each["failed"] for each in rounds):
+        why += f" Some transactions failed and do not count: {may} those left are another mix."
+    if any(each["rows_changed"] for each in rounds):
+        why += f" Their transactions also change rows: {may} the data changed at different speed."
+    return why
 
 
 def other_products(cells: Sequence[Cell]) -> list[Finding]:
