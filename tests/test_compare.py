@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -118,6 +119,29 @@ def test_another_durability_is_not_ranked() -> None:
     a = document("r1", {"1": STEADY}, durability={"class": "power-safe"})
     b = document("r2", {"1": scaled(2)}, durability={"class": "none"})
     assert compare(Side(a), Side(b)).comparisons[0]["verdict"] is None
+
+
+def failing(made: Document, shares: Sequence[float]) -> Document:
+    """The run, of whose transactions these shares failed, by round."""
+    for cell in made["cells"]:
+        for each, share in zip(cell["rounds"], shares, strict=True):
+            each["failed"], each["issued"] = {"locked": round(share * 1000)}, 1000
+    return made
+
+
+def test_where_more_transactions_fail_what_is_left_is_not_ranked() -> None:
+    a = document("r1", {"1": STEADY})
+    b = failing(document("r2", {"1": scaled(2.0)}), [0.5, 0.51, 0.49, 0.5, 0.5, 0.5])
+    compared = compare(Side(a), Side(b))
+    assert compared.comparisons[0]["unlike"] == ["transactions that failed: 0 % against 50 %"]
+    (judged,) = judge(compared, 0.03)
+    assert (judged.answer, judged.why) == ("inconclusive", "not ranked: transactions that failed: 0 % against 50 %")
+    # Few that fail, and shares that differ as much from round to round, are ranked.
+    few = failing(document("r2", {"1": scaled(1.0)}), [0.009] * 6)
+    assert compare(Side(a), Side(few)).comparisons[0]["verdict"] == "equivalent"
+    rough = [0.1, 0.3, 0.2, 0.1, 0.3, 0.2]
+    more = failing(document("r2", {"1": scaled(1.0)}), [each + 0.03 for each in rough])
+    assert compare(Side(failing(a, rough)), Side(more)).comparisons[0]["verdict"] == "equivalent"
 
 
 @pytest.mark.parametrize(

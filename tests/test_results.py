@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
+import math
 import random
 import re
 from pathlib import Path
@@ -437,6 +439,36 @@ def test_different_rows_are_unlike_work() -> None:
     document = build_document(run_record(design), trials)
     assert document["comparisons"][0]["unlike"] == ["rows returned by a transaction: 195 against 198"]
     assert document["comparisons"][0]["verdict"] is None
+
+
+def test_rows_that_differ_by_chance_are_no_unlike_work() -> None:
+    # Of 10,000 transactions some 1 in 10 returns 25 rows, the others one: drawn, their number differs a little.
+    design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two")]}
+
+    def unlike(second: int, rounds: int = 2, **known: float) -> list[str]:
+        trials = []
+        for block, (name, many) in itertools.product(range(rounds), (("one", 1000), ("two", second))):
+            work = {"rows_returned": 10_000 + 24 * many, "rows_returned_squared": 10_000.0 + 624 * many} | known
+            counted = result(books=books(10_000), work=work)
+            trials.append(dataclasses.replace(trial(block, result=counted), cell=name))
+        document = build_document(run_record(design), trials)
+        first = document["cells"][0]
+        if not known:
+            # Bernoulli's: 24 rows more with a chance of 0.1.
+            assert first["rows_standard_error"] == pytest.approx(24 * math.sqrt(0.09 / (10_000 * rounds)))
+        return document["comparisons"][0]["unlike"]
+
+    assert unlike(1030) == unlike(970) == unlike(1030, rounds=1) == []
+    assert unlike(1200) == ["rows returned by a transaction: 3.4 against 3.88"]
+    # All return the same number, and then there is no chance in it.
+    assert len(unlike(1030, rows_returned_squared=0.0)) == 1
+
+
+def test_rounds_that_differ_more_than_their_transactions_say_how_much_chance_there_is() -> None:
+    work = [{"rows_returned": rows, "rows_returned_squared": rows**2 / 100} for rows in (100, 120, 140)]
+    trials = [trial(block, result=result(books=books(100), work=each)) for block, each in enumerate(work)]
+    (cell,) = one_cell(trials)["cells"]
+    assert cell["rows_standard_error"] == pytest.approx(0.2 / math.sqrt(3))
 
 
 def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None:

@@ -24,6 +24,23 @@ def cut_short(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_each_system_of_one_server_has_its_own_password(
+    place: Callable[[str], Place], engine: str, small: Callable[..., str]
+) -> None:
+    here = place(engine)
+    with here.start(None, demanded=False) as server:
+        cli = Cli(here.work)
+        text = small(("clients = [1, 2]", "clients = [1]"))
+        setting = "work_mem=1MB" if engine == "postgresql" else "sort_buffer_size=65536"
+        good = f"{engine}://{here.login}@localhost:{server.port}/?{setting}"
+        wrong = f"{engine}://me:wrong@localhost:{server.port}/"
+        for systems, statuses in (((good, wrong), ["done", "failed"]), ((wrong, good), ["failed", "done"])):
+            named = [part for each in systems for part in ("--system", each)]
+            document = cli.run(cli.write("small.toml", text), *named, "--rounds", "1", code=1)
+            assert [cell["rounds"][0]["status"] for cell in document["cells"]] == statuses
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_goes_on_when_the_password_is_given_again(
     place: Callable[[str], Place], engine: str, small: Callable[..., str]
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dbdyno.cli.naming import Named
 from dbdyno.cli.running import Asked
 from dbdyno.results.schema import json_schema
 from dbdyno.run.execute import execute
+from dbdyno.run.machine import in_memory
 from dbdyno.store import Store, open_store
 from test_processes import workers_at_work
 from test_server_runs import wait_until
@@ -103,6 +105,15 @@ def test_settings_are_read_back_not_believed(cli: Cli, small: Small) -> None:
     assert (settings["cache_size"], settings["page_size"]) == ("123", "8192")
     assert system["durability"] == "process-safe"
     assert "ENABLE_API_ARMOR" not in system["compile_options"]
+
+
+@pytest.mark.skipif(in_memory(Path("/dev/shm")) is None, reason="there is no file system in memory")
+def test_data_in_memory_are_not_said_to_be_safe(cli: Cli, small: Small) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        document = cli.run(cli.write("small.toml", small()), "--rounds", "1", "--dir", memory)
+    system = document["cells"][0]["system"]
+    assert system["durability"] == "process-safe"
+    assert system["durability_because"].startswith("the data lie in memory, on tmpfs, whatever the settings: ")
 
 
 def test_another_build_of_the_library_is_measured(cli: Cli, small: Small) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean, stdev
 from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest, show
 from dbdyno.history.identity import differing, same_machine
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.comparing import by_block, decided, differences, other_factors
+from dbdyno.results.cell_document import Cell, Round
+from dbdyno.results.comparing import CHANCE, by_block, decided, differences, other_factors
 from dbdyno.results.document import Comparison, Document
 from dbdyno.results.reading import shown_times
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, unpaired_ratio
@@ -21,6 +23,9 @@ loop that is the service time."""
 
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"turns": "milliseconds of a turn"}
+
+# A share of failed transactions that differs by less is nothing either way.
+_FAILING = 0.01
 
 # The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
 # (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
@@ -103,7 +108,7 @@ def compare(
     if a.document["measure"] != b.document["measure"] and metric == "throughput":
         unlike.append("the runs count different things")
     ratios = [_ratio(x, y, metric, a.document, b.document) for x, y in pairs]
-    apart = [[*unlike, *_redefined(x, y, a, b), *differences(x, y)] for x, y in pairs]
+    apart = [[*unlike, *_redefined(x, y, a, b), *differences(x, y), *_failing(x, y)] for x, y in pairs]
     names = [(x["id"], y["id"]) for x, y in pairs]
     made = decided(names, ratios, apart, margin, metric)
     of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
@@ -164,6 +169,25 @@ def _failed(cell: Cell, whose: str) -> str:
         return ""
     why = next((f": {each['error']}" for each in failed if each["error"]), "")
     return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
+
+
+def _failing(x: Cell, y: Cell) -> list[str]:
+    """Say how much of what was begun failed, where that differs by more than chance, and by more than a hundredth.
+
+    What failed may have been the greater part of the work, and its time is that of what is left.
+    """
+    shares = [[sum(each["failed"].values()) / each["issued"] for each in _counted(cell)] for cell in (x, y)]
+    if not all(shares):
+        return []
+    errors = [stdev(each) / math.sqrt(len(each)) if len(each) > 1 else 0.0 for each in shares]
+    of_a, of_b = (fmean(each) for each in shares)
+    if abs(of_a - of_b) <= max(_FAILING, CHANCE * math.hypot(*errors)):
+        return []
+    return [f"transactions that failed: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
+
+
+def _counted(cell: Cell) -> list[Round]:
+    return [each for each in cell["rounds"] if each["status"] == "done" and each["issued"]]
 
 
 def _is_open_loop(cell: Cell) -> bool:

@@ -121,6 +121,8 @@ impl Stretch {
         match outcome {
             Ok(work) => {
                 self.done += work.statements;
+                let returned = work.returned as f64;
+                recorder.returned_squared += returned * returned;
                 recorder.ok(chosen, service, end);
             }
             Err(failure) => recorder.failed(chosen, failure, end),

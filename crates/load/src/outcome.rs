@@ -36,6 +36,8 @@ pub struct Outcome {
     pub statements: Vec<(String, u64, u64, u64)>,
     /// What the transactions did that ended well.
     pub work: Work,
+    /// The sum of the squares of the rows each of them returned: how much they differ in that.
+    pub returned_squared: f64,
     /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
     pub histograms: BTreeMap<&'static str, Latencies>,
     /// CPU used.
@@ -90,6 +92,7 @@ pub(crate) fn conclude<E: Engine>(
             .map(|statement| (statement.name.clone(), 0, 0, 0))
             .collect(),
         work: Work::default(),
+        returned_squared: 0.0,
         histograms: BTreeMap::new(),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
         server_cpu_percent: watched
@@ -144,6 +147,7 @@ pub(crate) fn conclude<E: Engine>(
             sum.3 += count.changed;
         }
         outcome.work.add(&recorder.live.work().without(&recorder.fruitless));
+        outcome.returned_squared += recorder.returned_squared;
         let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
         named.extend(recorder.response.map(|histogram| ("response", histogram)));
         named.extend(recorder.queue.map(|histogram| ("queue", histogram)));

@@ -58,6 +58,8 @@ pub struct Recorder<'a> {
     pub messages: BTreeMap<FailureKind, String>,
     /// What was done in tries that failed and in transactions that had not ended; it is in `live` all the same.
     pub fruitless: Work,
+    /// The sum, over the transactions that ended well, of the squares of the rows each returned.
+    pub returned_squared: f64,
     /// Nanoseconds in parsing statements, where that is timed.
     pub prepare_ns: u64,
     /// Nanoseconds in which clients had nothing to do: thinking, or waiting for a scheduled start.
@@ -82,6 +84,7 @@ impl<'a> Recorder<'a> {
             books: Books::default(),
             messages: BTreeMap::new(),
             fruitless: Work::default(),
+            returned_squared: 0.0,
             prepare_ns: 0,
             idle_ns: 0,
         }

@@ -92,6 +92,8 @@ fn a_number_of_statements_ends_the_window_at_a_transactions_end() {
     let outcome = run(&trial(steps, parts));
     assert_eq!(outcome.ended_by, EndedBy::Statements);
     assert_eq!((outcome.books.ok, outcome.work.statements), (8, 56));
+    // Each transaction returned 7 rows.
+    assert_eq!((outcome.work.returned, outcome.returned_squared), (56, 8.0 * 49.0));
 }
 
 #[test]
@@ -122,6 +124,7 @@ fn a_failure_is_counted_by_kind_and_its_work_is_not() {
     // The statements that ran are known, but no transaction ended well.
     assert_eq!(outcome.statements[0].1, 600);
     assert_eq!((outcome.work.statements, outcome.work.returned), (0, 0));
+    assert_eq!(outcome.returned_squared, 0.0);
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl Events {
                 "transactions": outcome.books.ok,
                 "statements": outcome.work.statements,
                 "rows_returned": outcome.work.returned,
+                "rows_returned_squared": outcome.returned_squared,
                 "rows_changed": outcome.work.changed,
             },
             "histograms": histograms,

@@ -240,6 +240,8 @@ class Round(TypedDict):
     """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
     rows: int | None
     """Rows returned, by transactions that ended well within the window."""
+    rows_squared: float | None
+    """The sum of the squares of the rows that each of them returned; null where it was not counted."""
     rows_changed: int | None
     """Of the same transactions."""
     statements: int | None
@@ -294,6 +296,8 @@ class Cell(TypedDict):
     """The engine's own counts divided by the transactions that succeeded, over all rounds; null as in the rounds."""
     rows_per_transaction: float | None
     """Rows returned by a transaction that succeeded, over all rounds."""
+    rows_standard_error: float | None
+    """Of that; null where it is not known how the transactions differed."""
     time: Time | None
     mutex: Mutex | None
     waits: Waits | None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
-from statistics import median
+from statistics import median, stdev
 from typing import Any
 
 from dbdyno.results.cell_document import (
@@ -69,6 +70,7 @@ def build_cell(
         "disk": _disk([each["disk"] for each in done]),
         "io_per_transaction": _io_per_transaction(done),
         "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["ok"] for each in done)),
+        "rows_standard_error": _rows_standard_error(done),
         "time": time,
         "mutex": _mutex(results),
         "waits": _waits(results),
@@ -81,6 +83,23 @@ def build_cell(
         "rounds": rounds,
     }
     return cell, troubles
+
+
+def _rows_standard_error(done: Sequence[Round]) -> float | None:
+    """Return the standard error of the rows returned by a transaction: from how its transactions differ, or its rounds.
+
+    The greater of the two; null where the squares were not counted.
+    """
+    counted = [(each["ok"], each["rows"], each["rows_squared"]) for each in done if each["ok"]]
+    known = [(ok, rows, squared) for ok, rows, squared in counted if rows is not None and squared is not None]
+    if not known or len(known) < len(counted):
+        return None
+    number_of, total = sum(ok for ok, _, _ in known), sum(rows for _, rows, _ in known)
+    variance = sum(squared for _, _, squared in known) / number_of - (total / number_of) ** 2
+    within = math.sqrt(max(variance, 0.0) / number_of)
+    means = [rows / ok for ok, rows, _ in known]
+    between = stdev(means) / math.sqrt(len(means)) if len(means) > 1 else 0.0
+    return max(within, between)
 
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float) -> Throughput:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
 from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ratio
 
-# Rows per transaction of random lookups differ a little between runs of the same work.
+# Rows of a transaction differ between runs of the same work where values and transactions are drawn: by so many
+# standard errors once in 16,000 comparisons. A share so small is nothing either way.
+CHANCE = 4.0
 _SAME_ROWS = 0.005
 
 # How a difference in rows begins.
@@ -107,7 +110,8 @@ def comparison(
 def differences(a: Cell, b: Cell) -> list[str]:
     """Say what two cells of different systems did differently: durability, and rows where the rest is alike.
 
-    Where nothing was written, there was nothing to be durable.
+    Where nothing was written, there was nothing to be durable. Rows differ where chance does not explain it, as far as
+    it is known how the transactions of a cell differ among themselves.
     """
     found = []
     durability = (a["system"]["durability"], b["system"]["durability"])
@@ -116,7 +120,8 @@ def differences(a: Cell, b: Cell) -> list[str]:
     rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
     if rows_a is None or rows_b is None or other_factors(a) != other_factors(b):
         return found
-    if abs(rows_a - rows_b) > _SAME_ROWS * max(rows_a, rows_b):
+    chance = CHANCE * math.hypot(a["rows_standard_error"] or 0.0, b["rows_standard_error"] or 0.0)
+    if abs(rows_a - rows_b) > max(_SAME_ROWS * max(rows_a, rows_b), chance):
         found.append(f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}")
     return found
 

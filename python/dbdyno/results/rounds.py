@@ -80,6 +80,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "outlier": False,
         "instructions": _instructions(part(result, "counted"), measure),
         "rows": count(work, "rows_returned"),
+        "rows_squared": number(work, "rows_returned_squared"),
         "rows_changed": count(work, "rows_changed"),
         "statements": count(work, "statements"),
         "transactions": part(result, "transactions"),

@@ -155,7 +155,7 @@ def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
             continue
         host = hosts.of(each)
         # One that says nothing would be waited for again at each of its cells.
-        if any(hosts.of(other) is host and other.settings == each.settings for other in without):
+        if any(hosts.of(other) is host and _asks_alike(other, each) for other in without):
             without.append(each)
             continue
         try:
@@ -165,6 +165,11 @@ def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
             without.append(each)
     if failures and len(without) == len(compiled):
         raise failures[0]
+
+
+def _asks_alike(one: CompiledCell, other: CompiledCell) -> bool:
+    """Whether a server that has not let one of them in will not let the other in."""
+    return one.settings == other.settings and one.cell.system.password == other.cell.system.password
 
 
 def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:

@@ -108,6 +108,12 @@ def _mount(directory: Path) -> tuple[str, str]:
     return best[1], best[2]
 
 
+def in_memory(path: Path) -> str | None:
+    """Give the type of the file system that holds a path, where that is in memory; ``None`` where it is on a device."""
+    kind = _mount(path)[1]
+    return kind if kind in ("tmpfs", "ramfs") else None
+
+
 def _line(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8").strip()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from dbdyno.compile import CompiledCell
@@ -18,12 +19,14 @@ from dbdyno.run.counting import count_instructions
 from dbdyno.run.hosts import Hosts, Ready
 from dbdyno.run.led import LedWorkers
 from dbdyno.run.listening import Interrupted
+from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
 from dbdyno.run.rest import wait_for_rest
 from dbdyno.run.turns import without_one_another
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
+from dbdyno.systems.durability import POWER_SAFE, PROCESS_SAFE
 from dbdyno.worker import Event, Worker, WorkerFailed
 
 # A trial that has no time limit of its own is stopped after this long.
@@ -258,6 +261,7 @@ def _add_to_result(trial: Trial, system: Ready, hosts: Hosts, interrupted: Inter
     if trial.result is None:
         return
     compiled = trial.compiled
+    _doubt_durability(trial.result, system)
     if trial.plan.instructions and not interrupted:
         try:
             with hosts.of(compiled).ready(compiled, trial.block):
@@ -267,6 +271,16 @@ def _add_to_result(trial: Trial, system: Ready, hosts: Hosts, interrupted: Inter
     if system.loaded:
         names = dict.fromkeys(table["name"] for table in compiled.tables)
         trial.result["loaded"] = system.loaded | {"names": list(names)}
+
+
+def _doubt_durability(result: Event, system: Ready) -> None:
+    """Say where data that no settings can keep are in memory: engines know nothing of it."""
+    place = system.target.get("path") or system.target.get("process", {}).get("data")
+    kind = in_memory(Path(place).resolve()) if place else None
+    durability = result.get("engine", {}).get("durability") or {}
+    if kind and durability.get("class") == POWER_SAFE:
+        because = f"the data lie in memory, on {kind}, whatever the settings: {durability.get('because')}"
+        result["engine"]["durability"] = durability | {"class": PROCESS_SAFE, "because": because}
 
 
 def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:

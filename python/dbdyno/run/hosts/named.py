@@ -71,6 +71,9 @@ class NamedHost:
             self.notes = resolution(self._system.name, self._host, self._port)
         self._tls = compiled.server.tls
         self._inspect(compiled)
+        if not self._checked:
+            # What dbdyno does itself it does as one that the server lets in.
+            self._system = compiled.cell.system
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
         self._checked = True
@@ -185,7 +188,8 @@ class NamedHost:
             "host": self._host,
             "port": self._port,
             "user": system.user or (None if system.engine == "mongodb" else getpass.getuser()),
-            "password": password_of(system),
+            # Of several systems that are one server, each has its own.
+            "password": password_of(compiled.cell.system if compiled is not None else system),
             "database": database,
             "session": [list(pair) for pair in own.parameters.items()],
         } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})
