@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from dbdyno.experiment.column_types import ColumnType, read_column_type
 from dbdyno.experiment.conditions import read_condition
 from dbdyno.experiment.generators import Constant, Variable
-from dbdyno.experiment.sql import places
+from dbdyno.experiment.sql import numbered, places
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 
 scalars = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(exclude_characters="$"))
@@ -104,6 +104,30 @@ def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
 )
 def test_places_for_values(sql: str, count: int) -> None:
     assert places(sql) == count
+
+
+@pytest.mark.parametrize(
+    ("engine", "sql", "expected"),
+    [
+        ("postgresql", "select $$a'b ?$$, ?::text", "select $$a'b ?$$, :1::text"),
+        ("postgresql", "select $q$ $$ ? $q$, ?", "select $q$ $$ ? $q$, :1"),
+        ("postgresql", "select a$b$, ?, c$b$", "select a$b$, :1, c$b$"),
+        ("postgresql", r"select E'it\'s ?', ?", r"select E'it\'s ?', :1"),
+        ("postgresql", r"select '\', ?", r"select '\', :1"),
+        ("postgresql", "select 1 /* a /* ? */ ? */, ? /***/", "select 1 /* a /* ? */ ? */, :1 /***/"),
+        ("postgresql", "select (array[1, 2])[?]", "select (array[1, 2])[:1]"),
+        ("mysql", r"select 'it\'s ?', ? # ?", r"select 'it\'s ?', :1 # ?"),
+        ("mysql", "select 1--?, ? -- ?", "select 1--:1, :2 -- ?"),
+        ("sqlite", "select [?], ?", "select [?], :1"),
+    ],
+)
+def test_places_for_values_of_an_engine(engine: str, sql: str, expected: str) -> None:
+    assert numbered(sql, ":", engine) == expected
+    assert places(sql, engine) == expected.count(":") - 2 * expected.count("::")
+
+
+def test_comments_without_an_end_are_soon_read() -> None:
+    assert places("/*" * 2000 + "?", "postgresql") == 1
 
 
 def test_types() -> None:

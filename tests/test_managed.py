@@ -100,6 +100,26 @@ def eventually(check: Callable[[], bool]) -> bool:
     return True
 
 
+def test_a_disk_without_room_for_data_is_told(place: Place) -> None:
+    if place.installation.engine == "mongodb":
+        pytest.skip("it makes its data when it first starts")
+    full = place.work / "full"
+    full.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "none", full], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        full.rmdir()
+        pytest.skip("mounting a small file system needs root, and a machine that lets it")
+    try:
+        with pytest.raises(SystemFailed, match=r"could not make data in .*; there are \d MB left there"):
+            create_data(place.installation, full / "data")
+        assert list(full.iterdir()) == []
+    finally:
+        subprocess.run(["umount", full], check=True)
+        full.rmdir()
+
+
 def test_answers_as_what_it_is(place: Place) -> None:
     with place.start() as server:
         said = facts(server)

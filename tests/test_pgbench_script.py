@@ -50,6 +50,7 @@ def test_statements_end_at_semicolons_and_values_are_bound() -> None:
         "select $$ :a ; $$",
         "select $x$ :a $$ ; $x$",
         "select 1 /* :a ; */ + 2",
+        "select 1 /* a /* b */ :a ; */ + 2",
         "select 1::text",
         "select x[1:2]",
     ],

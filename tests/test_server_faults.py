@@ -90,6 +90,7 @@ def test_a_server_that_stands_still_is_told(server_cli: Cli, small: Small, data:
     # Frozen for five seconds; of the second in which that began and of that in which it ended some was work.
     texts = [each["text"] for each in document["findings"]]
     assert any(re.match(r"In 1 round nothing at all was done for up to [3-6] s", each) for each in texts), texts
+    assert not any("had not settled" in each for each in texts), texts
 
 
 @needs_postgresql

@@ -48,6 +48,7 @@ from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
             ),
         ),
         ("mysql:?engine=myisam", SystemSpec("mysql", settings={"engine": "myisam"}, name="mysql:?engine=myisam")),
+        ("mysql:?sql_mode=", SystemSpec("mysql", settings={"sql_mode": ""}, name="mysql:?sql_mode=")),
         ("postgresql://host/db", SystemSpec("postgresql", host="host", database="db", name="postgresql://host/db")),
         ("mysql://h:65535", SystemSpec("mysql", "h", 65535, name="mysql://h:65535/")),
         ("null:", SystemSpec("null", name="null:")),
@@ -71,6 +72,8 @@ def test_urls(url: str, expected: SystemSpec) -> None:
         ("sqlit:", "sqlit:: there is no engine `sqlit`; did you mean `sqlite:`?"),
         ("sqlite://host/x", "sqlite://host/x: `sqlite` has no host; write `sqlite:/path/to/file.db`, or `sqlite:`"),
         ("sqlite:?a", "sqlite:?a: `a` is not a setting; write `name=value`"),
+        ("sqlite:?a=", "sqlite:?a=: `a=` is not a setting; write `name=value`"),
+        ("mysql:?a", "mysql:?a: `a` is not a setting; write `name=value`"),
         ("sqlite:?a=1&a=2", "sqlite:?a=1&a=2: `a` is set twice; take one away"),
         ("mysql:db", "mysql:db: a host begins with `//`; write `mysql://host/database`, or `mysql:`"),
         (

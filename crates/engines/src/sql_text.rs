@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 pub enum Dialect {
     /// Standard SQL as SQLite has it, where `[…]` may quote a name.
     Standard,
-    /// Bytes are strings of hexadecimal digits that are cast.
+    /// Bytes are strings of hexadecimal digits that are cast. Strings may be `$$…$$`, or `E'…'` with backslashes that
+    /// escape, and comments lie within comments.
     Postgresql,
     /// Backslashes escape characters of strings, and `#` begins a comment.
     Mysql,
@@ -27,6 +28,7 @@ impl Template {
     /// Cuts a text.
     pub fn new(sql: &str, dialect: Dialect) -> Self {
         let escapes = dialect == Dialect::Mysql;
+        let postgresql = dialect == Dialect::Postgresql;
         let mut pieces = Vec::new();
         let (mut start, mut at) = (0, 0);
         let bytes = sql.as_bytes();
@@ -38,6 +40,10 @@ impl Template {
                     start = at + 1;
                     1
                 }
+                b'$' if postgresql && !ends_word(&sql[..at]) => dollar_string_end(rest),
+                b'e' | b'E' if postgresql && rest[1..].starts_with('\'') && !ends_word(&sql[..at]) => {
+                    2 + string_end(&rest.as_bytes()[2..], b'\'', true)
+                }
                 quote @ (b'\'' | b'"' | b'`') => 1 + string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`'),
                 b'#' if escapes => rest.find('\n').unwrap_or(rest.len()),
                 b'-' if escapes && !begins_comment(rest) => 1,
@@ -45,6 +51,7 @@ impl Template {
                     1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1)
                 }
                 b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+                b'/' if postgresql && rest.starts_with("/*") => nested_comment_end(rest),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => rest.chars().next().map_or(1, char::len_utf8),
             };
@@ -138,6 +145,51 @@ fn string_end(text: &[u8], quote: u8, escapes: bool) -> usize {
     text.len()
 }
 
+/// Whether a text ends in a character that words have, so that what follows does not begin one.
+fn ends_word(text: &str) -> bool {
+    text.chars()
+        .next_back()
+        .is_some_and(|last| last.is_alphanumeric() || last == '_' || last == '$')
+}
+
+/// Where a string of PostgreSQL's ends that begins with `$$` or `$tag$`; one byte where it is none, but `$1`.
+fn dollar_string_end(text: &str) -> usize {
+    let Some(end) = text[1..].find('$') else { return 1 };
+    let tag = &text[1..end + 1];
+    let begins_word = tag.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    if !(tag.is_empty() || begins_word && tag.chars().all(|c| c.is_alphanumeric() || c == '_')) {
+        return 1;
+    }
+    let quote = &text[..end + 2];
+    text[quote.len()..]
+        .find(quote)
+        .map_or(text.len(), |at| quote.len() + at + quote.len())
+}
+
+/// Where a comment of PostgreSQL's ends, which may have others in it.
+fn nested_comment_end(text: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    let bytes = text.as_bytes();
+    while at < bytes.len() {
+        let step = match bytes[at..] {
+            [b'/', b'*', ..] => {
+                depth += 1;
+                2
+            }
+            [b'*', b'/', ..] => {
+                depth -= 1;
+                2
+            }
+            _ => 1,
+        };
+        at += step;
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
 /// Whether two dashes begin a comment in MySQL: only with a space or the like behind them.
 fn begins_comment(text: &str) -> bool {
     text.strip_prefix("--")
@@ -219,6 +271,27 @@ mod tests {
             ("?", 1),
         ] {
             assert_eq!(Template::new(sql, Dialect::Standard).parameters(), count, "{sql}");
+        }
+    }
+
+    #[test]
+    fn postgresql_has_strings_and_comments_of_its_own() {
+        for (sql, count) in [
+            ("select $$a'b ?$$, ?::text", 1),
+            ("select $q$ $$ ? $q$, ?", 1),
+            ("select $1, ?", 1),
+            ("select a$b$, ?, c$b$", 1),
+            ("select $ü$?$ü$, ?", 1),
+            ("select E'it\\'s ?', ?", 1),
+            ("select fe'?', ?", 1),
+            ("select '\\', ?", 1),
+            ("select 1 /* a /* ? */ ? */, ?", 1),
+            ("select 1 /* a /* ? */ ?", 0),
+            ("select $$ ?", 0),
+            ("select (array[1, 2])[?], \"$$\", ?", 2),
+            ("select 1 / ?, 2 * ?", 2),
+        ] {
+            assert_eq!(Template::new(sql, Dialect::Postgresql).parameters(), count, "{sql}");
         }
     }
 

@@ -16,14 +16,40 @@ from dbdyno.experiment.mistakes import nearest, show, wrong
 ANY = "any"
 MONGODB = "mongodb"
 
-# What a `?` may stand in without being a place for a value: texts, quoted names, comments. In brackets stands a name,
-# or on some engines the number of an array's element.
-_QUOTED = r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | --[^\n]* | /\*.*?\*/"""
-_FLAGS = re.VERBOSE | re.DOTALL
-_NO_PLACES = re.compile(rf"{_QUOTED} | \[[^\]]*\]", _FLAGS)
-_NO_PLACES_BUT_IN_BRACKETS = re.compile(_QUOTED, _FLAGS)
-_WITHOUT_BRACKETS = ("postgresql", "mysql")
+# Comments that have others in them, so many within one another at most.
+_DEEPEST = 8
 
+
+def _nested_comment(depth: int = _DEEPEST) -> str:
+    inner = f"{_nested_comment(depth - 1)} | " if depth else ""
+    return rf"/\*(?: {inner} [^*/] | \*(?!/) | /(?!\*) )*\*/"
+
+
+DOLLAR_TEXT = r"(?<![\w$]) (?P<dollar>\$(?:[^\W\d]\w*)?\$) .*? (?P=dollar)"
+"""PostgreSQL's texts in dollar signs, as a verbose regular expression whose dots are any character."""
+
+ESCAPED_TEXT = r"(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'"
+"""PostgreSQL's texts with backslashes that escape."""
+
+NESTED_COMMENT = _nested_comment()
+"""PostgreSQL's comments, in which others may lie."""
+
+# What a `?` may stand in without being a place for a value: texts, quoted names, comments, as engines have them. In
+# brackets stands a name, or on some engines the number of an array's element.
+_FLAGS = re.VERBOSE | re.DOTALL
+_TEXT, _NAME, _TICKED = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"', r"`(?:[^`]|``)*`"
+_COMMENTS = r"--[^\n]* | /\*.*?\*/"
+_STANDARD = re.compile(rf"{_TEXT} | {_NAME} | {_TICKED} | {_COMMENTS} | \[[^\]]*\]", _FLAGS)
+_NO_PLACES = {
+    "postgresql": re.compile(
+        rf"{ESCAPED_TEXT} | {_TEXT} | {_NAME} | {DOLLAR_TEXT} | --[^\n]* | {NESTED_COMMENT}", _FLAGS
+    ),
+    "mysql": re.compile(
+        rf"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | {_TICKED}
+        | --(?=[\x00-\x20]|\Z)[^\n]* | \#[^\n]* | /\*.*?\*/""",
+        _FLAGS,
+    ),
+}
 
 _COMMAND = 'write one such as `{"find": "user", "filter": {"name": "?"}}`'
 
@@ -67,7 +93,7 @@ def numbered(text: str, beginning: str, engine: str) -> str:
 
 
 def _no_places(engine: str) -> re.Pattern[str]:
-    return _NO_PLACES_BUT_IN_BRACKETS if engine in _WITHOUT_BRACKETS else _NO_PLACES
+    return _NO_PLACES.get(engine, _STANDARD)
 
 
 def _places_in(value: Any) -> int:

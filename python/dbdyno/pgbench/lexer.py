@@ -5,16 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbdyno.errors import InputError
+from dbdyno.experiment.sql import DOLLAR_TEXT, ESCAPED_TEXT, NESTED_COMMENT
 from dbdyno.pgbench.expression import NAME
 
 # What is taken as a whole, so that nothing in it is a variable, an end or a command. The order matters.
 _WHOLE = re.compile(
-    r"""(?P<comment>--[^\n]*)
-    | /\*(?:[^*]|\*(?!/))*\*/
-    | \b[eE]'(?:[^'\\]|\\.|'')*'
+    rf"""(?P<comment>--[^\n]*)
+    | {NESTED_COMMENT}
+    | {ESCAPED_TEXT}
     | '(?:[^']|'')*'
     | "(?:[^"]|"")*"
-    | (?P<dollar>\$(?:[A-Za-z_]\w*)?\$).*?(?P=dollar)
+    | {DOLLAR_TEXT}
     | ::
     | (?P<space>\s+)""",
     re.VERBOSE | re.DOTALL,

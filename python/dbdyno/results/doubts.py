@@ -61,6 +61,8 @@ def _unsettled(cell: Cell, measure: Measure) -> str | None:
     windows = [
         [rate for interval in each["intervals"] if (rate := _rate(interval, measure)) is not None]
         for each in _done(cell)
+        # What stopped it, and when, says nothing of how long it takes to settle.
+        if not _standstill(each, measure)
     ]
     # The last interval is cut short by the window's end.
     change = trend([window[:-1] for window in windows])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
-from dbdyno.engines import ENGINES, EXEC
+from dbdyno.engines import ENGINES, EXEC, SERVERS
 from dbdyno.errors import InputError
 
 _ALIASES = {"postgres": "postgresql", "mariadb": "mysql", "sqlite3": "sqlite", "mssql": "sqlserver"}
@@ -59,7 +59,7 @@ def parse_url(url: str) -> SystemSpec:
         return _program(url, found["rest"])
     rest, _, label = found["rest"].partition("#")
     rest, _, query = rest.partition("?")
-    settings = _settings(url, query)
+    settings = _settings(url, query, empty=engine in SERVERS)
     authority, path = (None, rest)
     if rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
@@ -133,12 +133,13 @@ def same_system(a: SystemSpec, b: SystemSpec) -> bool:
     return a.engine == b.engine and dict(a.settings) == dict(b.settings)
 
 
-def _settings(url: str, query: str) -> dict[str, str]:
+def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
+    """Read settings. ``empty``: a value may be, as the ``sql_mode`` of MariaDB."""
     settings: dict[str, str] = {}
     for item in filter(None, query.split("&")):
         name, equals, value = item.partition("=")
         name = unquote(name)
-        if not equals or not name or not value:
+        if not equals or not name or not (value or empty):
             raise InputError(_shown(url), f"`{item}` is not a setting", "write `name=value`")
         if name in settings:
             raise InputError(_shown(url), f"`{name}` is set twice", "take one away")

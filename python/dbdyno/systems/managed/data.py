@@ -16,6 +16,9 @@ from dbdyno.systems.managed.task import Task
 # Seconds that one of the programs which make data may take.
 _LONGEST_S = 300.0
 
+# Fresh data are some 40 MB of PostgreSQL and 140 MB of MariaDB, which takes more while it makes them.
+_LITTLE = 300_000_000
+
 
 def create_data(installation: Installation, directory: Path) -> None:
     """Make a data directory as of a server that was cleanly stopped, in it an empty database ``dbdyno`` in UTF-8.
@@ -70,4 +73,15 @@ def _run(installation: Installation, job: Job, directory: Path, account: Account
         raise SystemFailed(f"{installation.title}: `{program}` did not end within {_LONGEST_S:g} s")
     if ended.code != 0:
         why = last_words(ended.output) or f"it ended with code {ended.code}"
-        raise SystemFailed(f"{installation.title}: `{program}` could not make data in {directory}: {why}")
+        raise SystemFailed(
+            f"{installation.title}: `{program}` could not make data in {directory}: {why}{_room(directory.parent)}"
+        )
+
+
+def _room(directory: Path) -> str:
+    """Say how much room there is, where it is little: not every program says that it had none."""
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError:
+        return ""
+    return f"; there are {free / 1e6:.0f} MB left there" if free < _LITTLE else ""
