@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest, show
 from dbdyno.history.identity import differing, same_machine
 from dbdyno.results.cell_document import Cell, Round
-from dbdyno.results.comparing import CHANCE, by_block, decided, differences, other_factors
+from dbdyno.results.comparing import by_block, decided, differences, is_no_chance, other_factors
 from dbdyno.results.document import Comparison, Document
 from dbdyno.results.reading import shown_times
-from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, unpaired_ratio
+from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, standard_error, unpaired_ratio
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
 """Throughput, instructions, and the percentiles, mean and maximum of the response time as tables show it: in a closed
@@ -179,9 +178,8 @@ def _failing(x: Cell, y: Cell) -> list[str]:
     shares = [[sum(each["failed"].values()) / each["issued"] for each in _counted(cell)] for cell in (x, y)]
     if not all(shares):
         return []
-    errors = [stdev(each) / math.sqrt(len(each)) if len(each) > 1 else 0.0 for each in shares]
     of_a, of_b = (fmean(each) for each in shares)
-    if abs(of_a - of_b) <= max(_FAILING, CHANCE * math.hypot(*errors)):
+    if not is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):
         return []
     return [f"transactions that failed: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
 

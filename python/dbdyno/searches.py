@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.experiment.sql import numbered, places
-from dbdyno.sql_tree import sql_tree
+from dbdyno.sql_tree import DIALECTS, VALUE, sql_tree
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -16,9 +16,6 @@ _LIKE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _WILDCARD = re.compile("[%_]")
-# The dialects of sqlglot's, by engine, and what stands for a value in a statement that is read.
-_DIALECTS = {"sqlite": "sqlite", "postgresql": "postgres", "mysql": "mysql", "sqlserver": "tsql"}
-_VALUE = "dbdyno_value_"
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
 
@@ -89,9 +86,9 @@ def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
 
 def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator["exp.Expr"]:
     """Give where a statement compares texts by the engine's usual rule."""
-    dialect = _DIALECTS.get(engine)
+    dialect = DIALECTS.get(engine)
     # With a name for each place for a value.
-    tree = sql_tree(numbered(sql, _VALUE, engine), dialect) if dialect else None
+    tree = sql_tree(numbered(sql, VALUE, engine), dialect) if dialect else None
     if tree is None:
         return
     from sqlglot import exp
@@ -115,8 +112,8 @@ def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
         return _is_text(node.this, values)
     if isinstance(node, exp.Array | exp.Tuple):
         return any(_is_text(each, values) for each in node.expressions)
-    if isinstance(node, exp.Column) and node.name.startswith(_VALUE):
-        index = int(node.name.removeprefix(_VALUE)) - 1
+    if isinstance(node, exp.Column) and node.name.startswith(VALUE):
+        index = int(node.name.removeprefix(VALUE)) - 1
         return index < len(values) and isinstance(values[index], str)
     return isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string)
 

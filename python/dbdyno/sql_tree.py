@@ -1,21 +1,37 @@
 """Statements as trees."""
 
+import functools
 import logging
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect
+
+DIALECTS: Mapping[str, str] = {"sqlite": "sqlite", "postgresql": "postgres", "mysql": "mysql", "sqlserver": "tsql"}
+"""The names of sqlglot's dialects, by engine."""
+
+VALUE = "dbdyno_value_"
+"""With its number, from 1, what stands in a tree for a place for a value."""
 
 
-def sql_tree(text: str, dialect: str) -> "exp.Expr | None":
-    """Read a statement in a dialect of sqlglot's; ``None`` where it cannot be read, or is not one statement."""
+def parsed(text: str, dialect: "str | Dialect") -> "Sequence[exp.Expr | None]":
+    """Read statements in a dialect of sqlglot's. Raises its SqlglotError where they cannot be read."""
     import sqlglot
-    from sqlglot.errors import SqlglotError
 
     # What it cannot read it would say on standard error, and go on.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    return sqlglot.parse(text, read=dialect)
+
+
+@functools.lru_cache(maxsize=1024)
+def sql_tree(text: str, dialect: str) -> "exp.Expr | None":
+    """Read a statement; ``None`` where it cannot be read, or is not one. The tree is everybody's: it stays as it is."""
+    from sqlglot.errors import SqlglotError
+
     try:
-        trees = sqlglot.parse(text, read=dialect)
+        trees = parsed(text, dialect)
     except SqlglotError:
         return None
     return trees[0] if len(trees) == 1 else None

@@ -1,13 +1,12 @@
 """A statement written once, in the SQL that SQLite reads, as other engines write it."""
 
-import logging
 import re
 from typing import TYPE_CHECKING
 
 from dbdyno.compile.foreign import Names, foreign_to
 from dbdyno.errors import InputError
 from dbdyno.experiment.sql import ANY, numbered
-from dbdyno.sql_tree import sql_tree
+from dbdyno.sql_tree import DIALECTS, VALUE, parsed, sql_tree
 from dbdyno.text import shortened
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ _SAVEPOINT_VERBS = {
     "release": "RELEASE SAVEPOINT",
     "rollback": "ROLLBACK TO SAVEPOINT",
 }
-# A place for a value, while a statement is translated: with its number, from 1.
-_VALUE = "dbdyno_value_"
 
 
 def columns_of(text: str) -> int | None:
@@ -50,6 +47,7 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
     """
     import sqlglot
     from sqlglot import exp
+    from sqlglot.dialects.sqlite import SQLite
     from sqlglot.errors import SqlglotError
 
     savepoint = _SAVEPOINT.fullmatch(text)
@@ -57,35 +55,36 @@ def translate(text: str, dialect: str, names: Names, place: str) -> str:
         raise _untranslatable(place, text, dialect, "savepoints have other words there, and none are released")
     if savepoint is not None:
         return _savepoint(savepoint, dialect)
-    # What it cannot read it would say on standard error, and go on.
-    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    # Where nulls come by another rule: a tree does not keep which order says it, but those that do are read alike.
+    elsewhere = SQLite()
+    elsewhere.NULL_ORDERING = "nulls_are_large"
     try:
-        trees = sqlglot.parse(text, read="sqlite")
+        trees = parsed(text, elsewhere)
     except SqlglotError as error:
         raise _untranslatable(place, text, dialect, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
-    tree = trees[0]
-    if tree is None or len(trees) != 1:
+    checked = trees[0]
+    if checked is None or len(trees) != 1:
         raise _untranslatable(place, text, dialect, "it is not one statement")
-    if isinstance(tree, exp.Condition | exp.Alias):
+    if isinstance(checked, exp.Condition | exp.Alias):
         raise _untranslatable(place, text, dialect, "it is no statement that others know")
-    foreign = next(foreign_to(tree, dialect, names), None)
+    foreign = next(foreign_to(checked, dialect, names), None)
     if foreign is not None:
         raise _untranslatable(place, text, dialect, foreign)
     # Read again with a name for each value: what the other dialect makes of them is seen by that.
-    marked = numbered(text, f":{_VALUE}", ANY)
+    marked = numbered(text, f":{VALUE}", ANY)
     tree = sqlglot.parse_one(marked, read="sqlite")
-    _leave_nulls(tree, marked, dialect)
+    _leave_nulls(tree, checked, dialect)
     _rewrite(tree, text, dialect, names, place)
     try:
         translated = tree.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
     except SqlglotError as error:
         why = str(error).splitlines()[0].rstrip(".").lower()
         raise _untranslatable(place, text, dialect, why) from None
-    order = [int(each) for each in re.findall(rf"{_VALUE}(\d+)", translated)]
-    if order != sorted(set(order)) or len(order) != marked.count(f":{_VALUE}"):
+    order = [int(each) for each in re.findall(rf"{VALUE}(\d+)", translated)]
+    if order != sorted(set(order)) or len(order) != marked.count(f":{VALUE}"):
         why = "what is written `?` stands there more than once, or in another order, and so would the values"
         raise _untranslatable(place, text, dialect, why)
-    return re.sub(rf"{_VALUE}\d+", "?", translated)
+    return re.sub(rf"{VALUE}\d+", "?", translated)
 
 
 def _savepoint(found: re.Match[str], dialect: str) -> str:
@@ -98,18 +97,15 @@ def _savepoint(found: re.Match[str], dialect: str) -> str:
     return f"{verb} {exp.to_identifier(name, quoted=True).sql(dialect=dialect)}"
 
 
-def _leave_nulls(tree: "exp.Expr", text: str, dialect: str) -> None:
-    """Leave it to the engine where nulls come in the orders of ``text``, whose tree it is, that do not say it."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.dialects.sqlite import SQLite
+def _leave_nulls(tree: "exp.Expr", elsewhere: "exp.Expr", dialect: str) -> None:
+    """Leave it to the engine where nulls come in the orders that do not say it.
 
-    # The tree does not keep which order says it: one that does is read alike where nulls are the greatest.
-    elsewhere = SQLite()
-    elsewhere.NULL_ORDERING = "nulls_are_large"
+    ``elsewhere``: the same statement, read where nulls come at the other end of such an order.
+    """
+    from sqlglot import exp
+
     small = dialect in ("mysql", "tsql")
-    orders = zip(tree.find_all(exp.Ordered), sqlglot.parse_one(text, read=elsewhere).find_all(exp.Ordered), strict=True)
-    for order, other in orders:
+    for order, other in zip(tree.find_all(exp.Ordered), elsewhere.find_all(exp.Ordered), strict=True):
         if bool(order.args.get("nulls_first")) != bool(other.args.get("nulls_first")):
             order.set("nulls_first", bool(order.args.get("desc")) != small)
 
@@ -150,7 +146,7 @@ def _where(error: "SqlglotError") -> str:
 
 
 def _untranslatable(place: str, text: str, dialect: str, why: str) -> InputError:
-    engine = {"postgres": "postgresql", "tsql": "sqlserver"}.get(dialect, dialect)
+    engine = next(engine for engine, own in DIALECTS.items() if own == dialect)
     short = shortened(text, 60)
     remedy = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
     return InputError(place, f"`{short}` cannot be written for {engine}: {why}", remedy)

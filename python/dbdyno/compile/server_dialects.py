@@ -7,12 +7,11 @@ from dbdyno.compile.portable import translate
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.tables import Column, Index, Table
+from dbdyno.sql_tree import DIALECTS
 
 
 class ServerDialect(StandardDialect):
-    """A dialect into which statements are translated. ``_DIALECT``: its name in sqlglot."""
-
-    _DIALECT = ""
+    """A dialect into which statements are translated."""
 
     def __init__(self, definition: Definition, place: str) -> None:
         """``place``: the experiment's file, for errors."""
@@ -22,14 +21,13 @@ class ServerDialect(StandardDialect):
 
     def translated(self, text: str) -> str:
         """Translate a statement. Raises InputError."""
-        return translate(text, self._DIALECT, self._names, self._place)
+        return translate(text, DIALECTS[self.engine], self._names, self._place)
 
 
 class PostgresqlDialect(ServerDialect):
     """PostgreSQL, and what speaks its SQL."""
 
     engine = "postgresql"
-    _DIALECT = "postgres"
 
     _TYPES = {"double": "double precision", "blob": "bytea", "decimal": "numeric"}  # noqa: RUF012
 
@@ -52,7 +50,6 @@ class MysqlDialect(ServerDialect):
     """MariaDB and MySQL, and what speaks their SQL."""
 
     engine = "mysql"
-    _DIALECT = "mysql"
 
     _TYPES = {  # noqa: RUF012
         "integer": "int",
@@ -95,7 +92,6 @@ class SqlserverDialect(ServerDialect):
     """Microsoft SQL Server. Texts are Unicode, as they are on the other engines."""
 
     engine = "sqlserver"
-    _DIALECT = "tsql"
 
     _TYPES = {  # noqa: RUF012
         "integer": "int",

@@ -25,25 +25,22 @@ def _nested_comment(depth: int = _DEEPEST) -> str:
     return rf"/\*(?: {inner} [^*/] | \*(?!/) | /(?!\*) )*\*/"
 
 
-DOLLAR_TEXT = r"(?<![\w$]) (?P<dollar>\$(?:[^\W\d]\w*)?\$) .*? (?P=dollar)"
-"""PostgreSQL's texts in dollar signs, as a verbose regular expression whose dots are any character."""
-
-ESCAPED_TEXT = r"(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'"
-"""PostgreSQL's texts with backslashes that escape."""
-
-NESTED_COMMENT = _nested_comment()
-"""PostgreSQL's comments, in which others may lie."""
-
 # What a `?` may stand in without being a place for a value: texts, quoted names, comments, as engines have them. In
 # brackets stands a name, or on some engines the number of an array's element.
 _FLAGS = re.VERBOSE | re.DOTALL
 _TEXT, _NAME, _TICKED = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"', r"`(?:[^`]|``)*`"
 _COMMENTS = r"--[^\n]* | /\*.*?\*/"
 _STANDARD = re.compile(rf"{_TEXT} | {_NAME} | {_TICKED} | {_COMMENTS} | \[[^\]]*\]", _FLAGS)
+# With backslashes that escape, and in dollar signs.
+_ESCAPED = r"(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'"
+_IN_DOLLARS = r"(?<![\w$]) (?P<dollar>\$(?:[^\W\d]\w*)?\$) .*? (?P=dollar)"
+
+POSTGRESQL_QUOTES = f"{_ESCAPED} | {_TEXT} | {_NAME} | {_IN_DOLLARS} | {_nested_comment()}"
+"""Texts, quoted names and comments of PostgreSQL's but those of one line: a verbose regular expression whose dots are
+any character."""
+
 _NO_PLACES = {
-    "postgresql": re.compile(
-        rf"{ESCAPED_TEXT} | {_TEXT} | {_NAME} | {DOLLAR_TEXT} | --[^\n]* | {NESTED_COMMENT}", _FLAGS
-    ),
+    "postgresql": re.compile(rf"{POSTGRESQL_QUOTES} | --[^\n]*", _FLAGS),
     "mysql": re.compile(
         rf"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | {_TICKED}
         | --(?=[\x00-\x20]|\Z)[^\n]* | \#[^\n]* | /\*.*?\*/""",

@@ -5,17 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbdyno.errors import InputError
-from dbdyno.experiment.sql import DOLLAR_TEXT, ESCAPED_TEXT, NESTED_COMMENT
+from dbdyno.experiment.sql import POSTGRESQL_QUOTES
 from dbdyno.pgbench.expression import NAME
 
 # What is taken as a whole, so that nothing in it is a variable, an end or a command. The order matters.
 _WHOLE = re.compile(
     rf"""(?P<comment>--[^\n]*)
-    | {NESTED_COMMENT}
-    | {ESCAPED_TEXT}
-    | '(?:[^']|'')*'
-    | "(?:[^"]|"")*"
-    | {DOLLAR_TEXT}
+    | {POSTGRESQL_QUOTES}
     | ::
     | (?P<space>\s+)""",
     re.VERBOSE | re.DOTALL,

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
-from statistics import median, stdev
+from statistics import median
 from typing import Any
 
 from dbdyno.results.cell_document import (
@@ -29,7 +29,7 @@ from dbdyno.results.histograms import HistogramError, merge
 from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
-from dbdyno.stats import mean_interval, outliers
+from dbdyno.stats import mean_interval, outliers, standard_error
 from dbdyno.store.records import RunRecord, TrialRecord
 
 _MUTEX_SITES = 10
@@ -97,9 +97,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
     number_of, total = sum(ok for ok, _, _ in known), sum(rows for _, rows, _ in known)
     variance = sum(squared for _, _, squared in known) / number_of - (total / number_of) ** 2
     within = math.sqrt(max(variance, 0.0) / number_of)
-    means = [rows / ok for ok, rows, _ in known]
-    between = stdev(means) / math.sqrt(len(means)) if len(means) > 1 else 0.0
-    return max(within, between)
+    return max(within, standard_error([rows / ok for ok, rows, _ in known]))
 
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float) -> Throughput:

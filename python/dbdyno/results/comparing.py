@@ -9,9 +9,9 @@ from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
 from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ratio
 
-# Rows of a transaction differ between runs of the same work where values and transactions are drawn: by so many
-# standard errors once in 16,000 comparisons. A share so small is nothing either way.
-CHANCE = 4.0
+# What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
+_CHANCE = 4.0
+# Rows of a transaction that differ by so small a share are the same either way.
 _SAME_ROWS = 0.005
 
 # How a difference in rows begins.
@@ -120,10 +120,15 @@ def differences(a: Cell, b: Cell) -> list[str]:
     rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
     if rows_a is None or rows_b is None or other_factors(a) != other_factors(b):
         return found
-    chance = CHANCE * math.hypot(a["rows_standard_error"] or 0.0, b["rows_standard_error"] or 0.0)
-    if abs(rows_a - rows_b) > max(_SAME_ROWS * max(rows_a, rows_b), chance):
+    errors = [each["rows_standard_error"] or 0.0 for each in (a, b)]
+    if is_no_chance(rows_a - rows_b, errors, _SAME_ROWS * max(rows_a, rows_b)):
         found.append(f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}")
     return found
+
+
+def is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:
+    """Whether two means differ by more than ``least``, and by more than their standard ``errors`` explain."""
+    return abs(difference) > max(least, _CHANCE * math.hypot(*errors))
 
 
 def _writes(cell: Cell) -> bool:

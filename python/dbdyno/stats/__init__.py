@@ -7,6 +7,7 @@ from dbdyno.stats.intervals import (
     inverse,
     mean_interval,
     paired_ratio,
+    standard_error,
     t_quantile,
     unpaired_ratio,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "more_rounds",
     "outliers",
     "paired_ratio",
+    "standard_error",
     "t_quantile",
     "trend",
     "two_levels",

@@ -44,6 +44,11 @@ def t_quantile(probability: float, freedom: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
+def standard_error(values: Sequence[float]) -> float:
+    """Return the standard error of the mean, ``s / sqrt(n)``, in the unit of the values; of a single one 0."""
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
 def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """Return the mean of ``values`` with its t interval: ``mean ± t(n-1) · s / sqrt(n)``.
 
@@ -56,7 +61,7 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
     mean = fmean(values)
     if len(values) < 2:
         return Interval(mean, None, None, len(values))
-    reach = t_quantile((1 + confidence) / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    reach = t_quantile((1 + confidence) / 2, len(values) - 1) * standard_error(values)
     return Interval(mean, mean - reach, mean + reach, len(values))
 
 

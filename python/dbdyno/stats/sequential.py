@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
-from dbdyno.stats.intervals import block_logs, t_quantile
+from dbdyno.stats.intervals import block_logs, standard_error, t_quantile
 
 SEQUENTIAL_CONFIDENCE = 0.97
 """The nominal confidence that keeps a promise of 95 % under this rule."""
@@ -63,5 +63,5 @@ class Stopping:
         count = len(logs)
         if count < max(self.minimum, 2):
             return False
-        reach = t_quantile((1 + SEQUENTIAL_CONFIDENCE) / 2, count - 1) * stdev(logs) / math.sqrt(count)
+        reach = t_quantile((1 + SEQUENTIAL_CONFIDENCE) / 2, count - 1) * standard_error(logs)
         return reach <= math.log1p(self.target) and math.isfinite(fmean(logs))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
-from dbdyno.stats.intervals import t_quantile
+from dbdyno.stats.intervals import standard_error, t_quantile
 
 _OUTLIER_SCORE = 3.5
 _OUTLIER_SHARE = 0.05
@@ -82,7 +82,7 @@ def trend(windows: Sequence[Sequence[float]], least: float = 0.05) -> float | No
         return None
     over_rounds = math.inf
     if len(logs) > 1:
-        over_rounds = t_quantile(1 - _TREND_LEVEL / 2, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+        over_rounds = t_quantile(1 - _TREND_LEVEL / 2, len(logs) - 1) * standard_error(logs)
     in_each = all(log * mean > 0 and abs(log) > _reach(window) for log, window in zip(logs, telling, strict=True))
     return math.exp(mean) - 1 if abs(mean) > over_rounds or in_each else None
 
