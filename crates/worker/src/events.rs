@@ -68,7 +68,11 @@ impl Events {
             "event": "result",
             "books": outcome.books,
             "failures": outcome.messages,
+            "completed": outcome.completed,
+            "rate": outcome.rate,
+            "cycles": outcome.cycles,
             "elapsed_s": outcome.elapsed_s,
+            "watched_s": outcome.watched_s,
             "ended_by": outcome.ended_by,
             "warmup": {"seconds": outcome.warmup_s},
             "turns": outcome.turns.map(|(overrun_s, real_s)| json!({"overrun_s": overrun_s, "real_s": real_s})),
@@ -79,7 +83,7 @@ impl Events {
                     (name.clone(), json!({"executions": executions, "rows": rows, "changed": changed})))
                 .collect::<Map<_, _>>(),
             "work": {
-                "transactions": outcome.books.ok,
+                "transactions": outcome.completed,
                 "statements": outcome.work.statements,
                 "rows_returned": outcome.work.returned,
                 "rows_returned_squared": outcome.returned_squared,

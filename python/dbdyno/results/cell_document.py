@@ -208,6 +208,21 @@ class Waits(TypedDict):
     """Mean number of sessions by wait, ``class:event`` in the server's words; ``CPU:running`` waits for nothing."""
 
 
+class RateBasis(TypedDict):
+    """What a round's throughput is told from, and with it how sure it is by itself."""
+
+    time_s: float
+    """Seconds that the transactions counted took of a client, on average."""
+    count: int
+    """Transactions whose times are known, those that failed included; 0 in an open loop."""
+    seconds: float
+    """The sum of their times, thinking included."""
+    squares: float
+    """The sum of the squares of their times."""
+    resolution: float
+    """By what share the throughput may be off because of what the window's ends cut."""
+
+
 class Round(TypedDict):
     """One trial of the cell."""
 
@@ -228,18 +243,24 @@ class Round(TypedDict):
     skipped: int
     in_flight: int
     retries: int
+    completed: int
+    """Of the transactions begun in the window, those that ended well, in it or later: what throughput, latencies and all
+    that is told of a transaction are of."""
     elapsed_s: float | None
+    """The length of the window."""
     ended_by: str | None
     window: JsonObject
     """What was to end it: clients, and seconds, transactions or statements of each client."""
     throughput: float | None
     """In the unit of the cell; null where the trial gave no result."""
+    transactions_per_s: float | None
+    rate: RateBasis
     outlier: bool
     """Far from the other rounds; counted all the same."""
     instructions: float | None
     """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
     rows: int | None
-    """Rows returned, by transactions that ended well within the window."""
+    """Rows returned by the completed transactions."""
     rows_squared: float | None
     """The sum of the squares of the rows that each of them returned; null where it was not counted."""
     rows_changed: int | None

@@ -29,7 +29,8 @@ from dbdyno.results.histograms import HistogramError, merge
 from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
-from dbdyno.stats import mean_interval, outliers, standard_error
+from dbdyno.results.comparing import rate_of
+from dbdyno.stats import outliers, rate_interval, standard_error
 from dbdyno.store.records import RunRecord, TrialRecord
 
 _MUTEX_SITES = 10
@@ -69,13 +70,13 @@ def build_cell(
         "cpu_percent": _cpu([each["cpu_percent"] for each in done]),
         "disk": _disk([each["disk"] for each in done]),
         "io_per_transaction": _io_per_transaction(done),
-        "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["ok"] for each in done)),
+        "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["completed"] for each in done)),
         "rows_standard_error": _rows_standard_error(done),
         "time": time,
         "mutex": _mutex(results),
         "waits": _waits(results),
         "limit": _limit(done),
-        "share_of_ceiling": _shares(run, done, time, system),
+        "share_of_ceiling": _shares(run, done, system),
         "published": published,
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
         "statements": cell_statements(trials, done, system),
@@ -90,7 +91,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
     The greater of the two; null where the squares were not counted.
     """
-    counted = [(each["ok"], each["rows"], each["rows_squared"]) for each in done if each["ok"]]
+    counted = [(each["completed"], each["rows"], each["rows_squared"]) for each in done if each["completed"]]
     known = [(ok, rows, squared) for ok, rows, squared in counted if rows is not None and squared is not None]
     if not known or len(known) < len(counted):
         return None
@@ -102,10 +103,10 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float) -> Throughput:
     unit = f"{measure.label}/s"
-    values = [each["throughput"] for each in measured if each["throughput"] is not None]
-    if not values:
+    rates = [rate for each in measured if (rate := rate_of(each)) is not None]
+    if not rates:
         return {"mean": None, "ci95": None, "unit": unit}
-    interval = mean_interval(values, confidence)
+    interval = rate_interval(rates, confidence)
     ci95 = None if interval.low is None or interval.high is None else [interval.low, interval.high]
     return {"mean": interval.mean, "ci95": ci95, "unit": unit}
 
@@ -185,11 +186,11 @@ def _disk(rounds: Sequence[Disk]) -> Disk:
 
 
 def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:
-    ok = sum(each["ok"] for each in done)
-    if not ok:
+    completed = sum(each["completed"] for each in done)
+    if not completed:
         return {}
     names = dict.fromkeys(chain.from_iterable(each["io"] for each in done))
-    return {name: ratio(_sum(each["io"].get(name) for each in done), ok) for name in names}
+    return {name: ratio(_sum(each["io"].get(name) for each in done), completed) for name in names}
 
 
 def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
@@ -264,18 +265,18 @@ def _limit(done: Sequence[Round]) -> Limit | None:
     return {**spokesman, "rounds": rounds, "of": len(diagnosed)}
 
 
-def _shares(run: RunRecord, done: Sequence[Round], time: Time | None, system: System) -> ShareOfCeiling:
+def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCeiling:
     """Say how near to the ceilings of this machine the cell came, in its window seconds of all rounds."""
-    elapsed = _sum(each["elapsed_s"] for each in done)
-    clients = ratio(time["client_s"], elapsed) if time else None
+    clients = mean(count(each["window"], "clients") for each in done)
     one_client = number(run.ceiling or {}, "operations_per_s")
     cores = next((each["cpu_percent"]["cores"] for each in done if each["cpu_percent"]["cores"]), None)
     # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
-    statements = ratio(_sum(each["statements"] for each in done), elapsed)
+    commits = mean(each["transactions_per_s"] for each in done)
+    of_each = ratio(_sum(each["statements"] for each in done), sum(each["completed"] for each in done))
+    statements = None if commits is None or of_each is None else commits * of_each
     synced = any(each["io"].get("syncs") for each in done)
     sync_per_s = number(run.device or {}, "sync_per_s")
-    commits = ratio(sum(each["ok"] for each in done), elapsed)
     random_reads = [number(each, "per_s") or 0.0 for each in objects((run.device or {}).get("random_read"))]
     return {
         "harness": ratio(statements, ceiling),

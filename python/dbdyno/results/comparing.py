@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from dbdyno.results.cell_document import Cell
+from dbdyno.results.cell_document import Cell, Round
 from dbdyno.results.document import Comparison
-from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ratio
+from dbdyno.stats import CONFIDENCE, Decision, Rate, Ratio, decide, inverse, paired_rates
 
 # What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
 _CHANCE = 4.0
@@ -29,7 +29,7 @@ def compare_with_baseline(
     """
     pairs = [(cells[a], cells[b]) for a, b in baselines([cell["factors"] for cell in cells], questions)]
     unlike = [differences(a, b) if a["system"]["name"] != b["system"]["name"] else [] for a, b in pairs]
-    ratios = [paired_ratio(by_block(a), by_block(b), confidence) for a, b in pairs]
+    ratios = [paired_rates(by_block(a), by_block(b), confidence) for a, b in pairs]
     return decided([(a["id"], b["id"]) for a, b in pairs], ratios, unlike, margin)
 
 
@@ -140,6 +140,16 @@ def other_factors(cell: Cell) -> dict[str, object]:
     return {name: level for name, level in cell["factors"].items() if name != "system"}
 
 
-def by_block(cell: Cell) -> dict[int, float]:
+def rate_of(each: Round) -> Rate | None:
+    """Return a round's throughput with what it is told from; None where it gave none, or nothing was done."""
+    if not each["throughput"]:
+        return None
+    basis = each["rate"]
+    return Rate(
+        each["throughput"], basis["time_s"], basis["count"], basis["seconds"], basis["squares"], basis["resolution"]
+    )
+
+
+def by_block(cell: Cell) -> dict[int, Rate]:
     """Return the throughput of each block that gave one."""
-    return {each["block"]: each["throughput"] for each in cell["rounds"] if each["throughput"]}
+    return {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}

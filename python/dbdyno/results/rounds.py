@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, Round
+from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, RateBasis, Round
 from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
 from dbdyno.store.records import TrialRecord
 
 # What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
 _WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
+
+# What is told of transactions' times where nothing is known of them.
+_NO_CYCLES = {"count": 0, "seconds": 0.0, "squares": 0.0}
 
 # Of the engine's counts and the segments of the clients' time: what a layer below SQLite sees of its files, what
 # SQLite alone tells, and what is told of the clients of a server only.
@@ -58,6 +61,10 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         status, kind = "failed", "books"
         error = f"the books do not balance: {totals['issued']} issued, {settled} accounted for"
     elapsed = number(result, "elapsed_s")
+    completed = count(result, "completed")
+    completed = totals["ok"] if completed is None else completed
+    per_s = transactions_per_s(result) if status == "done" else None
+    each = ratio(_worked(work, completed, measure), completed)
     unseen = _unseen(result, trial.plan)
     return {
         "block": trial.block,
@@ -73,10 +80,13 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "skipped": totals["skipped"],
         "in_flight": totals["in_flight"],
         "retries": totals["retries"],
+        "completed": completed,
         "elapsed_s": elapsed,
         "ended_by": text(result, "ended_by"),
         "window": _window(trial.plan),
-        "throughput": ratio(_worked(work, totals["ok"], measure), elapsed) if status == "done" else None,
+        "throughput": None if per_s is None else per_s * (each or 0.0),
+        "transactions_per_s": per_s,
+        "rate": _basis(result, completed, int(_window(trial.plan)["clients"] or 1)),
         "outlier": False,
         "instructions": _instructions(part(result, "counted"), measure),
         "rows": count(work, "rows_returned"),
@@ -85,10 +95,10 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "statements": count(work, "statements"),
         "transactions": part(result, "transactions"),
         "statements_by_name": part(result, "statements"),
-        "latency_ms": {name: _latency(each) for name, each in part(result, "latency_ms").items() if each},
+        "latency_ms": {name: _latency(times) for name, times in part(result, "latency_ms").items() if times},
         "cpu_percent": _cpu(part(result, "cpu"), part(result, "server", "cpu")),
         "scheduling": part(result, "scheduling"),
-        "disk": _disk(part(result, "disk"), elapsed),
+        "disk": _disk(part(result, "disk"), number(result, "watched_s")),
         "process_io": part(result, "process_io"),
         "io": _seen(part(result, "io"), unseen),
         "segments": _seen(part(result, "time", "segments"), unseen),
@@ -99,7 +109,40 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "durations": trial.durations,
         "limit": _limit(trial.diagnosis),
         "intervals": objects(trial.intervals),
-        "histograms": {name: each for name, each in part(result, "histograms").items() if isinstance(each, str)},
+        "histograms": {name: code for name, code in part(result, "histograms").items() if isinstance(code, str)},
+    }
+
+
+def transactions_per_s(result: JsonObject) -> float | None:
+    """Return how many transactions a second a worker's result comes to; None where it has none.
+
+    Its parts are described in ``crates/load/src/rate.rs``. A rate of a window that is not over is none.
+    """
+    rate = part(result, "rate")
+    few, whole = part(rate, "few"), part(rate, "whole")
+    parts = [
+        number(rate, "many_per_s"),
+        ratio((number(few, "clients") or 0) * (number(few, "completed") or 0), number(few, "seconds")),
+        ratio(number(whole, "completed"), number(whole, "seconds")),
+    ]
+    known = [each for each in parts if each is not None]
+    return sum(known) if known else None
+
+
+def _basis(result: JsonObject, completed: int, clients: int) -> RateBasis:
+    """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
+    rate, cycles = part(result, "rate"), part(result, "cycles") or _NO_CYCLES
+    times = ratio(number(rate, "client_s"), number(rate, "clients"))
+    cut = 0.0
+    if part(rate, "whole").get("completed") and text(result, "ended_by") in ("seconds", "interrupted"):
+        open_loop = "response" in part(result, "latency_ms")
+        cut = (1 if open_loop else clients) / max(completed, 1)
+    return {
+        "time_s": times or number(result, "elapsed_s") or 1.0,
+        "count": count(cycles, "count") or 0,
+        "seconds": number(cycles, "seconds") or 0.0,
+        "squares": number(cycles, "squares") or 0.0,
+        "resolution": cut,
     }
 
 
@@ -122,7 +165,7 @@ def _seen(source: JsonObject, unseen: frozenset[str]) -> dict[str, float | None]
 
 
 def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
-    """Return how much was done of what the experiment counts; transactions are those that succeeded."""
+    """Return how much was done of what the experiment counts, by ``ok`` transactions that succeeded."""
     if measure.unit not in _WORK:
         return ok
     parts = [value for key in _WORK[measure.unit] if (value := number(work, key)) is not None]
