@@ -13,8 +13,9 @@ from dbdyno.errors import InputError
 from dbdyno.gate import EXIT_CODES, Answer, Judgement, judge, overall
 from dbdyno.history.identity import definition_of, differing
 from dbdyno.results import Document, build_document
-from dbdyno.stats import paired_ratio
+from dbdyno.stats import Rate, paired_rates
 from dbdyno.store import RunRecord, TrialRecord
+from synthetic import rate_of
 
 
 def worst(judgements: list[Judgement]) -> Answer:
@@ -51,7 +52,9 @@ def result(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
     ms = 1000 / throughput
     return {
         "books": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
+        **rate_of(1000, 1, 1000 / throughput),
         "elapsed_s": 1000 / throughput,
+        "ended_by": "transactions",
         "work": {"rows_returned": 1000},
         "latency_ms": {"service": dict.fromkeys(("p50", "p90", "p99", "p99_9", "max", "mean"), ms)},
         "engine": {"engine": "sqlite", **engine},
@@ -293,13 +296,23 @@ def test_of_an_open_loop_response_times_are_compared() -> None:
     assert not any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
     for side, ms in ((a, 2.0), (b, 3.0)):
         (cell,) = side["cells"]
-        cell["latency_ms"]["response"] = {"p99": ms}
-        for each in cell["rounds"]:
-            each["latency_ms"]["response"] = {"p99": ms}
-    assert any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
-    compared = compare(Side(a), Side(b), metric="p99")
-    assert compared.comparisons[0]["ratio"] == pytest.approx(1.5)
-    assert not any("the loop is open" in each for each in compared.weaker)
+        for number, each in enumerate(cell["rounds"]):
+            times: Any = {"p99": ms * (1 + number / 1000), "at_least": []}
+            each["latency_ms"]["response"] = times
+    compared = compare(Side(a), Side(b))
+    (found,) = compared.comparisons
+    # Throughput, the rate that was offered, is the same.
+    assert (found["metric"], found["verdict"]) == ("p99", "slower")
+    assert found["ratio"] == pytest.approx(1.5)
+    assert any("the loop is open" in each and "(p99) is compared" in each for each in compared.weaker)
+    assert worst(judge(compared, 0.03)) == "regression"
+    asked = compare(Side(a), Side(b), metric="throughput")
+    assert asked.comparisons[0]["verdict"] == "equivalent"
+    assert any("its throughput is the rate of arrivals" in each for each in asked.weaker)
+    # One that cannot keep up is told by its throughput.
+    for each in b["cells"][0]["rounds"]:
+        each["skipped"] = 100
+    assert compare(Side(a), Side(b)).comparisons[0]["metric"] == "throughput"
 
 
 def test_what_may_be_the_change_under_test_is_listed_and_ranked() -> None:
@@ -367,6 +380,7 @@ def test_a_run_that_decided_when_to_end_is_compared_with_a_wider_interval() -> N
     one = document("r3", {"1": STEADY, "2": scaled(1.01)})
     one["confidence"] = 0.97
     stopped = compare(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["ci95"]
-    ratio = paired_ratio(dict(enumerate(STEADY)), dict(enumerate(scaled(1.01))), 0.97)
+    ratio = paired_rates(*({i: Rate(value) for i, value in enumerate(each)} for each in (STEADY, scaled(1.01))), 0.97)
     assert ratio is not None
-    assert stopped == pytest.approx([ratio.low, ratio.high])
+    # That of the rounds' own times, which differ by a hundredth.
+    assert stopped == pytest.approx([ratio.low, ratio.high], rel=1e-4)

@@ -10,24 +10,12 @@ import pytest
 
 from dbdyno.noise import false_alarms, noise_of
 from dbdyno.results import Document
+from synthetic import cell
 
 
 def twice(logs: list[float], **options: Any) -> Document:
     """A run of two cells whose ratios in each block have these logarithms, and whose trials take 3 s and 3 s."""
-    cells = [
-        {
-            "rounds": [
-                {
-                    "block": block,
-                    "status": "done",
-                    "throughput": 1000 * math.exp(log * which),
-                    "durations": {"total_s": 3.0},
-                }
-                for block, log in enumerate(logs)
-            ]
-        }
-        for which in (0, 1)
-    ]
+    cells = [cell(str(which), [1000 * math.exp(log * which) for log in logs]) for which in (0, 1)]
     return cast(Document, {"cells": cells, "options": options})
 
 

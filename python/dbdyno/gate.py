@@ -71,7 +71,7 @@ def _judge(comparison: Comparison, lacking: str, failed: str, margin: float) -> 
     if comparison["unlike"]:
         return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['unlike'])}")
     ratio, ci95 = comparison["ratio"], comparison["ci95"]
-    if ratio is None or ci95 is None:
+    if ratio is None or ci95 is None or lacking:
         return Judgement(comparison, "inconclusive", lacking)
     low, high = ci95
     change = f"{(ratio - 1) * 100:+.2f} % (95 % interval {(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f} %)"

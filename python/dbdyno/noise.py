@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, stdev
 
-from dbdyno.results.comparing import by_block
 from dbdyno.results.document import Document
-from dbdyno.stats import LEVEL, MARGIN, Ratio, detectable
-from dbdyno.stats.intervals import block_logs, ratio_of
+from dbdyno.results.metrics import rates_by_block
+from dbdyno.stats import LEVEL, MARGIN, Ratio, detectable, paired_rates
+from dbdyno.stats.intervals import ratio_of
+from dbdyno.stats.rates import block_values
 
 ROUNDS = (5, 10, 20, 30)
 """The numbers of rounds for which the smallest visible change is told."""
@@ -51,8 +52,8 @@ class Noise:
 def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     """Return the noise between the first two cells of a run; None with fewer than 4 common blocks."""
     a, b = document["cells"][:2]
-    logs = block_logs(by_block(a), by_block(b))
-    ratio = ratio_of(logs)
+    rates = rates_by_block(a), rates_by_block(b)
+    logs, ratio = block_values(*rates), paired_rates(*rates)
     if ratio is None or len(logs) < 4:
         return None
     seconds = [

@@ -226,7 +226,11 @@ def report_command(
 
 
 _Metric = Annotated[
-    str, typer.Option(help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the service time")
+    str | None,
+    typer.Option(
+        help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the response time; "
+        "by default throughput, of open loops that keep up p99"
+    ),
 ]
 _Across = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
 
@@ -236,7 +240,7 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run, or a cell of one: RUN/threads=1")],
     b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run or cell that is compared with it")],
     margin: _Margin = None,
-    metric: _Metric = "throughput",
+    metric: _Metric = None,
     across_machines: _Across = False,
     store: _Store = None,
     json: _Json = None,
@@ -254,7 +258,7 @@ def gate(
         str, typer.Option("--baseline", metavar="RUN|NAME", help="What it must not be slower than")
     ] = "",
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
-    metric: _Metric = "throughput",
+    metric: _Metric = None,
     across_machines: _Across = False,
     store: _Store = None,
     junit: Annotated[

@@ -23,7 +23,13 @@ from dbdyno.store import Store, open_store
 
 
 def print_comparison(
-    a: str, b: str, margin: str | None, metric: str, across_machines: bool, store_place: str | None, json: Path | None
+    a: str,
+    b: str,
+    margin: str | None,
+    metric: str | None,
+    across_machines: bool,
+    store_place: str | None,
+    json: Path | None,
 ) -> None:
     """Compare two runs, or two cells, and show it. Raises DbdynoError."""
     if json is not None:
@@ -37,7 +43,7 @@ def print_comparison(
         _write_json(compared, json)
     console = Console()
     console.print(view(compared))
-    if metric == "throughput":
+    if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
         for line in joint_verdicts(compared, counted):
             console.print(line, highlight=False, markup=False)
@@ -129,12 +135,17 @@ def view(compared: Compared) -> RenderableType:
     made = compared.comparisons
     names = [each["b"] if each["a"] == each["b"] else f"{each['b']} against {each['a']}" for each in made]
     words = [verdict_text(each) for each in made]
+    several = len({each["metric"] for each in made}) > 1
     parts += [
         Text(""),
         table(
             [
                 Column("cell", [Text(name) for name in names], right=False, fold=True),
-                Column(f"{compared.metric} b / a [95 %]", [Text(comparison_ratio(each)) for each in made], right=False),
+                Column(
+                    f"{compared.metric} b / a [95 %]",
+                    [Text(comparison_ratio(each, several)) for each in made],
+                    right=False,
+                ),
                 Column("p", [Text("" if each["p"] is None else f"{each['p']:.2g}") for each in made]),
                 Column("could see", [Text(comparison_sees(each)) for each in made]),
                 Column("b is", words, right=False, fold=True),
@@ -143,7 +154,7 @@ def view(compared: Compared) -> RenderableType:
     ]
     reasons = dict.fromkeys("; ".join(each["unlike"]) for each in made if each["unlike"])
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
-    parts += [Text(f"! no interval: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
+    parts += [Text(f"! not settled: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
     tested = sum(each["p"] is not None for each in made)

@@ -82,7 +82,7 @@ def gate_run(
     run: str,
     baseline: str,
     margin: str,
-    metric: str,
+    metric: str | None,
     across_machines: bool,
     store_place: str | None,
     outputs: GateOutputs,

@@ -24,6 +24,9 @@ class Latency(TypedDict):
     mean: float | None
     count: int | None
     """Recorded events."""
+    at_least: list[str]
+    """Of the figures above, those that are lower bounds: what failed, or was never begun, would have taken so long or
+    longer."""
 
 
 class Throughput(TypedDict):
@@ -244,8 +247,8 @@ class Round(TypedDict):
     in_flight: int
     retries: int
     completed: int
-    """Of the transactions begun in the window, those that ended well, in it or later: what throughput, latencies and all
-    that is told of a transaction are of."""
+    """Of the transactions begun in the window, those that ended well, in it or later: throughput, latencies and all
+    that is told of a transaction are of these."""
     elapsed_s: float | None
     """The length of the window."""
     ended_by: str | None
@@ -308,7 +311,10 @@ class Cell(TypedDict):
     instructions: float | None
     """Of each thing that throughput counts, mean of the rounds that counted them."""
     latency_ms: dict[str, Latency]
-    """Over all rounds, from merged histograms, by name: service, response, queue, connect, prepare, …"""
+    """Over all rounds, from merged histograms, by name: service, response, queue, failed, at_least, connect, prepare, …
+
+    What clients waited for (``response``, in a closed loop ``service``) counts what did not end well as a lower
+    bound."""
     histograms: dict[str, str]
     """The same as HdrHistogram V2, base64, in nanoseconds."""
     cpu_percent: CpuPercent

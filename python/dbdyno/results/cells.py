@@ -25,11 +25,11 @@ from dbdyno.results.cell_document import (
     Time,
     Waits,
 )
-from dbdyno.results.histograms import HistogramError, merge
-from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
+from dbdyno.results.histograms import Histogram, HistogramError, merge
+from dbdyno.results.metrics import rate_of
+from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
-from dbdyno.results.comparing import rate_of
 from dbdyno.stats import outliers, rate_interval, standard_error
 from dbdyno.store.records import RunRecord, TrialRecord
 
@@ -44,10 +44,13 @@ def build_cell(
     measure: Measure,
     published: Published | None,
     confidence: float,
+    *,
+    latencies: bool = True,
 ) -> tuple[Cell, list[str]]:
     """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
 
-    ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended.
+    ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended. Without
+    ``latencies`` the histograms of its rounds are not merged.
     """
     rounds = [build_round(trial, measure) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
@@ -55,7 +58,7 @@ def build_cell(
     measured = [each for each in done if each["throughput"] is not None]
     for index in outliers([each["throughput"] or 0.0 for each in measured]):
         measured[index]["outlier"] = True
-    latency, histograms, troubles = _latencies(done)
+    latency, histograms, troubles = _latencies(done if latencies else [])
     system = _system(planned, results)
     time = _time(done, results)
     throughput = _throughput(measured, measure, confidence)
@@ -129,6 +132,9 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
         if merged is not None:
             latency[name] = merged.latency_ms()
             histograms[name] = merged.encode()
+    answers = shown_times({name: name for name in histograms})
+    if answers is not None and "at_least" in histograms:
+        latency[answers] = Histogram(histograms[answers]).latency_ms(Histogram(histograms["at_least"]))
     if len(done) == 1:
         latency = {**done[0]["latency_ms"], **latency}
     return latency, histograms, troubles

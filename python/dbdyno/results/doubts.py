@@ -5,7 +5,9 @@ Each doubt is one sentence with the option that would help.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from dbdyno.limit import IDLE, SHORTEST_S
 from dbdyno.results.cell_document import Cell, Round
@@ -13,6 +15,7 @@ from dbdyno.results.document import Finding
 from dbdyno.results.reading import number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
+from dbdyno.stats.rates import FEW
 
 # Other programs and the host: shares of one processor from which a round counts as disturbed.
 _OTHERS = 0.2
@@ -37,6 +40,7 @@ def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> li
     checks: list[Callable[[Cell], str | None]] = [
         lambda cell: _unsettled(cell, measure),
         lambda cell: _stood_still(cell, measure),
+        _few,
         _bistable,
         _busy_client,
         _overran,
@@ -110,6 +114,22 @@ def _standstill(one: Round, measure: Measure) -> float:
         longest = max(longest, still)
         done, time = done + rate * seconds, time + seconds
     return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
+
+
+def _few(cell: Cell) -> str | None:
+    """A window of a given time held so few transactions that rounds differ by which of them fell into it."""
+    rounds = [each for each in _done(cell) if each["ended_by"] == "seconds" and each["transactions_per_s"]]
+    if not rounds:
+        return None
+    completed = fmean(each["completed"] for each in rounds)
+    if completed >= FEW:
+        return None
+    per_s = fmean(each["transactions_per_s"] or 0.0 for each in rounds)
+    number = f"{completed:.3g} transaction{'' if completed == 1 else 's'}"
+    return (
+        f"A window held {number}: with fewer than {FEW} the figures rest on few of them; "
+        f"`stop = {{ seconds = {math.ceil(FEW / per_s):,} }}` would hold as many."
+    )
 
 
 def _bistable(cell: Cell) -> str | None:

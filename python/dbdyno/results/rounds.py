@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, RateBasis, Round
-from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
+from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.store.records import TrialRecord
 
 # What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
@@ -116,9 +116,12 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
 def transactions_per_s(result: JsonObject) -> float | None:
     """Return how many transactions a second a worker's result comes to; None where it has none.
 
-    Its parts are described in ``crates/load/src/rate.rs``. A rate of a window that is not over is none.
+    Its parts are described in ``crates/load/src/rate.rs``. Workers before 2026-11-23 did not tell them: theirs is what
+    ended in the window by its length.
     """
     rate = part(result, "rate")
+    if not rate:
+        return ratio(number(part(result, "books"), "ok"), number(result, "elapsed_s"))
     few, whole = part(rate, "few"), part(rate, "whole")
     parts = [
         number(rate, "many_per_s"),
@@ -134,7 +137,8 @@ def _basis(result: JsonObject, completed: int, clients: int) -> RateBasis:
     rate, cycles = part(result, "rate"), part(result, "cycles") or _NO_CYCLES
     times = ratio(number(rate, "client_s"), number(rate, "clients"))
     cut = 0.0
-    if part(rate, "whole").get("completed") and text(result, "ended_by") in ("seconds", "interrupted"):
+    counted = part(rate, "whole").get("completed") or not rate
+    if counted and text(result, "ended_by") in ("seconds", "interrupted"):
         open_loop = "response" in part(result, "latency_ms")
         cut = (1 if open_loop else clients) / max(completed, 1)
     return {
@@ -186,6 +190,7 @@ def _latency(source: JsonObject) -> Latency:
         "max": number(source, "max"),
         "mean": number(source, "mean"),
         "count": count(source, "count"),
+        "at_least": texts(source.get("at_least")),
     }
 
 

@@ -17,7 +17,6 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
-from dbdyno.results.comparing import baselines
 from dbdyno.results.reading import objects, part, text
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
@@ -27,9 +26,9 @@ from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
-from dbdyno.run.runner import Plan, carry_out, throughput_of
+from dbdyno.run.runner import Plan, carry_out
 from dbdyno.run.turns import Turns, check_turns, decide
-from dbdyno.stats import CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
+from dbdyno.stats import CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
 from dbdyno.systems.url import SystemSpec, parse_url
@@ -205,12 +204,8 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials
-        cells = {each.cell.id: each for each in prepared.compiled}
-        plan.done = {
-            (trial.cell, trial.block): throughput_of(trial, cells[trial.cell])
-            for trial in trials
-            if trial.cell in cells
-        }
+        cells = {each.cell.id for each in prepared.compiled}
+        plan.done = {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
         return _carry_out(
             plan,
             prepared,
@@ -238,7 +233,6 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         rest=request.rest,
         instructions=request.instructions,
         turn_s=request.turn_s,
-        pairs=baselines([each.cell.factors for each in prepared.compiled], request.experiment.head.report.questions),
     )
 
 
@@ -276,7 +270,7 @@ def _carry_out(
             troubles.append({"text": said, "cells": [], "evidence": None})
         troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
         findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
-        confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
+        confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
         findings += connect_findings(document, prepared.compiled)
         failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])

@@ -51,22 +51,6 @@ def standard_error(values: Sequence[float]) -> float:
     return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return the mean of ``values`` with its t interval: ``mean ± t(n-1) · s / sqrt(n)``.
-
-    Each value is one block's. The interval supposes that block means are roughly normal and independent, which is why
-    it is taken over blocks and never over the operations of one window (Jain 1991, The Art of Computer Systems
-    Performance Analysis, ch. 13; Georges et al. 2007, doi:10.1145/1297027.1297033). ``ValueError`` without values.
-    """
-    if not values:
-        raise ValueError("a mean needs at least one value")
-    mean = fmean(values)
-    if len(values) < 2:
-        return Interval(mean, None, None, len(values))
-    reach = t_quantile((1 + confidence) / 2, len(values) - 1) * standard_error(values)
-    return Interval(mean, mean - reach, mean + reach, len(values))
-
-
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """The ratio ``b / a`` of two cells: geometric mean over the common blocks, with its intervals.

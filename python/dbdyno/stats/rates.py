@@ -8,8 +8,10 @@ round i adds to the error of ``ln R``. Where all times are the same, that is the
 The mean of logarithms would not do here: of few transactions the logarithm of a rate is too small on average, by half
 the square of its coefficient of variation, which is not the same for two cells whose transactions vary unlike.
 
-Rounds can agree by chance, or because nothing in them varies that would between two runs. So the standard error is
-never less than that of the transactions themselves: their coefficient of variation by the square root of their number.
+Of few transactions a few rounds can agree by chance. So where a window holds fewer than a hundred, the standard error
+is never less than that of as many independent times as unlike as theirs: their coefficient of variation by the square
+root of their number. Of more, the rounds tell it themselves, and better: what comes back at intervals, as checkpoints,
+makes times unlike and windows alike.
 """
 
 from __future__ import annotations
@@ -18,10 +20,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, ratio_of, t_quantile, welch
+from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, ratio_of, welch
 
 Rates = Mapping[int, "Rate"]
 """The rate of each block (key) that gave one."""
+
+
+FEW = 100
+"""Transactions in a window, below which they are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +111,15 @@ def own_values(rates: Rates) -> list[float]:
 
 
 def sampling_error(rates: Sequence[Rate]) -> float:
-    """Return the standard error that so many transactions of so unlike times leave, as a share of the rate.
+    """Return the standard error that few transactions of so unlike times leave, as a share of the rate.
 
     ``c · sqrt((n + 1) / (n - 1) / n)`` with the coefficient of variation c of n transactions, which of few is too
-    small on average (the correction is that for exponential times). 0 where nothing is known of them.
+    small on average (the correction is that for exponential times). 0 where windows hold :data:`FEW` or more, and where
+    nothing is known of them.
     """
     number = sum(each.count for each in rates)
     seconds, squares = sum(each.seconds for each in rates), sum(each.squares for each in rates)
-    if number == 0 or seconds <= 0:
+    if number == 0 or seconds <= 0 or number >= FEW * len(rates):
         return 0.0
     if number == 1:
         return 1.0
