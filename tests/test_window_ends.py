@@ -48,7 +48,8 @@ def test_one_transaction_in_each_window_tells_how_long_it_took(cli: Cli) -> None
     assert found["verdict"] in ("slower", "inconclusive")
     low, high = found["ci95"]
     assert low < high and low <= 110 / 190 * 1.05 and high >= 110 / 190 * 0.95
-    assert any("A window held 2 transactions" in each["text"] for each in document["findings"])
+    shown = " ".join(cli("show", "last", "--store", "runs.db").split())
+    assert "A window held 2 transactions: with fewer than 100 the figures rest on few of them" in shown
 
 
 def test_a_small_change_that_moves_a_count_is_as_small_as_it_is(cli: Cli) -> None:
@@ -57,14 +58,6 @@ def test_a_small_change_that_moves_a_count_is_as_small_as_it_is(cli: Cli) -> Non
     (found,) = document["comparisons"]
     assert found["ratio"] == pytest.approx(33.4 / 33.2, rel=0.1)
     assert found["ci95"][0] < 1.1
-
-
-def test_a_gate_of_few_transactions_finds_what_changed(cli: Cli) -> None:
-    ids = [
-        run(cli, thinking(each).replace("us =", "us =").replace("[factors]", "[factors]"))["id"] for each in (110, 190)
-    ]
-    shown = cli("show", ids[0], "--store", "runs.db")
-    assert "with fewer than 100 the figures rest on few of them" in " ".join(shown.split())
 
 
 def test_cpu_and_counts_are_of_the_time_they_are_divided_by(cli: Cli) -> None:
@@ -103,8 +96,7 @@ def test_arrivals_that_a_hanging_client_never_began_are_in_the_percentiles(cli: 
     shown = cli("show", "last", "--store", "runs.db")
     assert "≥" in shown
     again = run(cli, HANG)
-    judged = cli("gate", "--baseline", document["id"], again["id"], "--metric", "p99", "--store", "runs.db", code=4)
-    assert judged == ""
+    cli("gate", "--baseline", document["id"], again["id"], "--metric", "p99", "--store", "runs.db", code=4)
 
 
 def test_open_loops_that_keep_up_are_judged_by_how_long_they_took(cli: Cli) -> None:
