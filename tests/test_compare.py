@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from dbdyno.compare import Compared, Side, compare
+from dbdyno.compare import Compared, Side
+from dbdyno.compare import compare as compare_with_noise
 from dbdyno.errors import InputError
 from dbdyno.gate import EXIT_CODES, Answer, Judgement, judge, overall
 from dbdyno.history.identity import definition_of, differing
 from dbdyno.results import Document, build_document
-from dbdyno.stats import Rate, paired_rates
+from dbdyno.results.judging import ASSUMED, RunNoise
+from dbdyno.stats import Rate, paired_rates, t_quantile
 from dbdyno.store import RunRecord, TrialRecord
 from synthetic import rate_of
+
+# A machine of which it is known that runs hardly differ.
+QUIET = RunNoise(0.0005, 100, 101)
+
+
+def compare(a: Side, b: Side, **options: Any) -> Compared:
+    return compare_with_noise(a, b, **{"noise": QUIET, **options})
 
 
 def worst(judgements: list[Judgement]) -> Answer:
@@ -85,7 +95,46 @@ def test_two_runs_are_compared_cell_by_cell_and_said_to_be_weaker() -> None:
     b = document("r2", {"1": scaled(0.9), "2": scaled(1.0), "4": STEADY})
     compared = compare(Side(a), Side(b))
     assert [each["verdict"] for each in compared.comparisons] == ["slower", "equivalent"]
-    assert "measures both in turn" in compared.weaker[0]
+    assert "measures both sides together" in compared.weaker[0]
+
+
+def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.92)})
+    # By their rounds, 8 % is a certainty.
+    (found,) = compare(Side(a), Side(b)).comparisons
+    assert found["verdict"] == "slower"
+    for noise, said in ((RunNoise(0.04, 9, 10), "as measured by 10 runs"), (None, "is not known")):
+        compared = compare_with_noise(Side(a), Side(b), noise=noise)
+        (wide,) = compared.comparisons
+        assert wide["verdict"] == "inconclusive"
+        allowed = noise or ASSUMED
+        reach = t_quantile(0.975, allowed.freedom) * allowed.deviation * math.sqrt(2)
+        assert (wide["ci95"] or [0, 0])[1] == pytest.approx(0.92 * math.exp(reach), rel=0.01)
+        assert said in compared.weaker[0]
+        (judged,) = judge(compared, 0.03)
+        assert judged.answer == "inconclusive"
+        assert "however many rounds they have: `gate --against`" in judged.why
+    # Much slower is slower all the same.
+    assert worst(judge(compare_with_noise(Side(a), Side(document("r3", {"1": scaled(0.6)}))), 0.03)) == "regression"
+    # Within a run it has no part.
+    one = document("r4", {"1": STEADY, "2": scaled(0.92)})
+    assert compare_with_noise(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["verdict"] == "slower"
+
+
+@pytest.mark.parametrize("warning", ["disturbed", "unsettled", "stalled", "two levels"])
+def test_a_run_with_a_warning_is_no_regression(warning: str) -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
+    assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
+    for disturbed in (a, b):
+        finding: Any = {"text": "!", "cells": [], "evidence": {"warning": warning}}
+        disturbed["findings"].append(finding)
+        (judged,) = judge(compare(Side(a), Side(b)), 0.03)
+        assert judged.answer == "inconclusive"
+        assert f"but {disturbed['id']} was " in judged.why and "measure again" in judged.why
+        # Of another cell, or of another kind, it says nothing of this one.
+        finding["cells"] = ["threads=9"]
+        assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
+        disturbed["findings"].remove(finding)
 
 
 def test_less_time_is_better() -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest, show
 from dbdyno.history.identity import differing, same_machine
 from dbdyno.results.cell_document import Cell
+from dbdyno.results.comparing import BASELINE, SIDE, side_pairs
 from dbdyno.results.document import Comparison, Document
-from dbdyno.results.judging import Pair, judge, other_factors
+from dbdyno.results.doubts import DISTURBED, STALLED, TWO_LEVELS, UNSETTLED
+from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
+from dbdyno.results.reading import part
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"turns": "milliseconds of a turn"}
+
+# How a run is called that has a warning.
+_WARNED = {UNSETTLED: "not settled", TWO_LEVELS: "of two levels"}
 
 # The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
 # (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
@@ -52,8 +58,10 @@ class Compared:
 
     ``lacking``: for each comparison, why it settles nothing, empty where it may; ``failed``: for each, how many
     rounds of b failed, empty where none did; ``only_a``, ``only_b``: the cells that the other run has not; ``unlike``:
-    reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look; ``said``: what each
-    run's report says of the cells compared.
+    reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look; ``warned``: for each
+    comparison of two runs, why one of them may have been slower for reasons of its own, empty where there is none;
+    ``by_runs``: for each, whether it is the noise from run to run that decides how wide its interval is, and not the
+    number of rounds; ``said``: what each run's report says of the cells compared.
     """
 
     a: Document
@@ -67,50 +75,112 @@ class Compared:
     only_b: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
     weaker: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+    by_runs: list[bool] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
 
 def compare(
-    a: Side, b: Side, *, margin: float = MARGIN, metric: str | None = None, across_machines: bool = False
+    a: Side,
+    b: Side,
+    *,
+    margin: float = MARGIN,
+    metric: str | None = None,
+    across_machines: bool = False,
+    noise: RunNoise | None = None,
 ) -> Compared:
     """Compare b with a: the cells named, or all that both runs have. Raises InputError where there are none.
 
     Cells of one run are compared within its blocks; cells of two runs have no block in common, so whatever drifted
     between the runs is part of the ratio. ``metric``: of :data:`dbdyno.results.metrics.METRICS`; None: throughput, but
-    of open loops that keep up the response time.
+    of open loops that keep up the response time. ``noise``: how much runs of this machine differ in which nothing has
+    changed, by which the intervals are widened; None: it is not known, and :data:`dbdyno.results.judging.ASSUMED`.
     """
-    metric = None if metric is None else metric.replace(".", "_")
-    if metric is not None and metric not in METRICS:
-        raise InputError("--metric", f"there is no metric `{metric}`", nearest(metric, METRICS))
+    metric = _checked(metric)
     pairs = _pairs(a, b)
     same_run = a.document["id"] == b.document["id"]
     unlike, weaker = [], []
     if not same_run:
         if not same_machine(a.document["host"], b.document["host"]) and not across_machines:
             unlike.append("the runs are of different machines (`--across-machines` ranks them all the same)")
-        weaker.append(
-            "the runs were made at different times: what drifted between them is in the ratio; "
-            "`dbdyno run --system A --system B` measures both in turn"
-        )
+        weaker.append(_of_two_runs(noise or ASSUMED, a.document["experiment"]))
     metrics = {metric or usual_metric(*pair) for pair in pairs}
-    if any(keeps_up(cell) for pair in pairs for cell in pair):
-        weaker.append(_of_open_loops(metric))
     if a.document["measure"] != b.document["measure"] and "throughput" in metrics:
         unlike.append("the runs count different things")
-    made = judge(
-        [
-            Pair(
-                x,
-                y,
-                apart=[*unlike, *_redefined(x, y, a, b)],
-                paired=same_run,
-                metric=metric,
-                confidence=_confidence(a.document, b.document),
-            )
-            for x, y in pairs
-        ],
-        margin,
+    return _compared(a, b, pairs, metric, margin, unlike, weaker, None if same_run else noise or ASSUMED)
+
+
+def _of_two_runs(noise: RunNoise, experiment: str) -> str:
+    size = f"{noise.deviation * 100:.2g} % (1 sd)"
+    known = (
+        f"the intervals allow for {size} from run to run, as measured by {noise.runs} runs (`dbdyno noise --runs`)"
+        if noise.runs
+        else f"how much runs differ here is not known, and the intervals allow for {size}: "
+        f"`dbdyno noise {experiment} --runs 10` measures it"
     )
+    return f"the runs were made one after the other: {known}; `dbdyno gate --against` measures both sides together"
+
+
+def compare_sides(
+    document: Document,
+    definitions: Mapping[str, Mapping[str, Any]],
+    *,
+    margin: float = MARGIN,
+    metric: str | None = None,
+) -> Compared:
+    """Compare the candidate of a gate's run with the baseline that was measured in the same blocks.
+
+    ``definitions``: as of a :class:`Side`, of the cells of both.
+    """
+    cells = document["cells"]
+    places = side_pairs([cell["factors"] for cell in cells])
+    side = Side(document, definitions=definitions)
+    pairs = [(cells[a], cells[b]) for a, b in places]
+    compared = _compared(side, side, pairs, _checked(metric), margin, [], [])
+    judged = {cell["id"] for pair in pairs for cell in pair}
+    left = [cell for cell in cells if cell["id"] not in judged]
+    return replace(
+        compared,
+        only_a=[cell["id"] for cell in left if cell["factors"].get(SIDE) == BASELINE],
+        only_b=[cell["id"] for cell in left if cell["factors"].get(SIDE) != BASELINE],
+        said=_said(document, judged),
+    )
+
+
+def _checked(metric: str | None) -> str | None:
+    metric = None if metric is None else metric.replace(".", "_")
+    if metric is not None and metric not in METRICS:
+        raise InputError("--metric", f"there is no metric `{metric}`", nearest(metric, METRICS))
+    return metric
+
+
+def _compared(
+    a: Side,
+    b: Side,
+    pairs: Sequence[tuple[Cell, Cell]],
+    metric: str | None,
+    margin: float,
+    unlike: list[str],
+    weaker: list[str],
+    noise: RunNoise | None = None,
+) -> Compared:
+    """Judge pairs of cells together. ``unlike``: why none is ranked; ``weaker``: what makes the verdicts weaker."""
+    same_run = a.document["id"] == b.document["id"]
+    if any(keeps_up(cell) for pair in pairs for cell in pair):
+        weaker.append(_of_open_loops(metric))
+    judged = [
+        Pair(
+            x,
+            y,
+            apart=[*unlike, *_redefined(x, y, a, b)],
+            paired=same_run,
+            metric=metric,
+            confidence=_confidence(a.document, b.document),
+            between=noise,
+        )
+        for x, y in pairs
+    ]
+    made = judge(judged, margin)
     of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
     whole = a.cell is None and b.cell is None
     return Compared(
@@ -125,6 +195,8 @@ def compare(
         [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
         unlike,
         weaker,
+        ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs],
+        [_decided_by_runs(each) for each in judged],
         [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
     )
 
@@ -145,11 +217,15 @@ def _confidence(a: Document, b: Document) -> float:
 
 def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
     """Say what of the load was not the same in both runs, of cells that differ in the system at most."""
-    if other_factors(x) != other_factors(y):
+    if _levels(x) != _levels(y):
         return []
     parts = differing(a.definitions.get(x["id"], {}), b.definitions.get(y["id"], {}))
     changed = [_PARTS.get(each, each) for each in parts if each in _LOAD]
     return [f"the load is not the same ({', '.join(changed)})"] if changed else []
+
+
+def _levels(cell: Cell) -> dict[str, object]:
+    return {name: level for name, level in other_factors(cell).items() if name != SIDE}
 
 
 def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
@@ -177,6 +253,27 @@ def _failed(cell: Cell, whose: str) -> str:
         return ""
     why = next((f": {each['error']}" for each in failed if each["error"]), "")
     return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
+
+
+def _decided_by_runs(pair: Pair) -> bool:
+    if pair.between is None:
+        return False
+    wide, own = ratio_of_pair(pair), ratio_of_pair(replace(pair, between=None))
+    if wide is None or own is None or own.high is None or own.low is None or wide.high is None or wide.low is None:
+        return False
+    return wide.high / wide.low > own.high / own.low
+
+
+def _warned(*sides: tuple[Document, Cell]) -> str:
+    """Say which run was disturbed, or did not settle, so that it may have been slower for reasons of its own."""
+    found = []
+    for document, cell in sides:
+        for each in document["findings"]:
+            own = not each["cells"] or cell["id"] in each["cells"]
+            kind = part(each, "evidence").get("warning")
+            if own and kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS):
+                found.append(f"{document['id']} was {_WARNED.get(kind, kind)}")
+    return " and ".join(dict.fromkeys(found))
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
@@ -242,7 +339,7 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
                     note(f"{name}.{key}", before.get(key), after.get(key))
             else:
                 note(_PARTS.get(name, name), before, after)
-        for name in dict.fromkeys([*x["factors"], *y["factors"]]):
+        for name in dict.fromkeys(each for cell in (x, y) for each in cell["factors"] if each != SIDE):
             note(name, x["factors"].get(name), y["factors"].get(name))
         for key in ("version", "source_id", "durability"):
             note(key.replace("_", " "), x["system"].get(key), y["system"].get(key))

@@ -15,9 +15,12 @@ from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
 from dbdyno.export import check_writable, write_json
 from dbdyno.history.identity import definition_of
+from dbdyno.noise import stored_noise
 from dbdyno.report.columns import Column, table
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
+from dbdyno.results.comparing import without_side
+from dbdyno.results.judging import RunNoise
 from dbdyno.stats import MARGIN
 from dbdyno.store import Store, open_store
 
@@ -37,8 +40,9 @@ def print_comparison(
     share = MARGIN if margin is None else read_share(margin, "--margin")
     store = open_store(store_place, make=False)
     sides = side(store, a), side(store, b)
+    noise = noise_between(store, *sides)
     store.close()
-    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines)
+    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
     if json is not None:
         _write_json(compared, json)
     console = Console()
@@ -110,13 +114,23 @@ def side(store: Store, text: str) -> Side:
     return Side(read_document(store, run.id), cell if slash else None, definitions)
 
 
-def view(compared: Compared) -> RenderableType:
-    """Show a comparison: what differs, and the ratios."""
+def noise_between(store: Store, a: Side, b: Side) -> RunNoise | None:
+    """Give how much runs of an experiment differ on the machine of a run, where the store knows it."""
+    return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
+
+
+def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> RenderableType:
+    """Show a comparison: what differs, and the ratios. ``headed``: with the runs above it.
+
+    ``gated``: what would settle it is told below, by the gate's own rule.
+    """
     a, b = compared.a, compared.b
-    parts: list[RenderableType] = [
-        Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
-        Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
-    ]
+    parts: list[RenderableType] = []
+    if headed:
+        parts += [
+            Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
+            Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
+        ]
     parts += [Text(f"! {each}", style="bold yellow") for each in compared.unlike]
     for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
         if cells:
@@ -133,8 +147,9 @@ def view(compared: Compared) -> RenderableType:
             ),
         ]
     made = compared.comparisons
-    names = [each["b"] if each["a"] == each["b"] else f"{each['b']} against {each['a']}" for each in made]
-    words = [verdict_text(each) for each in made]
+    ids = [(without_side(each["a"]), without_side(each["b"])) for each in made]
+    names = [b if a == b else f"{b} against {a}" for a, b in ids]
+    words = [verdict_text(each, advise=not gated) for each in made]
     several = len({each["metric"] for each in made}) > 1
     parts += [
         Text(""),

@@ -257,9 +257,11 @@ def failed_trials(document: Document) -> list[Statement]:
     return [Statement(error, places) for error, places in found.items()]
 
 
-def comparison_word(comparison: Comparison) -> str:
-    """Return the verdict, with what would settle an inconclusive one; ``not ranked`` where the work was unlike."""
+def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
+    """Return the verdict; ``not ranked`` where the work was unlike. With ``advise``, what would settle an open one."""
     word = comparison["verdict"] or "not ranked"
+    if not advise:
+        return word
     more = comparison["more_rounds"]
     if more:
         return f"{word}: {more} more round{'s' if more > 1 else ''}?"

@@ -151,9 +151,12 @@ def _notes(document: Document) -> list[RenderableType]:
     return [Text(note, style="dim") for note in notes]
 
 
-def verdict_text(comparison: Comparison) -> Text:
-    """Return the verdict in its colour."""
-    return Text(comparison_word(comparison), style=_VERDICT_STYLES.get(comparison["verdict"] or "", "bold yellow"))
+def verdict_text(comparison: Comparison, *, advise: bool = True) -> Text:
+    """Return the verdict in its colour; with ``advise``, how many rounds would settle one that is open."""
+    return Text(
+        comparison_word(comparison, advise=advise),
+        style=_VERDICT_STYLES.get(comparison["verdict"] or "", "bold yellow"),
+    )
 
 
 def _comparisons(document: Document) -> Table:

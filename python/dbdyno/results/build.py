@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.results.cell_document import Cell, Published
 from dbdyno.results.cells import build_cell
-from dbdyno.results.comparing import baseline_pairs, compare_with_baseline
+from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.document import Document, FailedTrial, Finding, Remedy
 from dbdyno.results.doubts import doubts
 from dbdyno.results.findings import (
@@ -19,7 +19,7 @@ from dbdyno.results.findings import (
     slower_device,
     unlike_work,
 )
-from dbdyno.results.judging import ratio_of_pair
+from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.results.rounds import Measure
@@ -74,9 +74,7 @@ def build_document(
         "rounds": count(design, "rounds"),
         "confidence": confidence,
         "cells": cells,
-        "comparisons": compare_with_baseline(
-            cells, MARGIN if margin is None else margin, confidence, texts(part(design, "report").get("questions"))
-        ),
+        "comparisons": judge(_pairs(design, cells, confidence), MARGIN if margin is None else margin),
         "remedies": remedies,
         "findings": [
             *unlike,
@@ -106,11 +104,16 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     """
     confidence = _confidence(run.design)
     cells = [cell for cell, _ in _cells(run, trials, {}, latencies=False)]
-    pairs = baseline_pairs(cells, confidence, texts(part(run.design, "report").get("questions")))
+    pairs = _pairs(run.design, cells, confidence)
     ranked = [pair for pair in pairs if not pair.unlike and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
     return [*(ratio_of_pair(pair) for pair in ranked), *(rate_interval(rates, confidence) for rates in alone)]
+
+
+def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list[Pair]:
+    questions = texts(part(design, "report").get("questions"))
+    return baseline_pairs(cells, confidence, questions, of_sides=bool(part(design, "against")))
 
 
 def _cells(

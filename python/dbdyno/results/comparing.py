@@ -9,6 +9,9 @@ from dbdyno.results.document import Comparison
 from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import CONFIDENCE
 
+SIDE, BASELINE, CANDIDATE = "side", "baseline", "candidate"
+"""The factor that tells the cells of a gate apart that were measured in the same blocks, and its levels."""
+
 
 def compare_with_baseline(
     cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE, questions: Sequence[str] = ()
@@ -17,10 +20,44 @@ def compare_with_baseline(
     return judge(baseline_pairs(cells, confidence, questions), margin)
 
 
-def baseline_pairs(cells: Sequence[Cell], confidence: float, questions: Sequence[str]) -> list[Pair]:
-    """Give the pairs of a baseline and of what is compared with it. ``confidence``: of their intervals."""
-    places = baselines([cell["factors"] for cell in cells], questions)
+def baseline_pairs(
+    cells: Sequence[Cell], confidence: float, questions: Sequence[str], *, of_sides: bool = False
+) -> list[Pair]:
+    """Give the pairs of a baseline and of what is compared with it. ``confidence``: of their intervals.
+
+    ``of_sides``: the run is a gate's, and each cell of the candidate is compared with that of the baseline.
+    """
+    levels = [cell["factors"] for cell in cells]
+    places = side_pairs(levels) if of_sides else baselines(levels, questions)
     return [Pair(cells[a], cells[b], confidence=confidence) for a, b in places]
+
+
+def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
+    """Give for each cell of the candidate the place of the baseline's that has its other levels, and its own.
+
+    Where the baseline has another system, it is the one that has its levels of the other factors.
+    """
+    baseline = {place: dict(own) for place, own in enumerate(levels) if own.get(SIDE) == BASELINE}
+    found = []
+    for place, own in enumerate(levels):
+        if own.get(SIDE) != CANDIDATE:
+            continue
+        for ignored in ((SIDE,), (SIDE, "system")):
+            alike = [at for at, other in baseline.items() if _without(other, ignored) == _without(own, ignored)]
+            if len(alike) == 1:
+                found.append((alike[0], place))
+                break
+    return found
+
+
+def without_side(cell_id: str) -> str:
+    """Return the name of a gate's cell as its experiment calls it."""
+    first, comma, rest = cell_id.partition(",")
+    return rest if comma and first in (f"{SIDE}={BASELINE}", f"{SIDE}={CANDIDATE}") else cell_id
+
+
+def _without(levels: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    return {name: level for name, level in levels.items() if name not in names}
 
 
 def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] = ()) -> list[tuple[int, int]]:

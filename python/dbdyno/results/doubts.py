@@ -17,6 +17,9 @@ from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
 from dbdyno.stats.rates import FEW
 
+UNSETTLED, STALLED, TWO_LEVELS, DISTURBED = "unsettled", "stalled", "two levels", "disturbed"
+"""What each kind of doubt is called in its evidence; with these a run may have been slower for reasons of its own."""
+
 # Other programs and the host: shares of one processor from which a round counts as disturbed.
 _OTHERS = 0.2
 _STOLEN = 0.05
@@ -37,19 +40,19 @@ _MISSES = 0.01
 
 def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> list[Finding]:
     """Return all doubts, each with the cells it is about. ``beyond_cache``: the data was meant not to fit in cache."""
-    checks: list[Callable[[Cell], str | None]] = [
-        lambda cell: _unsettled(cell, measure),
-        lambda cell: _stood_still(cell, measure),
-        _few,
-        _bistable,
-        _busy_client,
-        _overran,
-    ]
+    checks: dict[str, Callable[[Cell], str | None]] = {
+        UNSETTLED: lambda cell: _unsettled(cell, measure),
+        STALLED: lambda cell: _stood_still(cell, measure),
+        "few transactions": _few,
+        TWO_LEVELS: _bistable,
+        "busy client": _busy_client,
+        "overrun": _overran,
+    }
     if beyond_cache:
-        checks.append(_fits_in_cache)
+        checks["fits in cache"] = _fits_in_cache
     found: list[Finding] = [
-        {"text": text, "cells": [cell["id"]], "evidence": None}
-        for check in checks
+        {"text": text, "cells": [cell["id"]], "evidence": {"warning": name}}
+        for name, check in checks.items()
         for cell in cells
         if (text := check(cell)) is not None
     ]
@@ -167,7 +170,13 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
     text = (
         f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials; `--rest` waits for a quiet machine."
     )
-    return [{"text": text, "cells": list(hit) if len(hit) < len(cells) else [], "evidence": {"trials": hit}}]
+    return [
+        {
+            "text": text,
+            "cells": list(hit) if len(hit) < len(cells) else [],
+            "evidence": {"warning": DISTURBED, "trials": hit},
+        }
+    ]
 
 
 def _overran(cell: Cell) -> str | None:

@@ -42,11 +42,29 @@ FAILED = "transactions that failed"
 
 
 @dataclass(frozen=True)
+class RunNoise:
+    """How much the logarithm of a cell's throughput differs from run to run where nothing has changed.
+
+    ``deviation``: its standard deviation; ``freedom``: the degrees of freedom that this is known with; ``runs``: from
+    how many runs, 0 where it is assumed.
+    """
+
+    deviation: float
+    freedom: float
+    runs: int
+
+
+ASSUMED = RunNoise(0.05, 10.0, 0)
+"""What is assumed of a machine of which nobody has measured it: what was found on shared virtual processors."""
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two cells to compare, the baseline's first.
 
     ``apart``: what else is known that keeps them from being ranked. ``paired``: they have blocks in common. ``metric``:
-    of :data:`dbdyno.results.metrics.METRICS`, or None for the usual one.
+    of :data:`dbdyno.results.metrics.METRICS`, or None for the usual one. ``between``: of two runs, how much runs differ
+    of which nothing has changed.
     """
 
     a: Cell
@@ -55,11 +73,17 @@ class Pair:
     paired: bool = True
     metric: str | None = None
     confidence: float = CONFIDENCE
+    between: RunNoise | None = None
 
     @property
     def by(self) -> str:
         """What they are compared by."""
         return self.metric or usual_metric(self.a, self.b)
+
+    @property
+    def drift(self) -> tuple[float, float] | None:
+        """The standard deviation from run to run, and its degrees of freedom."""
+        return None if self.between is None else (self.between.deviation, self.between.freedom)
 
     @property
     def unlike(self) -> list[str]:
@@ -116,12 +140,13 @@ def ratio_of_pair(pair: Pair) -> Ratio | None:
         rates = rates_by_block(a), rates_by_block(b)
         if pair.paired:
             return paired_rates(*rates, pair.confidence)
-        return unpaired_rates(list(rates[0].values()), list(rates[1].values()), pair.confidence)
+        return unpaired_rates(list(rates[0].values()), list(rates[1].values()), pair.confidence, pair.drift)
     values = values_by_block(a, pair.by), values_by_block(b, pair.by)
     exact = pair.by == "instructions"
     if pair.paired:
         return paired_ratio(*values, pair.confidence, exact=exact)
-    return unpaired_ratio(list(values[0].values()), list(values[1].values()), pair.confidence, exact=exact)
+    drift = None if exact else pair.drift
+    return unpaired_ratio(list(values[0].values()), list(values[1].values()), pair.confidence, drift, exact=exact)
 
 
 def _lacking(pair: Pair, ratio: Ratio | None) -> str:

@@ -11,13 +11,15 @@ from rich.console import Console
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
 from dbdyno.engines import EXEC
-from dbdyno.errors import RunInterrupted, StoreError, SystemFailed
+from dbdyno.errors import InputError, RunInterrupted, StoreError, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
+from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.results.reading import objects, part, text
+from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
@@ -41,7 +43,8 @@ class Request:
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
-    ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use.
+    ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
+    ``against``: a baseline whose cells are measured in the same blocks.
     """
 
     experiment: Experiment
@@ -57,6 +60,7 @@ class Request:
     instructions: bool = False
     try_remedies: bool = False
     turns: Turns = None
+    against: Against | None = None
 
     @property
     def turn_s(self) -> float | None:
@@ -80,7 +84,11 @@ def prepare(request: Request) -> Prepared:
     experiment = request.experiment
     chosen = parse_set(request.chosen, experiment)
     cells = make_cells(experiment, chosen, request.systems, lambda cell: refusal(experiment, cell))
+    if request.against is not None:
+        cells = on_side(cells, CANDIDATE, experiment)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
+    if request.against is not None:
+        cells, compiled = _with_baseline(request.against, request.chosen, cells, compiled)
     tried = [Tried(remedy) for remedy in experiment.head.remedies]
     if request.try_remedies:
         more, tried = remedy_cells(experiment, compiled)
@@ -95,6 +103,18 @@ def prepare(request: Request) -> Prepared:
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
     return Prepared(cells, compiled, rounds, None, tried)
+
+
+def _with_baseline(
+    against: Against, chosen: list[str], cells: Cells, compiled: list[CompiledCell]
+) -> tuple[Cells, list[CompiledCell]]:
+    """Put the cells of the baseline before those of the candidate."""
+    other = against.experiment
+    made = make_cells(other, parse_set(chosen, other), against.systems, lambda cell: refusal(other, cell))
+    made = on_side(made, BASELINE, other)
+    before = [as_checked_out(compile_cell(other, cell), against.checkout) for cell in made.cells]
+    excluded = (*made.excluded, *cells.excluded)
+    return Cells((*(each.cell for each in before), *cells.cells), excluded), [*before, *compiled]
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
@@ -178,6 +198,8 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     """
     run = store.run(name)
     options = run.options
+    if part(run.design, "against"):
+        raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
     experiment = _stored_experiment(run, store)
     systems = [parse_url(url) for url in dict.fromkeys(options["systems"])]
     if not systems:
@@ -390,6 +412,9 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
         asked["margin"] = request.margin
     if prepared.stopping is not None:
         asked["stopping"] = prepared.stopping.stored()
+    if request.against is not None:
+        own = request.against
+        asked["against"] = {"name": own.name, "what": own.what, "definition": own.experiment.text}
     return asked
 
 

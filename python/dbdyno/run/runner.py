@@ -208,7 +208,10 @@ def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
     compiled = trial.compiled
     trial.request = {"task": compiled.trial | {"command": compiled.command}}
     try:
-        trial.result = run_program(compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S)
+        folder = compiled.cell.system.folder
+        trial.result = run_program(
+            compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S, folder
+        )
     except DbdynoError as error:
         trial.failed(error)
 

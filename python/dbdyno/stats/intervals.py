@@ -99,15 +99,20 @@ def paired_ratio(
 
 
 def unpaired_ratio(
-    a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE, *, exact: bool = False
+    a: Sequence[float],
+    b: Sequence[float],
+    confidence: float = CONFIDENCE,
+    between: tuple[float, float] | None = None,
+    *,
+    exact: bool = False,
 ) -> Ratio | None:
     """Return ``b / a`` of values above 0 that have no block in common: Welch's t interval on logarithms.
 
-    What drifts between the two is part of the result. None without a value on both sides. ``exact``: as in
-    :func:`ratio_of`.
+    What drifts between the two is part of the result. None without a value on both sides. ``between`` and ``exact``: as
+    in :func:`welch`.
     """
     logs = [[math.log(value) for value in side if value > 0] for side in (a, b)]
-    return welch(logs[0], logs[1], confidence, exact=exact) if all(logs) else None
+    return welch(logs[0], logs[1], confidence, between=between, exact=exact) if all(logs) else None
 
 
 def welch(
@@ -116,6 +121,7 @@ def welch(
     confidence: float = CONFIDENCE,
     least: tuple[float, float] = (0.0, 0.0),
     blunt: float = 0.0,
+    between: tuple[float, float] | None = None,
     *,
     exact: bool = False,
 ) -> Ratio:
@@ -123,7 +129,9 @@ def welch(
 
     ``mean(b) - mean(a) ± t(f) · sqrt(s_a²/n_a + s_b²/n_b)`` with the degrees of freedom f of Welch and Satterthwaite
     (Welch 1947, doi:10.1093/biomet/34.1-2.28). No interval with fewer than two values on either side. ``least``: the
-    least standard error of each mean; ``blunt`` and ``exact``: as in :func:`ratio_of`.
+    least standard error of each mean; ``blunt`` and ``exact``: as in :func:`ratio_of`. ``between``: how much means of
+    equal sides are known to differ from one occasion to the next, as the standard deviation of one mean and its degrees
+    of freedom; where the values themselves tell less, that is the error.
     """
     difference = fmean(b) - fmean(a)
     sizes = (len(a), len(b))
@@ -131,9 +139,12 @@ def welch(
         return Ratio(_exp(difference), None, None, min(sizes), confidence=confidence)
     parts = [max(standard_error(side), floor) ** 2 for side, floor in zip((a, b), least, strict=True)]
     error = math.sqrt(sum(parts))
-    if error == 0:
+    if error <= _NO_SPREAD and between is None:
         return _without_spread(difference, min(sizes), confidence, exact=exact)
-    freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    if between is not None and error < math.sqrt(2) * between[0]:
+        error, freedom = math.sqrt(2) * between[0], between[1]
+    else:
+        freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
     reach = t_quantile((1 + confidence) / 2, freedom) * error + blunt
     p = _two_sided(max(abs(difference) - blunt, 0.0) / error, freedom)
     deviation = error * math.sqrt(min(sizes))

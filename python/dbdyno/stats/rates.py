@@ -83,15 +83,21 @@ def paired_rates(a: Rates, b: Rates, confidence: float = CONFIDENCE, *, resample
     return ratio_of(block_values(a, b), confidence, resample=resample, least=least, blunt=_blunt(of_a, of_b))
 
 
-def unpaired_rates(a: Sequence[Rate], b: Sequence[Rate], confidence: float = CONFIDENCE) -> Ratio | None:
+def unpaired_rates(
+    a: Sequence[Rate],
+    b: Sequence[Rate],
+    confidence: float = CONFIDENCE,
+    between: tuple[float, float] | None = None,
+) -> Ratio | None:
     """Return ``b / a`` of rounds that have no block in common: Welch's t interval (:func:`dbdyno.stats.welch`).
 
-    What drifts between the two is part of the result. None without a round on either side.
+    What drifts between the two is part of the result, and ``between`` says how much that is: the standard deviation of
+    a run's logarithm from run to run, and its degrees of freedom. None without a round on either side.
     """
     if not a or not b:
         return None
     sides = [[math.log(pooled(side)) + error for error in _errors(side)] for side in (a, b)]
-    return welch(sides[0], sides[1], confidence, (sampling_error(a), sampling_error(b)), _blunt(a, b))
+    return welch(sides[0], sides[1], confidence, (sampling_error(a), sampling_error(b)), _blunt(a, b), between)
 
 
 def block_values(a: Rates, b: Rates) -> list[float]:
