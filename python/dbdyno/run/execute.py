@@ -21,7 +21,7 @@ from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.results.reading import objects, part, text
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
-from dbdyno.run.counting import check_counting
+from dbdyno.run.counting import check_counting, unrepeatable
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.lock_findings import lock_findings
@@ -291,6 +291,8 @@ def _carry_out(
         if said and not cut_short:
             troubles.append({"text": said, "cells": [], "evidence": None})
         troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
+        if plan.instructions:
+            troubles += _unrepeatable(prepared.compiled)
         findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
         confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
@@ -421,6 +423,19 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
 def _stored_stopping(run: RunRecord) -> Stopping:
     stored = run.design.get("stopping") or {}
     return Stopping(**{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s") if name in stored})
+
+
+def _unrepeatable(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+    """Say of which cells the counts differ from one time to the next, once for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in compiled:
+        words = unrepeatable(each)
+        if words:
+            reasons.setdefault("; ".join(words), []).append(each.cell.id)
+    return [
+        {"text": f"The instructions counted are not the same each time: {words}.", "cells": ids, "evidence": None}
+        for words, ids in reasons.items()
+    ]
 
 
 def _left_out(cells: Cells) -> list[dict[str, Any]]:
