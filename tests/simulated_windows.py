@@ -9,58 +9,65 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy
-from numpy.typing import NDArray
 
 from dbdyno.results.rounds import transactions_per_s
 from dbdyno.stats import Rate
 
-Kind = Literal["exponential", "uniform", "steady"]
+Kind = Literal["exponential", "uniform", "steady", "lognormal"]
 
 MANY = 100
 """As in ``crates/load/src/rate.rs``."""
 
 
 def window(random: numpy.random.Generator, kind: Kind, clients: int, length: float, speed: float = 1.0) -> Rate:
-    """One round: each client runs transactions of mean time 1 / ``speed`` until ``length`` is over, and ends the last.
+    """One round of clients whose transactions have a mean time of 1 / ``speed``: a lead-in, and a window of ``length``.
 
-    Exponential times are known by their sums, so that a million of them cost no more than one.
+    Where exponential times are many they are known by their sums, so that a million of them cost no more than one.
     """
-    if kind == "exponential":
+    if kind == "exponential" and length * speed > 2 * MANY:
         number = 1 + random.poisson(length * speed, clients)
         spans = length + random.exponential(1 / speed, clients)
-        squares = 2 * number.sum() / speed**2 if number.sum() > 1000 else _squares(random, number, spans)
+        squares, within = 2 * number.sum() / speed**2, numpy.zeros(clients)
     else:
-        number, spans, squares = _drawn(random, kind, clients, length * speed)
+        number, spans, squares, within = _drawn(random, kind, clients, length * speed)
         spans, squares = spans / speed, squares / speed**2
     few = number < MANY
     result: dict[str, Any] = {
         "rate": {
             "many_per_s": float((number[~few] / spans[~few]).sum()),
-            "few": {"clients": int(few.sum()), "completed": int(number[few].sum()), "seconds": float(spans[few].sum())},
+            "few": {
+                "clients": int(few.sum()),
+                "completed": int(number[few].sum()),
+                "seconds": float(spans[few].sum()),
+                "within": float(within[few].sum()),
+                "window_s": float(few.sum() * length),
+            },
             "whole": {"completed": 0, "seconds": 0},
         }
     }
-    value = transactions_per_s(result)
+    value, other = transactions_per_s(result)
     assert value is not None
-    return Rate(value, float(spans.mean()), int(number.sum()), float(spans.sum()), float(squares))
+    return Rate(value, float(spans.mean()), int(number.sum()), float(spans.sum()), float(squares), other=other)
 
 
-def _squares(random: numpy.random.Generator, number: NDArray[Any], spans: NDArray[Any]) -> float:
-    """The sum of squares of exponential times whose numbers and sums are known: the gaps of uniform points."""
-    total = 0.0
-    for count, span in zip(number, spans, strict=True):
-        ends = numpy.sort(random.random(count - 1)) * span
-        total += float((numpy.diff(numpy.concatenate([[0.0], ends, [span]])) ** 2).sum())
-    return total
-
-
-def _drawn(random: numpy.random.Generator, kind: Kind, clients: int, length: float) -> tuple[Any, Any, float]:
-    most = int(length * 2 + 10)
-    times = random.uniform(0.5, 1.5, (clients, most)) if kind == "uniform" else random.normal(1, 1e-3, (clients, most))
+def _drawn(random: numpy.random.Generator, kind: Kind, clients: int, length: float) -> tuple[Any, Any, float, Any]:
+    """Of each client: transactions that it began, the time they took, and the parts of the window that were done."""
+    most = int(2 * length + 14 * length**0.5 + 60)
+    times = {
+        "exponential": lambda: random.exponential(1.0, (clients, most)),
+        "uniform": lambda: random.uniform(0.5, 1.5, (clients, most)),
+        "steady": lambda: random.normal(1, 1e-3, (clients, most)),
+        "lognormal": lambda: random.lognormal(-0.5, 1.0, (clients, most)),
+    }[kind]()
     ends = times.cumsum(axis=1)
-    begun = ends - times < length
-    number = begun.sum(axis=1)
-    return number, ends[numpy.arange(clients), number - 1], float((numpy.where(begun, times, 0.0) ** 2).sum())
+    begins = ends - times
+    start = ends[:, 0].max()
+    first = numpy.where(begins >= start - 1e-12, begins, numpy.inf).min(axis=1)
+    last = numpy.maximum(start + length, first + 1e-9)
+    begun = (begins >= first[:, None] - 1e-12) & (begins < last[:, None])
+    own = numpy.where(begun, times, 0.0)
+    inside = (numpy.minimum(ends, start + length) - numpy.maximum(begins, start)).clip(0) / times
+    return begun.sum(axis=1), own.sum(axis=1), float((own**2).sum()), inside.sum(axis=1)
 
 
 def blocks(

@@ -84,7 +84,7 @@ def cell(name: str, values: Sequence[float | None], factors: dict[str, Any] | No
 
 def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, Any]:
     """A round of a thousand transactions, of which nothing is known but how fast they were."""
-    basis = {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0}
+    basis = {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0, "other": 1.0}
     return {
         "block": block,
         "status": "failed" if throughput is None else "done",

@@ -165,7 +165,7 @@ def test_merged_results_balance_and_lose_nothing(parts: list[dict[str, Any]]) ->
 
 
 def rates(*parts: dict[str, Any]) -> float | None:
-    none = {"clients": 0, "completed": 0, "seconds": 0.0}
+    none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
     made = [
         {**each, "rate": {"many_per_s": 0.0, "few": none, "whole": none, "client_s": 1.0, "clients": 1} | each["rate"]}
         for each in parts
@@ -174,7 +174,7 @@ def rates(*parts: dict[str, Any]) -> float | None:
     percents = dict.fromkeys(("process_percent", "user_percent", "system_percent", "hottest_thread_percent"), 0.0)
     summed = {name: {} for name in ("transactions", "statements", "work", "scheduling", "process_io", "time", "io")}
     whole = [rest | summed | {"memory": {}, "completed": 1, "cycles": {}, "cpu": percents} | each for each in made]
-    return transactions_per_s(merge_results(whole))
+    return transactions_per_s(merge_results(whole))[0]
 
 
 def test_the_rate_of_several_processes_is_that_of_all_their_clients() -> None:

@@ -111,7 +111,12 @@ LENGTHS = [1.0, 10.0, 1e3, 1e6]
 @pytest.mark.parametrize(
     ("kind", "clients", "length"),
     [(kind, clients, length) for kind in ("exponential",) for clients in (1, 8, 64) for length in LENGTHS]
-    + [(kind, clients, length) for kind in ("uniform", "steady") for clients in (1, 8) for length in (1.0, 10.0)],
+    + [
+        (kind, clients, length)
+        for kind in ("uniform", "steady", "lognormal")
+        for clients in (1, 8)
+        for length in (1.0, 10.0)
+    ],
 )
 def test_the_interval_of_95_percent_holds_in_at_least_94_percent_of_runs(
     kind: Kind, clients: int, length: float

@@ -23,6 +23,7 @@ use crate::attempt::{Runner, Stop};
 use crate::live::{Live, Work};
 use crate::pacing::{Schedule, Timer};
 use crate::pauses::Pauses;
+use crate::rate::MANY;
 use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::trial::Shared;
@@ -62,10 +63,14 @@ pub struct ClientReport {
     pub late: bool,
     /// The part of that one which lies in the window, 0 to 1.
     pub cut: f64,
+    /// The part in the window of the transaction that ended well and lies across its start, 0 to 1.
+    pub led_in: f64,
     /// Nanoseconds that it went on after its turns.
     pub overrun: u64,
     /// Why no further one was begun.
     pub ended_by: EndedBy,
+    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    pub uncounted: u64,
     /// What the engine counted for the client's sessions from the first that counts to the last.
     pub session: SessionCounters,
 }
@@ -79,6 +84,8 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
     runner: Runner<'a, E>,
     live: &'a Live,
     uncounted: &'a Live,
+    /// Transactions that ended well and do not count.
+    besides: u64,
 }
 
 /// A stretch of transactions that count: what ends it, and how far it has come.
@@ -215,6 +222,7 @@ pub async fn run<E: Engine, T: Timer>(
         runner: Runner::new(shared, number, uncounted),
         live,
         uncounted,
+        besides: 0,
     };
     let processors = Processors::of(trial, number);
     if let Some(processors) = processors {
@@ -272,10 +280,10 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 format!("setting the timer that ends a turn: {error}"),
             )
         })?;
-        let measured = if self.shared.leads_in() {
+        let (measured, led_in) = if self.shared.leads_in() {
             self.lead_in(start).await
         } else {
-            start
+            (start, 0.0)
         };
         self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
@@ -311,7 +319,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         self.share.borrow_mut().end(self.shared.engine);
         let session = self.runner.counters().since(&session);
         if self.shared.leads_in() {
-            self.lead_out(stretch.ended.saturating_add(end - measured)).await;
+            let length = (window.seconds.unwrap_or_default() * 1e9) as u64;
+            self.lead_out(stretch.completed(), measured + 2 * length).await;
         }
         let overrun = pauses.as_ref().map_or(0, Pauses::overrun);
         drop(pauses);
@@ -321,43 +330,51 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             completed: stretch.completed(),
             late: stretch.late,
             cut: stretch.cut,
+            led_in,
             overrun,
             ended_by: stretch.ended_by(self.shared.stopped()),
+            uncounted: self.besides,
             session,
         };
         self.runner.disconnect().await;
         Ok(report)
     }
 
-    /// Runs transactions that do not count until all clients have ended one; gives the moment at which the window began.
-    async fn lead_in(&mut self, start: u64) -> u64 {
+    /// Runs transactions that do not count until all clients have ended one, or this one many, beside which the others'
+    /// are nothing; gives the moment at which the window began, and the part of this client's last one that lies in it.
+    async fn lead_in(&mut self, start: u64) -> (u64, f64) {
         let shared = self.shared;
-        let longest = shared
-            .trial
-            .window
-            .seconds
-            .map_or(u64::MAX, |seconds| start + (seconds * 1e9) as u64);
+        let mut done = 0;
+        let length = (shared.trial.window.seconds.unwrap_or_default() * 1e9) as u64;
+        let longest = start + length;
         let mut first = true;
+        let mut now = shared.clock.now();
         loop {
-            self.run_uncounted(longest).await;
-            let now = shared.clock.now();
+            let began = now;
+            let ok = self.run_uncounted(longest).await;
+            now = shared.clock.now();
             if std::mem::take(&mut first) && shared.led_in.fetch_add(1, Ordering::AcqRel) + 1 == shared.trial.clients {
                 shared.begin_measuring(now);
             }
-            if now >= longest || shared.stopped() {
+            done += 1;
+            if done >= MANY || now >= longest || shared.stopped() {
                 shared.begin_measuring(now);
             }
             if let Some(measured) = shared.measured_from() {
-                return measured;
+                let within = now.min(measured + length).saturating_sub(began.max(measured)) as f64;
+                let part = if ok { within / (now - began).max(1) as f64 } else { 0.0 };
+                return (measured, part);
             }
         }
     }
 
-    /// Runs transactions that do not count until all clients have ended those that do, for as long as the window was at most.
-    async fn lead_out(&mut self, until: u64) {
+    /// Runs transactions that do not count until all clients have ended those that do, at most until a moment. A client with
+    /// many that count does not: beside them it is nothing how fast others end their last.
+    async fn lead_out(&mut self, completed: u64, until: u64) {
         let shared = self.shared;
         shared.settled.fetch_add(1, Ordering::AcqRel);
-        while shared.settled.load(Ordering::Acquire) < shared.trial.clients
+        while completed < MANY
+            && shared.settled.load(Ordering::Acquire) < shared.trial.clients
             && !shared.stopped()
             && shared.clock.now() < until
         {
@@ -365,14 +382,17 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    /// Runs a transaction that does not count. `end` bounds its tries.
-    async fn run_uncounted(&mut self, end: u64) {
+    /// Runs a transaction that does not count, and tells whether it ended well. `end` bounds its tries.
+    async fn run_uncounted(&mut self, end: u64) -> bool {
         let chosen = self.runner.choose();
         // A failure here will show in the window as well, and be counted there.
-        let _ = self
+        let outcome = self
             .runner
             .finish(self.recorder, self.timer, chosen, Stop::NotBegun, end)
             .await;
+        let ok = outcome.is_ok();
+        self.besides += u64::from(ok);
+        ok
     }
 
     /// The next transaction starts when the last has ended: one reading of the clock serves both.

@@ -6,7 +6,8 @@ use crate::live::{Live, LiveCounts};
 use crate::slices::Switch;
 use crate::trial::{Event, Interval, Shared, TrialError};
 use crate::turns::{self, Turns};
-use dbdyno_engines::Engine;
+use dbdyno_engines::observed::Backlog;
+use dbdyno_engines::{Engine, Failure};
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
 use dbdyno_probes::process::{Usage, tree_cpu_ns};
@@ -27,6 +28,8 @@ pub(crate) struct Watched {
     pub(crate) seconds: f64,
     /// All seconds between them.
     pub(crate) real_s: f64,
+    /// What the engine had put off at the window's end.
+    pub(crate) backlog: Option<Result<Backlog, Failure>>,
     /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
     pub(crate) server_cpu: Option<(u64, u64)>,
     /// How much longer the time is, to the end of the last transaction that counts, than the part of it in which contended
@@ -161,6 +164,7 @@ pub(crate) fn coordinate<E: Engine>(
         }
     }
     let server_after = machine.server_cpu();
+    let backlog = shared.engine.backlog();
     shared.watched.store(false, Ordering::Release);
     // What the window's end cut is ended, and watched as before.
     watch_until(shared, u64::MAX, switch.as_mut(), all_done);
@@ -179,6 +183,7 @@ pub(crate) fn coordinate<E: Engine>(
         before: first.usage,
         after: last.usage,
         server_cpu: server_before.zip(server_after),
+        backlog,
         watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
     })
 }

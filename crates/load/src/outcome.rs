@@ -9,6 +9,7 @@ use crate::rate::Rate;
 use crate::threads::Record;
 use crate::time::Time;
 use crate::trial::Shared;
+use dbdyno_engines::observed::Observed;
 use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Contention, Engine, Failure, SessionCounters, ThreadCounters};
 use dbdyno_plan::document::{Arrival, FailureKind};
@@ -26,6 +27,8 @@ pub struct Outcome {
     pub messages: BTreeMap<FailureKind, String>,
     /// Transactions begun in the window that ended well, in it or later; what is told for a transaction is of these.
     pub completed: u64,
+    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    pub besides: u64,
     /// How fast they were.
     pub rate: Rate,
     /// The times that transactions took of their clients, thinking included; none in an open loop.
@@ -71,6 +74,8 @@ pub struct Outcome {
     pub session: SessionCounters,
     /// Contended mutexes, where they were watched.
     pub contention: Option<Contention>,
+    /// What the engine told of what it did beneath its transactions, where it tells.
+    pub observed: Option<Observed>,
     /// What the server's sessions waited for, or why that was not seen, where a server can tell.
     pub waits: Option<Result<Waits, Failure>>,
     /// The most memory the process had.
@@ -100,6 +105,7 @@ pub(crate) fn conclude<E: Engine>(
         books: Books::default(),
         messages: BTreeMap::new(),
         completed: 0,
+        besides: 0,
         rate: Rate::default(),
         cycles: Cycles::default(),
         elapsed_s: 0.0,
@@ -146,6 +152,16 @@ pub(crate) fn conclude<E: Engine>(
         thread: ThreadCounters::default(),
         session: SessionCounters::default(),
         contention: None,
+        observed: watched.backlog.as_ref().map(|backlog| match backlog {
+            Ok(backlog) => Observed {
+                backlog: backlog.clone(),
+                ..Observed::default()
+            },
+            Err(failure) => Observed {
+                error: Some(failure.message.clone()),
+                ..Observed::default()
+            },
+        }),
         waits: None,
         peak_rss_bytes: peak_rss_bytes(),
     };
@@ -202,6 +218,7 @@ pub(crate) fn conclude<E: Engine>(
         for report in &clients {
             outcome.session.add(&report.session);
             outcome.completed += report.completed;
+            outcome.besides += report.uncounted;
             ended = ended.max(report.ended);
             overrun += report.overrun;
             outcome.ended_by = outcome.ended_by.max(report.ended_by);

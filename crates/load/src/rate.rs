@@ -11,6 +11,12 @@
 //! quotient by itself is too great on average (Jensen's inequality), so those are taken together: their number, times
 //! what they completed, by the time it took all of them, which is Little's law (1961, doi:10.1287/opre.9.3.383) with
 //! clients in place of customers.
+//!
+//! That holds for clients that do not depend on one another. Where one runs while the others wait for its lock, the long
+//! waits lie across the window's start and are left out. Then the times of whole transactions cover little of the window,
+//! and what counts is each transaction's part of the window, at both ends: transactions are as many as their parts. Few
+//! of unlike length make that too great, since the window begins where one ends. So few clients have both figures, the
+//! likelier one is the rate, and by how much the two differ goes into its interval.
 
 use crate::client::{ClientReport, EndedBy};
 use serde::Serialize;
@@ -18,13 +24,16 @@ use serde::Serialize;
 /// Transactions of a client in a window, from which on its own quotient is right to less than a thousandth.
 pub const MANY: u64 = 100;
 
+/// The share of the window that whole transactions of clients which do not depend on one another cover at least.
+const COVERED: f64 = 0.5;
+
 /// The rate of a trial in parts that can be added to those of other processes: transactions a second are `many_per_s`
-/// and, where they are not nothing, `few.clients · few.completed / few.seconds` and `whole.completed / whole.seconds`.
+/// and, where they are not nothing, what [`Rate::few_per_s`] says and `whole.completed / whole.seconds`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Rate {
     /// The sum over clients of many transactions.
     pub many_per_s: f64,
-    /// Clients of few.
+    /// Clients of few transactions.
     pub few: Few,
     /// A window that a number of transactions or statements ended, or one of an open loop: what was completed in it.
     pub whole: Whole,
@@ -43,6 +52,10 @@ pub struct Few {
     pub completed: u64,
     /// The time it took, summed over them.
     pub seconds: f64,
+    /// What they completed of the window's own time: whole transactions, and the parts of those that its ends cut.
+    pub within: f64,
+    /// The window's length, summed over them.
+    pub window_s: f64,
 }
 
 /// What was completed in a time.
@@ -64,11 +77,11 @@ impl Rate {
         let whole = open || clients.iter().any(by_number);
         for client in clients {
             let time = client.ended.saturating_sub(client.begun) as f64 / 1e9;
+            // What ended after a window's end counts for its part in it.
+            let within = client.completed as f64 - if client.late { 1.0 - client.cut } else { 0.0 };
             rate.clients += 1;
             rate.client_s += time;
             if whole {
-                // What ended after a window's end counts for its part in it.
-                let within = client.completed as f64 - if client.late { 1.0 - client.cut } else { 0.0 };
                 rate.whole.completed += within;
             } else if client.completed >= MANY {
                 rate.many_per_s += client.completed as f64 / time;
@@ -76,6 +89,8 @@ impl Rate {
                 rate.few.clients += 1;
                 rate.few.completed += client.completed;
                 rate.few.seconds += time;
+                rate.few.within += client.led_in + within;
+                rate.few.window_s += seconds.unwrap_or(elapsed_s);
             }
         }
         if whole {
@@ -88,9 +103,26 @@ impl Rate {
     /// Transactions a second.
     pub fn per_s(&self) -> f64 {
         let by = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
-        self.many_per_s
-            + by(self.few.clients as f64 * self.few.completed as f64, self.few.seconds)
-            + by(self.whole.completed, self.whole.seconds)
+        self.many_per_s + self.few_per_s() + by(self.whole.completed, self.whole.seconds)
+    }
+
+    /// Transactions a second of the clients of few.
+    ///
+    /// `clients · completed / seconds`; but `clients · within / window_s` beside clients of many, and where several
+    /// clients' transactions cover less than half the window.
+    fn few_per_s(&self) -> f64 {
+        let few = &self.few;
+        let depend = self.many_per_s > 0.0 || few.seconds < COVERED * few.window_s;
+        let (done, seconds) = if few.clients > 1 && depend {
+            (few.within, few.window_s)
+        } else {
+            (few.completed as f64, few.seconds)
+        };
+        if seconds > 0.0 {
+            few.clients as f64 * done / seconds
+        } else {
+            0.0
+        }
     }
 }
 
@@ -128,6 +160,17 @@ mod tests {
             Rate::of(&clients, Some(1.0), 1.0, false).per_s(),
             1000.0 + 9.0 / 1.1
         ));
+    }
+
+    #[test]
+    fn clients_that_wait_for_one_another_have_the_rate_of_the_window() {
+        // One has the lock nearly all the time; the others' waits began before the window and end behind it.
+        let mut clients = [client(15, 2.0), client(1, 0.1), client(1, 0.1), client(1, 0.1)];
+        for waiting in &mut clients[1..] {
+            (waiting.led_in, waiting.late, waiting.cut) = (0.7, true, 0.0);
+        }
+        let rate = Rate::of(&clients, Some(2.0), 2.0, false);
+        assert!(near(rate.per_s(), (15.0 + 3.0 * 0.7) / 2.0), "{rate:?}");
     }
 
     #[test]

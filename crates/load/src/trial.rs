@@ -8,6 +8,7 @@ use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
 use crate::threads::{give_way, run_thread, threads};
+use dbdyno_engines::observed::{Counters, Observed, rise};
 use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
@@ -253,6 +254,7 @@ pub fn run<E: Engine>(
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
     // What a disk did it did for all that take turns.
+    let counted = engine.counters();
     let disk = site.storage.filter(|_| trial.turns.is_none()).and_then(Disk::of);
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
@@ -312,9 +314,24 @@ pub fn run<E: Engine>(
         let watched = watched?;
         let mut outcome = conclude(&shared, records, &watched, disk.as_ref());
         outcome.waits = waits.and_then(|handle| handle.join().ok()).flatten();
+        if let (Some(before), Some(observed)) = (counted, &mut outcome.observed) {
+            observe(engine, before, observed);
+        }
+        if let Some(observed) = &mut outcome.observed {
+            observed.acknowledged = outcome.completed + outcome.besides;
+        }
         outcome.books.check()?;
         Ok(outcome)
     })
+}
+
+/// Reads what the engine's counters rose by since they were read first, now that all sessions are closed.
+fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &mut Observed) {
+    let after = engine.counters().unwrap_or_else(|| Ok(Counters::new()));
+    match before.and_then(|before| Ok(rise(&before, &after?))) {
+        Ok(counters) => observed.counters = counters,
+        Err(failure) => observed.error = Some(failure.message.clone()),
+    }
 }
 
 /// Looks at what the server's sessions wait for during the window.

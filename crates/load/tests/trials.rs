@@ -149,8 +149,10 @@ fn a_window_begins_and_ends_while_all_clients_are_at_work() {
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
     assert_eq!(outcome.books.failures(), 0, "{:?}", outcome.messages);
-    // 50 a second can have the lock.
-    assert!(outcome.rate.per_s() <= 51.0, "{:?}", outcome.rate);
+    // 50 a second can have the lock, and each client has a part of one at the window's end.
+    assert!(outcome.books.ok <= 16, "{:?}", outcome.books);
+    assert!(outcome.rate.few.within <= 20.0, "{:?}", outcome.rate);
+    assert!(outcome.besides >= 4);
     // What was run before the window and after it changed rows, and is in no count.
     let read = json!([{"do": "execute", "statement": 0, "into": ["v"]},
         {"do": "when", "left": {"kind": "variable", "name": "v"}, "compare": "gt",

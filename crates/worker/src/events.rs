@@ -140,6 +140,7 @@ impl Events {
                 "cache_spills": outcome.session.cache_spills,
             },
             "mutex": outcome.contention,
+            "observed": outcome.observed,
             "waits": outcome.waits.as_ref().map(|waits| match waits {
                 Ok(waits) => json!(waits),
                 Err(failure) => json!({"error": failure.message}),
@@ -167,7 +168,11 @@ fn summary(histogram: &Latencies, at_least: Option<&Latencies>) -> Value {
     if all.is_empty() {
         return json!({"count": 0});
     }
-    let mut bounds = if at_least.is_some() { vec!["mean", "max"] } else { vec![] };
+    let mut bounds = if at_least.is_some() {
+        vec!["mean", "max"]
+    } else {
+        vec![]
+    };
     let mut quantile = |name: &'static str, q: f64| {
         let least = all.value_at_quantile(q);
         // The same place from the shortest on, among those alone that are known.

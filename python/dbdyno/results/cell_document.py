@@ -224,6 +224,8 @@ class RateBasis(TypedDict):
     """The sum of the squares of their times."""
     resolution: float
     """By what share the throughput may be off because of what the window's ends cut."""
+    other: float
+    """What the other estimate of few transactions' rate comes to, as a multiple of this one; 1 where there is none."""
 
 
 class Round(TypedDict):

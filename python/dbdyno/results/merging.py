@@ -64,7 +64,7 @@ def _rate(results: Sequence[Json], witness: Json) -> Json:
     rate: Json = _sum(rates)
     if len({result["ended_by"] in ("transactions", "statements") for result in results}) > 1:
         ok = sum(result["books"]["ok"] for result in results)
-        none = {"clients": 0, "completed": 0, "seconds": 0.0}
+        none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
         whole = {"completed": ok, "seconds": witness["elapsed_s"]}
         return rate | {"many_per_s": 0.0, "few": none, "whole": whole}
     longest = max(each["whole"]["seconds"] for each in rates)

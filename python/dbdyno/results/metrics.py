@@ -46,7 +46,13 @@ def rate_of(each: Round) -> Rate | None:
         return None
     basis = each["rate"]
     return Rate(
-        each["throughput"], basis["time_s"], basis["count"], basis["seconds"], basis["squares"], basis["resolution"]
+        each["throughput"],
+        basis["time_s"],
+        basis["count"],
+        basis["seconds"],
+        basis["squares"],
+        basis["resolution"],
+        basis["other"],
     )
 
 

@@ -13,6 +13,9 @@ from dbdyno.store.records import TrialRecord
 _WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
 
 # What is told of transactions' times where nothing is known of them.
+#: As in ``crates/load/src/rate.rs``.
+_COVERED = 0.5
+
 _NO_CYCLES = {"count": 0, "seconds": 0.0, "squares": 0.0}
 
 # Of the engine's counts and the segments of the clients' time: what a layer below SQLite sees of its files, what
@@ -63,7 +66,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
     elapsed = number(result, "elapsed_s")
     completed = count(result, "completed")
     completed = totals["ok"] if completed is None else completed
-    per_s = transactions_per_s(result) if status == "done" else None
+    per_s, other = transactions_per_s(result) if status == "done" else (None, 1.0)
     each = ratio(_worked(work, completed, measure), completed)
     unseen = _unseen(result, trial.plan)
     return {
@@ -86,7 +89,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "window": _window(trial.plan),
         "throughput": None if per_s is None else per_s * (each or 0.0),
         "transactions_per_s": per_s,
-        "rate": _basis(result, completed, int(_window(trial.plan)["clients"] or 1)),
+        "rate": _basis(result, completed, int(_window(trial.plan)["clients"] or 1), other),
         "outlier": False,
         "instructions": _instructions(part(result, "counted"), measure),
         "rows": count(work, "rows_returned"),
@@ -113,26 +116,37 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
     }
 
 
-def transactions_per_s(result: JsonObject) -> float | None:
-    """Return how many transactions a second a worker's result comes to; None where it has none.
+def transactions_per_s(result: JsonObject) -> tuple[float | None, float]:
+    """Return how many transactions a second a worker's result comes to, None where it has none, and the other estimate.
 
-    Its parts are described in ``crates/load/src/rate.rs``. Workers before 2026-11-23 did not tell them: theirs is what
-    ended in the window by its length.
+    That one is a multiple of the first, 1 where there is none. The parts are described in ``crates/load/src/rate.rs``.
+    Workers before 2026-11-23 did not tell them: theirs is what ended in the window by its length.
     """
     rate = part(result, "rate")
     if not rate:
-        return ratio(number(part(result, "books"), "ok"), number(result, "elapsed_s"))
-    few, whole = part(rate, "few"), part(rate, "whole")
-    parts = [
-        number(rate, "many_per_s"),
-        ratio((number(few, "clients") or 0) * (number(few, "completed") or 0), number(few, "seconds")),
-        ratio(number(whole, "completed"), number(whole, "seconds")),
-    ]
-    known = [each for each in parts if each is not None]
-    return sum(known) if known else None
+        return ratio(number(part(result, "books"), "ok"), number(result, "elapsed_s")), 1.0
+    many, whole = number(rate, "many_per_s"), part(rate, "whole")
+    taken, other = _few_per_s(part(rate, "few"), beside_many=bool(many))
+    sure = [many, ratio(number(whole, "completed"), number(whole, "seconds"))]
+    known = [each for each in (*sure, taken) if each is not None]
+    if not known:
+        return None, 1.0
+    if taken is None or other is None or sum(known) <= 0:
+        return sum(known), 1.0
+    return sum(known), (sum(known) - taken + other) / sum(known)
 
 
-def _basis(result: JsonObject, completed: int, clients: int) -> RateBasis:
+def _few_per_s(few: JsonObject, *, beside_many: bool) -> tuple[float | None, float | None]:
+    """Give the rate of clients with few transactions, and that by the other estimate; as ``few_per_s`` in Rust."""
+    clients, spanned, length = (number(few, name) or 0.0 for name in ("clients", "seconds", "window_s"))
+    whole = ratio(clients * (number(few, "completed") or 0), spanned)
+    within = ratio(clients * (number(few, "within") or 0), length)
+    if clients <= 1 or within is None:
+        return whole, None
+    return (within, whole) if beside_many or spanned < _COVERED * length else (whole, within)
+
+
+def _basis(result: JsonObject, completed: int, clients: int, other: float) -> RateBasis:
     """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
     rate, cycles = part(result, "rate"), part(result, "cycles") or _NO_CYCLES
     times = ratio(number(rate, "client_s"), number(rate, "clients"))
@@ -147,6 +161,7 @@ def _basis(result: JsonObject, completed: int, clients: int) -> RateBasis:
         "seconds": number(cycles, "seconds") or 0.0,
         "squares": number(cycles, "squares") or 0.0,
         "resolution": cut,
+        "other": other,
     }
 
 

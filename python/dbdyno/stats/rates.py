@@ -36,7 +36,7 @@ class Rate:
 
     ``count``, ``seconds``, ``squares``: how many transactions it is told from, and the sums of their times and of the
     squares of these; 0 where that is not known. ``resolution``: by what share it may be off because of what the
-    window's ends cut.
+    window's ends cut. ``other``: what another estimate, right under other conditions, comes to, as a multiple of it.
     """
 
     value: float
@@ -45,6 +45,7 @@ class Rate:
     seconds: float = 0.0
     squares: float = 0.0
     resolution: float = 0.0
+    other: float = 1.0
 
 
 def pooled(rates: Sequence[Rate]) -> float:
@@ -65,7 +66,7 @@ def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Inte
     ratio = ratio_of(_errors(rates), confidence, resample=False, least=sampling_error(rates))
     if ratio is None or ratio.low is None or ratio.high is None:
         return Interval(rate, None, None, len(rates))
-    wide = 1 + max(each.resolution for each in rates)
+    wide = (1 + max(each.resolution for each in rates)) * math.exp(abs(_apart(rates)))
     return Interval(rate, rate * ratio.low / wide, rate * ratio.high * wide, len(rates))
 
 
@@ -140,5 +141,15 @@ def _errors(rates: Sequence[Rate]) -> list[float]:
 
 
 def _blunt(a: Sequence[Rate], b: Sequence[Rate]) -> float:
-    """Give by how much the logarithm of a ratio may be off because of what windows' ends cut."""
-    return sum(math.log1p(max(each.resolution for each in side)) for side in (a, b))
+    """Give by how much the logarithm of a ratio may be off because of what windows' ends cut.
+
+    What makes the two estimates of a rate differ makes those of a like one differ alike, so their difference counts.
+    """
+    return sum(math.log1p(max(each.resolution for each in side)) for side in (a, b)) + abs(_apart(b) - _apart(a))
+
+
+def _apart(rates: Sequence[Rate]) -> float:
+    """Give the logarithm of the other estimate of the rounds' rate by the one taken."""
+    other = sum(each.value * each.other * each.time for each in rates)
+    taken = sum(each.value * each.time for each in rates)
+    return math.log(other / taken) if other > 0 and taken > 0 else 0.0

@@ -10,17 +10,18 @@ POWER_SAFE = "power-safe"
 PROCESS_SAFE = "process-safe"
 CLASSES = (POWER_SAFE, PROCESS_SAFE)
 
-# By class and engine. Process-safe: a commit survives the end of the database's process, not that of the machine.
+# By class and engine. Power-safe: an acknowledged commit is on the device, whole pages included. Process-safe: it
+# survives the end of the database's process, not that of the machine, and nothing is synced for it.
 _SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     POWER_SAFE: {
-        "sqlite": {"synchronous": "full"},
-        "postgresql": {"fsync": "on", "synchronous_commit": "on"},
-        "mysql": {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"},
+        "sqlite": {"synchronous": "extra"},
+        "postgresql": {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
+        "mysql": {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1", "innodb_doublewrite": "on"},
     },
     PROCESS_SAFE: {
         "sqlite": {"synchronous": "off"},
         "postgresql": {"fsync": "off", "synchronous_commit": "on"},
-        "mysql": {"innodb_flush_log_at_trx_commit": "2"},
+        "mysql": {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
     },
 }
 
