@@ -160,6 +160,7 @@ impl Stretch {
         self.done += work.statements;
         let returned = work.returned as f64;
         recorder.returned_squared += returned * returned;
+        recorder.changing += u64::from(work.changed > 0);
         recorder.ok(chosen, service, end);
     }
 
@@ -190,6 +191,7 @@ impl Stretch {
             Ok(work) => {
                 let returned = work.returned as f64;
                 recorder.returned_squared += returned * returned;
+                recorder.changing += u64::from(work.changed > 0);
                 recorder.late(ended.service);
                 self.late = true;
                 self.cut = self.end.saturating_sub(ended.began) as f64 / (ended.end - ended.began).max(1) as f64;

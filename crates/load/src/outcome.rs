@@ -52,6 +52,8 @@ pub struct Outcome {
     pub work: Work,
     /// The sum of the squares of the rows each of them returned: how much they differ in that.
     pub returned_squared: f64,
+    /// How many of them changed rows.
+    pub changing: u64,
     /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
     pub histograms: BTreeMap<&'static str, Latencies>,
     /// CPU used.
@@ -125,6 +127,7 @@ pub(crate) fn conclude<E: Engine>(
             .collect(),
         work: Work::default(),
         returned_squared: 0.0,
+        changing: 0,
         histograms: BTreeMap::new(),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
         server_cpu_percent: watched
@@ -195,6 +198,7 @@ pub(crate) fn conclude<E: Engine>(
         }
         outcome.work.add(&recorder.live.work().without(&recorder.fruitless));
         outcome.returned_squared += recorder.returned_squared;
+        outcome.changing += recorder.changing;
         let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
         named.extend(recorder.response.map(|histogram| ("response", histogram)));
         named.extend(recorder.queue.map(|histogram| ("queue", histogram)));

@@ -65,6 +65,8 @@ pub struct Recorder<'a> {
     pub fruitless: Work,
     /// The sum, over the transactions that ended well, of the squares of the rows each returned.
     pub returned_squared: f64,
+    /// How many of those changed rows.
+    pub changing: u64,
     /// What thinking adds to the sum, over transactions, of the squares of the time from start to end; square nanoseconds.
     pub thought_squared: f64,
     /// Nanoseconds in parsing statements, where that is timed.
@@ -94,6 +96,7 @@ impl<'a> Recorder<'a> {
             messages: BTreeMap::new(),
             fruitless: Work::default(),
             returned_squared: 0.0,
+            changing: 0,
             thought_squared: 0.0,
             prepare_ns: 0,
             idle_ns: 0,

@@ -255,6 +255,7 @@ pub fn run<E: Engine>(
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
     // What a disk did it did for all that take turns.
     let counted = engine.counters();
+    let put_off = engine.backlog().and_then(Result::ok);
     let disk = site.storage.filter(|_| trial.turns.is_none()).and_then(Disk::of);
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
@@ -319,6 +320,7 @@ pub fn run<E: Engine>(
         }
         if let Some(observed) = &mut outcome.observed {
             observed.acknowledged = outcome.completed + outcome.besides;
+            observed.backlog_before = put_off.unwrap_or_default();
         }
         outcome.books.check()?;
         Ok(outcome)

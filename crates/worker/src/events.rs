@@ -94,6 +94,7 @@ impl Events {
                 "rows_returned": outcome.work.returned,
                 "rows_returned_squared": outcome.returned_squared,
                 "rows_changed": outcome.work.changed,
+                "transactions_changing": outcome.changing,
             },
             "histograms": histograms,
             "latency_ms": latencies,

@@ -162,11 +162,6 @@ def _published_source(published: Published) -> str:
     return ", ".join(part for part in parts if part) or published.get("source", "")
 
 
-def durability(document: Document) -> list[Statement]:
-    """Return each durability class with its cells."""
-    return _grouped([(cell["system"]["durability"] or "unknown", "", cell["id"]) for cell in document["cells"]])
-
-
 def headline(document: Document) -> str:
     """Return the fastest cell and how it stands against its baseline; empty where cells must not be ranked.
 

@@ -9,6 +9,7 @@ from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.document import Document, FailedTrial, Finding, Remedy
 from dbdyno.results.doubts import doubts
+from dbdyno.results.durable import contradictions
 from dbdyno.results.findings import (
     beyond_the_device,
     cut_short,
@@ -77,6 +78,7 @@ def build_document(
         "comparisons": judge(_pairs(design, cells, confidence), MARGIN if margin is None else margin),
         "remedies": remedies,
         "findings": [
+            *contradictions(cells),
             *unlike,
             *rows,
             *other_counts(cells),

@@ -51,10 +51,26 @@ class System(TypedDict):
     settings: JsonObject
     """Settings in force, read back from the engine."""
     durability: str | None
-    """power-safe, process-safe or none."""
+    """power-safe, process-safe, torn-pages or none, as the settings in force say."""
     durability_because: str | None
     plans: dict[str, list[str]]
     """How the engine means to carry out each statement, by its name, a step a line; where it tells."""
+
+
+class Observed(TypedDict):
+    """What the engine was seen to do beneath a cell's transactions, in all rounds."""
+
+    commits: int
+    """Transactions that changed rows, between the readings of what was counted."""
+    syncs: float | None
+    """How often the device was asked meanwhile to make something durable; null where nothing tells."""
+    syncs_per_commit: float | None
+    seen_by: str | None
+    """What counted: ``files`` (the file layer below an embedded engine), ``server``, ``device`` (the kernel)."""
+    contradiction: str
+    """Why the system's class of durability cannot be what its settings say; empty where it can."""
+    backlog: dict[str, float]
+    """What was put off when the window ended, for each transaction acknowledged: bytes, pages, versions of rows."""
 
 
 class CpuPercent(TypedDict):
@@ -269,6 +285,8 @@ class Round(TypedDict):
     rows_squared: float | None
     """The sum of the squares of the rows that each of them returned; null where it was not counted."""
     rows_changed: int | None
+    transactions_changing: int | None
+    """Of those completed, how many changed rows."""
     """Of the same transactions."""
     statements: int | None
     """Of the same transactions."""
@@ -291,6 +309,8 @@ class Round(TypedDict):
     client_s: float | None
     peak_rss_bytes: int | None
     warmup: JsonObject
+    observed: JsonObject
+    """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
     turns: JsonObject
     """Of a trial that took turns with others; empty elsewhere."""
     """seconds, transactions."""
@@ -323,6 +343,7 @@ class Cell(TypedDict):
     disk: Disk
     io_per_transaction: dict[str, float | None]
     """The engine's own counts divided by the transactions that succeeded, over all rounds; null as in the rounds."""
+    observed: Observed
     rows_per_transaction: float | None
     """Rows returned by a transaction that succeeded, over all rounds."""
     rows_standard_error: float | None

@@ -25,6 +25,7 @@ from dbdyno.results.cell_document import (
     Time,
     Waits,
 )
+from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
 from dbdyno.results.metrics import rate_of
 from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
@@ -34,7 +35,6 @@ from dbdyno.stats import outliers, rate_interval, standard_error
 from dbdyno.store.records import RunRecord, TrialRecord
 
 _MUTEX_SITES = 10
-POWER_SAFE = "power-safe"
 
 
 def build_cell(
@@ -73,6 +73,7 @@ def build_cell(
         "cpu_percent": _cpu([each["cpu_percent"] for each in done]),
         "disk": _disk([each["disk"] for each in done]),
         "io_per_transaction": _io_per_transaction(done),
+        "observed": observe(done, system["durability"], next((trial.plan for trial in trials if trial.plan), {})),
         "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["completed"] for each in done)),
         "rows_standard_error": _rows_standard_error(done),
         "time": time,

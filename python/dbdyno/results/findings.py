@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Finding
+from dbdyno.results.durable import class_of
 from dbdyno.results.judging import FAILED, ROWS, not_comparable, other_factors
 from dbdyno.results.metrics import done
 from dbdyno.results.reading import JsonObject, number
@@ -72,7 +73,7 @@ def _value(what: str, cell: Cell) -> str:
     if what == FAILED:
         rounds = [each for each in done(cell) if each["issued"]]
         return f"{sum(sum(each['failed'].values()) for each in rounds) / sum(each['issued'] for each in rounds):.1%}"
-    return str(cell["system"]["durability"])
+    return str(class_of(cell))
 
 
 def _why_rows(what: str, apart: Sequence[Cell]) -> str:

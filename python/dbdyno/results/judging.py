@@ -13,6 +13,7 @@ from statistics import fmean
 
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
+from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import done, lower_bounds, rates_by_block, usual_metric, values_by_block
 from dbdyno.stats import (
     CONFIDENCE,
@@ -166,16 +167,18 @@ def _lacking(pair: Pair, ratio: Ratio | None) -> str:
 def not_comparable(a: Cell, b: Cell) -> list[str]:
     """Say why two cells must not be ranked; empty where they may be.
 
-    Where nothing was written, there was nothing to be durable. Rows are looked at where nothing but the system differs:
-    else the levels may ask for other ones. They differ, and so do shares of failures, where chance does not explain it.
-    What failed may have been the greater part of the work, and the time is that of what is left.
+    Where nothing was written, there was nothing to be durable; a class that what was counted contradicts is none. Rows
+    are looked at where nothing but the system differs: else the levels may ask for other ones. They differ, and so do
+    shares of failures, where chance does not explain it. What failed may have been the greater part of the work, and
+    the time is that of what is left.
     """
     return [*_durability(a, b), *_rows(a, b), *_failures(a, b)]
 
 
 def _durability(a: Cell, b: Cell) -> list[str]:
-    durability = (a["system"]["durability"], b["system"]["durability"])
-    if None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b)):
+    durability = (class_of(a), class_of(b))
+    doubtful = any(cell["observed"]["contradiction"] for cell in (a, b))
+    if not doubtful and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
         return []
     return [f"durability: {durability[0]} against {durability[1]}"]
 

@@ -31,7 +31,8 @@ def merge_results(results: Sequence[Json]) -> Json:
 
     Counts, seconds and histograms are added. What each process saw of the same machine, server and engine is taken
     from the one whose window was longest. CPU in percent is that of all processes, over the longest window. What the
-    server's sessions waited for was looked at by one of them. Raises HistogramError and ValueError (without results).
+    server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
+    Raises HistogramError and ValueError (without results).
     """
     witness = max(results, key=lambda result: float(result["elapsed_s"]))
     merged = dict(witness)
@@ -50,6 +51,7 @@ def merge_results(results: Sequence[Json]) -> Json:
             merged["histograms"][name] = total.encode()
             merged["latency_ms"][name] = total.latency_ms(at_least if name == answers else None)
     merged["cpu"] = _cpu(results, witness)
+    merged["observed"] = _observed([each for result in results if (each := result.get("observed"))])
     merged["waits"] = next((result["waits"] for result in results if result.get("waits") is not None), None)
     return merged
 
@@ -85,6 +87,18 @@ def merge_intervals(intervals: Sequence[Json]) -> Json:
         "cpu_percent": sum(each["cpu_percent"] for each in intervals),
         "hottest_thread_percent": max(each["hottest_thread_percent"] for each in intervals),
     }
+
+
+def _observed(seen: Sequence[Json]) -> Json | None:
+    """Take the greatest of each figure: all looked at one server, the one that was there longest saw all of it."""
+    if not seen:
+        return None
+    merged: Json = {"acknowledged": sum(each["acknowledged"] for each in seen)}
+    for kind in ("counters", "backlog", "backlog_before"):
+        names = sorted({name for each in seen for name in each.get(kind, {})})
+        merged[kind] = {name: max(each[kind][name] for each in seen if name in each.get(kind, {})) for name in names}
+    errors = [each["error"] for each in seen if each.get("error")]
+    return merged | ({"error": errors[0]} if errors else {})
 
 
 def _cpu(results: Sequence[Json], witness: Json) -> Json:

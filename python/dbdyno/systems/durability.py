@@ -25,6 +25,9 @@ _SETTINGS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
+# Where a user has set it: what can be undone is at most the last commit, and in a log's mode it is the same.
+_AS_WELL = {("sqlite", POWER_SAFE, "synchronous", "full")}
+
 # Tables that no commit makes durable.
 _VOLATILE = ("myisam", "aria", "memory")
 
@@ -46,7 +49,8 @@ def with_durability(spec: SystemSpec, wanted: str) -> SystemSpec:
         problem = f"tables of {spec.settings['engine']} cannot be {wanted}"
         raise InputError(spec.name, problem, "use engine=innodb, or leave it out of the comparison")
     for name, value in settings.items():
-        if spec.settings.get(name, value).lower() != value:
+        given = spec.settings.get(name, value).lower()
+        if given != value and (spec.engine, wanted, name, given) not in _AS_WELL:
             problem = f"`{name}` is set to `{spec.settings[name]}`, and {wanted} needs `{value}`"
             raise InputError(spec.name, problem, "leave it out of the URL")
     return with_settings(spec, {name: value for name, value in settings.items() if name not in spec.settings})
