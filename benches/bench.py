@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from figures import Figure, run, spread
+from figures import Figure, NotMeasuredError, run, spread
 
 from dbdyno.compile import compile_cell
 from dbdyno.cpu.bare import BARE_LOOP
@@ -162,8 +162,7 @@ def memory(bench: Bench) -> Iterator[Figure]:
 def loading(bench: Bench) -> Iterator[Figure]:
     shell = shutil.which("sqlite3")
     if shell is None:
-        print("loading: not measured, the sqlite3 shell is not on the PATH")
-        return
+        raise NotMeasuredError("the sqlite3 shell is not on the PATH")
     rows = bench.directory / "rows.tsv"
     with rows.open("w") as out:
         subprocess.run([shell, "-separator", "\t", bench.database, "select * from user"], stdout=out, check=True)

@@ -37,6 +37,10 @@ class Figure:
         return f"{self.name:42} {self.value:10.4g}  {self.spread:24} {side} {self.target:<8g} {verdict}"
 
 
+class NotMeasuredError(Exception):
+    """What a figure needs is not here; it says what."""
+
+
 def spread(values: Sequence[float]) -> str:
     return f"{min(values):.4g} to {max(values):.4g}, n={len(values)}"
 
@@ -55,7 +59,7 @@ def run(
     description: str | None,
     where: str | None = None,
 ) -> int:
-    """Run the benches chosen on the command line; 1 where one misses its target."""
+    """Run the benches chosen on the command line; 1 where one misses its target, or was not measured."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", default="", help="benches whose name contains this")
     only = parser.parse_args().only
@@ -67,9 +71,17 @@ def run(
         bench = make(Path(directory))
         try:
             for each in chosen:
-                for figure in each(bench):
-                    met = met and figure.met
-                    print(figure.line(), flush=True)
+                figures = 0
+                try:
+                    for figure in each(bench):
+                        figures += 1
+                        met = met and figure.met
+                        print(figure.line(), flush=True)
+                    if not figures:
+                        raise NotMeasuredError("it gave no figure")
+                except NotMeasuredError as why:
+                    met = False
+                    print(f"{each.__name__}: NOT MEASURED, {why}", flush=True)
         finally:
             getattr(bench, "close", lambda: None)()
     return 0 if met else 1

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from figures import Figure, in_turn, run
+from figures import Figure, NotMeasuredError, in_turn, run
 
 from dbdyno.compile import PLAN
 from dbdyno.run.hosts.managed import target
@@ -51,18 +51,16 @@ class Servers:
         directory.chmod(0o711)
         self.directory = directory
         self.stack = ExitStack()
-        self._of: dict[str, Server | None] = {}
+        self._of: dict[str, Server] = {}
 
     def close(self) -> None:
         self.stack.close()
 
-    def server(self, engine: str, settings: dict[str, str]) -> Server | None:
+    def server(self, engine: str, settings: dict[str, str]) -> Server:
         if engine not in self._of:
             found = find_installations(engine)
             if not found:
-                print(f"{engine}: not measured, no server is installed")
-                self._of[engine] = None
-                return None
+                raise NotMeasuredError(f"no {engine} server is installed")
             data = self.directory / engine
             create_data(found[0], data)
             server = start_server(found[0], data, self.directory, settings)
@@ -71,21 +69,21 @@ class Servers:
         return self._of[engine]
 
     @property
-    def postgresql(self) -> Server | None:
+    def postgresql(self) -> Server:
         fresh = "postgresql" not in self._of
         server = self.server(
             "postgresql", {"shared_buffers": "512MB", "max_connections": "1100", "max_wal_size": "8GB"}
         )
-        if server is not None and fresh:
+        if fresh:
             subprocess.run([*self.pgbench(server), "-i", "-q", "-s", str(SCALE)], check=True, capture_output=True)
         return server
 
     @property
-    def mysql(self) -> Server | None:
+    def mysql(self) -> Server:
         fresh = "mysql" not in self._of
         settings = {"innodb_buffer_pool_size": "512M", "max_connections": "1100"}
         server = self.server("mysql", settings)
-        if server is not None and fresh and shutil.which("sysbench"):
+        if fresh and shutil.which("sysbench"):
             subprocess.run([*self.sysbench(server), "prepare"], check=True, capture_output=True)
         return server
 
@@ -264,8 +262,6 @@ def selects(
 
 def postgresql_select(servers: Servers) -> Iterator[Figure]:
     server = servers.postgresql
-    if server is None:
-        return
     look_up = select(SELECT, ACCOUNTS)
     theirs = partial(by_pgbench, servers, server)
     yield from selects("pgbench", server, look_up, lambda *many: theirs(*many, "-S"), 1.0)
@@ -273,8 +269,6 @@ def postgresql_select(servers: Servers) -> Iterator[Figure]:
 
 def postgresql_tpcb(servers: Servers) -> Iterator[Figure]:
     server = servers.postgresql
-    if server is None:
-        return
     rates = []
     for block in range(BLOCKS):
         a, b = in_turn(lambda: ours(server, 8, tpcb())[:2], lambda: by_pgbench(servers, server, 8, 1), block)
@@ -318,11 +312,8 @@ def tpcb() -> dict[str, Any]:
 
 def mysql_select(servers: Servers) -> Iterator[Figure]:
     server = servers.mysql
-    if server is None:
-        return
     if shutil.which("sysbench") is None:
-        print("select against sysbench: not measured, it is not installed")
-        return
+        raise NotMeasuredError("sysbench is not installed")
     # It has a thread for each client.
     theirs = partial(by_sysbench, servers, server)
     least = partial(by_bare_client, bare_client(servers), server)
@@ -371,8 +362,6 @@ def loading(whom: str, server: Server, path: Path, shell: list[str], load: str) 
 
 def postgresql_loading(servers: Servers) -> Iterator[Figure]:
     server = servers.postgresql
-    if server is None:
-        return
     where = ["-h", str(server.socket), "-p", str(server.port), "-U", server.user, "-d", server.database, "-qX"]
     psql = [str(server.installation.programs["psql"]), *where]
     yield loading("psql \\copy", server, rows_file(servers), [*psql, "-c"], "\\copy loaded from '{}'")
@@ -380,8 +369,6 @@ def postgresql_loading(servers: Servers) -> Iterator[Figure]:
 
 def mysql_loading(servers: Servers) -> Iterator[Figure]:
     server = servers.mysql
-    if server is None:
-        return
     program = str(server.installation.programs["mariadb" if "mariadb" in server.installation.programs else "mysql"])
     shell = [program, "--no-defaults", "-S", str(server.socket), "-u", server.user, "--local-infile=1", server.database]
     load = "load data local infile '{}' into table loaded"
@@ -390,8 +377,6 @@ def mysql_loading(servers: Servers) -> Iterator[Figure]:
 
 def many_clients(servers: Servers) -> Iterator[Figure]:
     server = servers.postgresql
-    if server is None:
-        return
     result = ours(server, 1000, select(SELECT, ACCOUNTS))[2]
     peak = result["memory"]["peak_rss_bytes"] / 1e6
     yield Figure("1,000 clients, memory of the worker, MB", peak, "n=1", 150, at_most=True)
@@ -400,8 +385,6 @@ def many_clients(servers: Servers) -> Iterator[Figure]:
 def descriptors(servers: Servers) -> Iterator[Figure]:
     """A hundred connections a second, opened and closed, for a minute."""
     server = servers.postgresql
-    if server is None:
-        return
     plan = {
         "schema": PLAN,
         "seed": 1,

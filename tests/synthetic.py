@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -43,6 +44,71 @@ def latency(median_us: float, count: int) -> dict[str, Any]:
     }
 
 
+def rate_of(completed: int, clients: int, seconds: float) -> dict[str, Any]:
+    """What a result says of ``completed`` transactions that took ``seconds``, each about as long as the others."""
+    count = max(completed, 1)
+    return {
+        "completed": completed,
+        "rate": {
+            "many_per_s": 0.0,
+            "few": {"clients": 0, "completed": 0, "seconds": 0.0},
+            "whole": {"completed": completed, "seconds": seconds},
+            "client_s": clients * seconds,
+            "clients": clients,
+        },
+        "cycles": {
+            "count": count,
+            "seconds": clients * seconds,
+            "squares": 1.2 * (clients * seconds / count) ** 2 * count,
+        },
+    }
+
+
+def cell(name: str, values: Sequence[float | None], factors: dict[str, Any] | None = None, **changes: Any) -> Any:
+    """A cell with these throughputs, a block each (None: the trial failed), with what judging looks at and no more.
+
+    ``changes``: of each round; ``system`` and ``durability`` are the cell's.
+    """
+    system, durability = changes.pop("system", "sqlite:"), changes.pop("durability", None)
+    return {
+        "id": name,
+        "system": {"name": system, "engine": system.partition(":")[0], "durability": durability},
+        "factors": factors or {"cell": name},
+        "throughput": {"mean": sum(each or 0.0 for each in values) / len(values), "ci95": None, "unit": "1/s"},
+        "latency_ms": {},
+        "observed": changes.pop("observed", {"contradiction": "", "syncs_per_commit": None, "backlog": {}}),
+        "rows_per_transaction": None,
+        "rows_standard_error": None,
+        "rounds": [a_round(block, value, **changes) for block, value in enumerate(values)],
+    }
+
+
+def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, Any]:
+    """A round of a thousand transactions, of which nothing is known but how fast they were."""
+    basis = {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0, "other": 1.0}
+    return {
+        "block": block,
+        "status": "failed" if throughput is None else "done",
+        "throughput": throughput,
+        "rate": basis | changes.pop("rate", {}),
+        "issued": 1000,
+        "completed": 1000,
+        "skipped": 0,
+        "failed": {},
+        "rows_changed": 0,
+        "transactions_changing": 0,
+        "io": {},
+        "disk": {"device": None},
+        "observed": {},
+        "turns": {},
+        "elapsed_s": 1.0,
+        "window": {"clients": 1},
+        "latency_ms": {},
+        "durations": {"total_s": 3.0},
+        **changes,
+    }
+
+
 def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: float = 4.0) -> dict[str, Any]:
     """The result event of a trial of a lookup with private or shared cache on four cores."""
     wait_share = 0.0 if cache_mode == "private" else min(0.75, 0.32 * (clients - 1))
@@ -72,7 +138,9 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
         "event": "result",
         "books": {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
         "failures": {},
+        **rate_of(ok, clients, seconds),
         "elapsed_s": seconds,
+        "watched_s": seconds,
         "ended_by": "transactions",
         "warmup": {"seconds": 1.0, "transactions": ok // 4},
         "transactions": {"lookup": {"ok": ok, "failed": 0}},
@@ -314,6 +382,7 @@ def update_result(rows: int, rng: random.Random, *, system: str = "sqlite:", bus
     result["books"] = {"issued": ok + busy, "ok": ok, "failed": {"locked": busy} if busy else {}, "skipped": 0,
                        "in_flight": 0, "retries": 0}  # fmt: skip
     result["failures"] = {"locked": "database is locked"} if busy else {}
+    result |= rate_of(ok, 1, seconds)
     result["work"] = {"transactions": ok, "statements": ok * rows, "rows_returned": 0, "rows_changed": ok * rows}
     us = seconds / ok * 1e6
     result["histograms"] = {"service": histogram(round(us), ok), "commit": histogram(round(us * sync), ok)}

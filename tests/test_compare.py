@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from dbdyno.compare import Compared, Side, compare
+from dbdyno.compare import Compared, Side
+from dbdyno.compare import compare as compare_with_noise
 from dbdyno.errors import InputError
 from dbdyno.gate import EXIT_CODES, Answer, Judgement, judge, overall
 from dbdyno.history.identity import definition_of, differing
 from dbdyno.results import Document, build_document
-from dbdyno.stats import paired_ratio
+from dbdyno.results.judging import ASSUMED, RunNoise
+from dbdyno.stats import Rate, paired_rates, t_quantile
 from dbdyno.store import RunRecord, TrialRecord
+from synthetic import rate_of
+
+# A machine of which it is known that runs hardly differ.
+QUIET = RunNoise(0.0005, 100, 101)
+
+
+def compare(a: Side, b: Side, **options: Any) -> Compared:
+    return compare_with_noise(a, b, **{"noise": QUIET, **options})
 
 
 def worst(judgements: list[Judgement]) -> Answer:
@@ -51,7 +62,9 @@ def result(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
     ms = 1000 / throughput
     return {
         "books": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
+        **rate_of(1000, 1, 1000 / throughput),
         "elapsed_s": 1000 / throughput,
+        "ended_by": "transactions",
         "work": {"rows_returned": 1000},
         "latency_ms": {"service": dict.fromkeys(("p50", "p90", "p99", "p99_9", "max", "mean"), ms)},
         "engine": {"engine": "sqlite", **engine},
@@ -82,7 +95,46 @@ def test_two_runs_are_compared_cell_by_cell_and_said_to_be_weaker() -> None:
     b = document("r2", {"1": scaled(0.9), "2": scaled(1.0), "4": STEADY})
     compared = compare(Side(a), Side(b))
     assert [each["verdict"] for each in compared.comparisons] == ["slower", "equivalent"]
-    assert "measures both in turn" in compared.weaker[0]
+    assert "measures both sides together" in compared.weaker[0]
+
+
+def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.92)})
+    # By their rounds, 8 % is a certainty.
+    (found,) = compare(Side(a), Side(b)).comparisons
+    assert found["verdict"] == "slower"
+    for noise, said in ((RunNoise(0.04, 9, 10), "as measured by 10 runs"), (None, "is not known")):
+        compared = compare_with_noise(Side(a), Side(b), noise=noise)
+        (wide,) = compared.comparisons
+        assert wide["verdict"] == "inconclusive"
+        allowed = noise or ASSUMED
+        reach = t_quantile(0.975, allowed.freedom) * allowed.deviation * math.sqrt(2)
+        assert (wide["ci95"] or [0, 0])[1] == pytest.approx(0.92 * math.exp(reach), rel=0.01)
+        assert said in compared.weaker[0]
+        (judged,) = judge(compared, 0.03)
+        assert judged.answer == "inconclusive"
+        assert "however many rounds they have: `gate --against`" in judged.why
+    # Much slower is slower all the same.
+    assert worst(judge(compare_with_noise(Side(a), Side(document("r3", {"1": scaled(0.6)}))), 0.03)) == "regression"
+    # Within a run it has no part.
+    one = document("r4", {"1": STEADY, "2": scaled(0.92)})
+    assert compare_with_noise(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["verdict"] == "slower"
+
+
+@pytest.mark.parametrize("warning", ["disturbed", "unsettled", "stalled", "two levels"])
+def test_a_run_with_a_warning_is_no_regression(warning: str) -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
+    assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
+    for disturbed in (a, b):
+        finding: Any = {"text": "!", "cells": [], "evidence": {"warning": warning}}
+        disturbed["findings"].append(finding)
+        (judged,) = judge(compare(Side(a), Side(b)), 0.03)
+        assert judged.answer == "inconclusive"
+        assert f"but {disturbed['id']} was " in judged.why and "measure again" in judged.why
+        # Of another cell, or of another kind, it says nothing of this one.
+        finding["cells"] = ["threads=9"]
+        assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
+        disturbed["findings"].remove(finding)
 
 
 def test_less_time_is_better() -> None:
@@ -293,13 +345,23 @@ def test_of_an_open_loop_response_times_are_compared() -> None:
     assert not any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
     for side, ms in ((a, 2.0), (b, 3.0)):
         (cell,) = side["cells"]
-        cell["latency_ms"]["response"] = {"p99": ms}
-        for each in cell["rounds"]:
-            each["latency_ms"]["response"] = {"p99": ms}
-    assert any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
-    compared = compare(Side(a), Side(b), metric="p99")
-    assert compared.comparisons[0]["ratio"] == pytest.approx(1.5)
-    assert not any("the loop is open" in each for each in compared.weaker)
+        for number, each in enumerate(cell["rounds"]):
+            times: Any = {"p99": ms * (1 + number / 1000), "at_least": []}
+            each["latency_ms"]["response"] = times
+    compared = compare(Side(a), Side(b))
+    (found,) = compared.comparisons
+    # Throughput, the rate that was offered, is the same.
+    assert (found["metric"], found["verdict"]) == ("p99", "slower")
+    assert found["ratio"] == pytest.approx(1.5)
+    assert any("the loop is open" in each and "(p99) is compared" in each for each in compared.weaker)
+    assert worst(judge(compared, 0.03)) == "regression"
+    asked = compare(Side(a), Side(b), metric="throughput")
+    assert asked.comparisons[0]["verdict"] == "equivalent"
+    assert any("its throughput is the rate of arrivals" in each for each in asked.weaker)
+    # One that cannot keep up is told by its throughput.
+    for each in b["cells"][0]["rounds"]:
+        each["skipped"] = 100
+    assert compare(Side(a), Side(b)).comparisons[0]["metric"] == "throughput"
 
 
 def test_what_may_be_the_change_under_test_is_listed_and_ranked() -> None:
@@ -367,6 +429,7 @@ def test_a_run_that_decided_when_to_end_is_compared_with_a_wider_interval() -> N
     one = document("r3", {"1": STEADY, "2": scaled(1.01)})
     one["confidence"] = 0.97
     stopped = compare(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["ci95"]
-    ratio = paired_ratio(dict(enumerate(STEADY)), dict(enumerate(scaled(1.01))), 0.97)
+    ratio = paired_rates(*({i: Rate(value) for i, value in enumerate(each)} for each in (STEADY, scaled(1.01))), 0.97)
     assert ratio is not None
-    assert stopped == pytest.approx([ratio.low, ratio.high])
+    # That of the rounds' own times, which differ by a hundredth.
+    assert stopped == pytest.approx([ratio.low, ratio.high], rel=1e-4)

@@ -13,7 +13,14 @@ from dbdyno.cpu.verdict import joint_verdicts
 
 
 def compared(**values: Any) -> Compared:
-    comparison = {"b": "one", "ratio": None, "ci95": None, "verdict": None, "margin": 0.02} | values
+    comparison = {
+        "b": "one",
+        "metric": "throughput",
+        "ratio": None,
+        "ci95": None,
+        "verdict": None,
+        "margin": 0.02,
+    } | values
     return Compared(cast(Any, {}), cast(Any, {}), "throughput", [], [cast(Any, comparison)])
 
 

@@ -10,10 +10,15 @@ from dbdyno.systems.url import parse_url
 @pytest.mark.parametrize(
     ("url", "wanted", "settings"),
     [
-        ("sqlite:", "power-safe", {"synchronous": "full"}),
+        ("sqlite:", "power-safe", {"synchronous": "extra"}),
+        ("sqlite:?synchronous=full", "power-safe", {"synchronous": "full"}),
         ("sqlite:?journal_mode=wal#b", "process-safe", {"journal_mode": "wal", "synchronous": "off"}),
-        ("postgresql:?fsync=on", "power-safe", {"fsync": "on", "synchronous_commit": "on"}),
-        ("mariadb:?engine=innodb", "process-safe", {"engine": "innodb", "innodb_flush_log_at_trx_commit": "2"}),
+        ("postgresql:?fsync=on", "power-safe", {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}),
+        (
+            "mariadb:?engine=innodb",
+            "process-safe",
+            {"engine": "innodb", "innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
+        ),
         ("postgresql://me:word@h/d", "process-safe", {"fsync": "off", "synchronous_commit": "on"}),
     ],
 )
@@ -32,6 +37,7 @@ def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> 
     ("url", "wanted", "words"),
     [
         ("sqlite:", "safe", "--same-durability: there is no class `safe`; known: power-safe, process-safe"),
+        ("sqlite:?synchronous=normal", "power-safe", "`synchronous` is set to `normal`"),
         ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, and power-safe needs `on`"),
         ("mysql:?engine=myisam", "power-safe", "tables of myisam cannot be power-safe"),
         ("null:", "power-safe", "no durability"),

@@ -8,26 +8,15 @@ from typing import Any, cast
 import numpy
 import pytest
 
-from dbdyno.noise import false_alarms, noise_of
+from dbdyno.noise import false_alarms, noise_of, noise_of_runs, stored_noise
 from dbdyno.results import Document
+from dbdyno.results.judging import RunNoise
+from synthetic import cell
 
 
 def twice(logs: list[float], **options: Any) -> Document:
     """A run of two cells whose ratios in each block have these logarithms, and whose trials take 3 s and 3 s."""
-    cells = [
-        {
-            "rounds": [
-                {
-                    "block": block,
-                    "status": "done",
-                    "throughput": 1000 * math.exp(log * which),
-                    "durations": {"total_s": 3.0},
-                }
-                for block, log in enumerate(logs)
-            ]
-        }
-        for which in (0, 1)
-    ]
+    cells = [cell(str(which), [1000 * math.exp(log * which) for log in logs]) for which in (0, 1)]
     return cast(Document, {"cells": cells, "options": options})
 
 
@@ -66,3 +55,28 @@ def test_a_block_takes_as_long_as_its_trials_one_after_another_or_as_one_where_t
 
 def test_of_three_blocks_nothing_is_said() -> None:
     assert noise_of(twice(NORMAL[:3])) is None
+
+
+def test_runs_that_differ_more_than_their_rounds_say_how_much() -> None:
+    def run(level: float, number: int) -> Document:
+        values = [level * (1 + 0.001 * each) for each in (-1, 0, 1)]
+        return cast(Document, {"id": str(number), "cells": [cell("a", values)]})
+
+    levels = [1000.0, 1050.0, 980.0, 1020.0, 1000.0]
+    noise = noise_of_runs([run(level, number) for number, level in enumerate(levels)])
+    assert noise is not None
+    assert noise.deviation == pytest.approx(numpy.std(numpy.log(levels), ddof=1), rel=1e-3)
+    assert noise.within < 0.001
+    assert (noise.runs, noise.rounds, noise.known.freedom) == (5, 3, 4)
+    # All but the two that are the same.
+    assert noise.false_alarms == pytest.approx(0.9)
+    assert noise_of_runs([run(1.0, 1), run(2.0, 2)]) is None
+
+
+def test_noise_is_that_of_one_machine() -> None:
+    host = {"cpu": "a", "cores": 2, "memory_bytes": 8}
+    measured = {"deviation": 0.03, "runs": 10, "host": host}
+    assert stored_noise(measured, host) == RunNoise(0.03, 9, 10)
+    assert stored_noise(measured, host | {"cpu": "b"}) is None
+    assert stored_noise(None, host) is None
+    assert stored_noise({"host": host, "deviation": "?"}, host) is None

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from conftest import Cli, those
 from dbdyno.results.histograms import encode_ns, merge
 from dbdyno.results.merging import merge_intervals, merge_results
+from dbdyno.results.rounds import transactions_per_s
 from test_server_runs import needs_postgresql
 
 Small = Callable[..., str]
@@ -116,7 +117,17 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "books": counts | {"in_flight": 0, "retries": draw(NUMBERS)},
         "failures": {kind: f"{kind} {draw(NUMBERS)}" for kind in failed},
+        "completed": len(times),
+        "rate": {
+            "many_per_s": draw(st.floats(0, 1e6)),
+            "few": {"clients": draw(st.integers(0, 3)), "completed": draw(st.integers(0, 300)), "seconds": seconds},
+            "whole": {"completed": 0, "seconds": 0.0},
+            "client_s": seconds,
+            "clients": 1,
+        },
+        "cycles": {"count": len(times), "seconds": seconds, "squares": seconds**2},
         "elapsed_s": seconds,
+        "watched_s": seconds,
         "ended_by": draw(st.sampled_from(["transactions", "statements", "seconds", "interrupted"])),
         "warmup": {"seconds": draw(st.floats(0, 10))},
         "transactions": {"read": {"ok": len(times), "failed": sum(failed.values())}},
@@ -139,8 +150,9 @@ def test_merged_results_balance_and_lose_nothing(parts: list[dict[str, Any]]) ->
     merged = merge_results(parts)
     books = merged["books"]
     assert books["issued"] == books["ok"] + sum(books["failed"].values()) + books["skipped"] + books["in_flight"]
-    assert books["ok"] == sum(each["books"]["ok"] for each in parts)
+    assert books["ok"] == merged["completed"] == sum(each["books"]["ok"] for each in parts)
     assert merged["latency_ms"]["service"]["count"] == books["ok"]
+    assert merged["cycles"]["count"] == sum(each["cycles"]["count"] for each in parts)
     together = merge(each["histograms"]["service"] for each in parts)
     assert together is not None
     assert merged["latency_ms"]["service"] == together.latency_ms()
@@ -150,6 +162,36 @@ def test_merged_results_balance_and_lose_nothing(parts: list[dict[str, Any]]) ->
     # Percent of the longest window: what was used is used, whenever each ended.
     used = sum(each["cpu"]["process_percent"] * each["elapsed_s"] for each in parts)
     assert merged["cpu"]["process_percent"] * merged["elapsed_s"] == pytest.approx(used)
+
+
+def rates(*parts: dict[str, Any]) -> float | None:
+    none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
+    made = [
+        {**each, "rate": {"many_per_s": 0.0, "few": none, "whole": none, "client_s": 1.0, "clients": 1} | each["rate"]}
+        for each in parts
+    ]
+    rest = {"books": {"ok": 100}, "failures": {}, "warmup": {"seconds": 0.0}, "histograms": {}, "latency_ms": {}}
+    percents = dict.fromkeys(("process_percent", "user_percent", "system_percent", "hottest_thread_percent"), 0.0)
+    summed = {name: {} for name in ("transactions", "statements", "work", "scheduling", "process_io", "time", "io")}
+    whole = [rest | summed | {"memory": {}, "completed": 1, "cycles": {}, "cpu": percents} | each for each in made]
+    return transactions_per_s(merge_results(whole))[0]
+
+
+def test_the_rate_of_several_processes_is_that_of_all_their_clients() -> None:
+    def timed(**rate: Any) -> dict[str, Any]:
+        return {"elapsed_s": 2.0, "ended_by": "seconds", "rate": rate}
+
+    few = [timed(few={"clients": 1, "completed": n, "seconds": s}) for n, s in ((2, 2.2), (3, 3.3))]
+    assert rates(*few) == pytest.approx(2 / 1.1)
+    assert rates(timed(many_per_s=500.0), timed(many_per_s=400.0)) == pytest.approx(900)
+    # Each did its number, and the last was done after 4 s.
+    counted = [
+        {"elapsed_s": s, "ended_by": "transactions", "rate": {"whole": {"completed": 100, "seconds": s}}}
+        for s in (1.0, 4.0)
+    ]
+    assert rates(*counted) == pytest.approx(50)
+    # One had done its number when the window of the other ended.
+    assert rates(counted[0], timed(many_per_s=50.0)) == pytest.approx(100)
 
 
 def test_an_interval_of_several_processes_is_their_sum() -> None:

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import Cli
+from dbdyno.results.metrics import rates_by_block
+from dbdyno.stats import paired_rates
 
 Small = Callable[..., str]
 
@@ -22,10 +24,8 @@ def test_a_system_is_compared_with_itself(cli: Cli, small: Small) -> None:
     (found,) = document["comparisons"]
     assert (found["blocks"], found["margin"]) == (4, 0.05)
     # The interval shown is the one computed from the stored rounds.
-    from dbdyno.stats import paired_ratio
-
-    rounds = [{each["block"]: each["throughput"] for each in cell["rounds"]} for cell in document["cells"]]
-    ratio = paired_ratio(*rounds)
+    a, b = (rates_by_block(cell) for cell in document["cells"])
+    ratio = paired_rates(a, b)
     assert ratio is not None
     assert found["ci95"] == [ratio.low, ratio.high]
     shown = cli("show", document["id"], "--store", "runs.db")

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest, show
 from dbdyno.history.identity import differing, same_machine
-from dbdyno.results.cell_document import Cell, Round
-from dbdyno.results.comparing import by_block, decided, differences, is_no_chance, other_factors
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.comparing import BASELINE, SIDE, side_pairs
 from dbdyno.results.document import Comparison, Document
-from dbdyno.results.reading import shown_times
-from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN, Ratio, paired_ratio, standard_error, unpaired_ratio
-
-METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
-"""Throughput, instructions, and the percentiles, mean and maximum of the response time as tables show it: in a closed
-loop that is the service time."""
+from dbdyno.results.doubts import DISTURBED, STALLED, TWO_LEVELS, UNSETTLED
+from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
+from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
+from dbdyno.results.reading import part
+from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"turns": "milliseconds of a turn"}
 
-# A share of failed transactions that differs by less is nothing either way.
-_FAILING = 0.01
+# How a run is called that has a warning.
+_WARNED = {UNSETTLED: "not settled", TWO_LEVELS: "of two levels"}
 
 # The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
 # (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
@@ -58,10 +56,12 @@ class Difference:
 class Compared:
     """Two sides, what differs between them, and the comparisons of their cells.
 
-    ``lacking``: for each comparison, why there is no interval, empty where there is one; ``failed``: for each, how many
+    ``lacking``: for each comparison, why it settles nothing, empty where it may; ``failed``: for each, how many
     rounds of b failed, empty where none did; ``only_a``, ``only_b``: the cells that the other run has not; ``unlike``:
-    reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look; ``said``: what each
-    run's report says of the cells compared.
+    reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look; ``warned``: for each
+    comparison of two runs, why one of them may have been slower for reasons of its own, empty where there is none;
+    ``by_runs``: for each, whether it is the noise from run to run that decides how wide its interval is, and not the
+    number of rounds; ``said``: what each run's report says of the cells compared.
     """
 
     a: Document
@@ -75,86 +75,171 @@ class Compared:
     only_b: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
     weaker: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+    by_runs: list[bool] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
 
 def compare(
-    a: Side, b: Side, *, margin: float = MARGIN, metric: str = "throughput", across_machines: bool = False
+    a: Side,
+    b: Side,
+    *,
+    margin: float = MARGIN,
+    metric: str | None = None,
+    across_machines: bool = False,
+    noise: RunNoise | None = None,
 ) -> Compared:
     """Compare b with a: the cells named, or all that both runs have. Raises InputError where there are none.
 
     Cells of one run are compared within its blocks; cells of two runs have no block in common, so whatever drifted
-    between the runs is part of the ratio.
+    between the runs is part of the ratio. ``metric``: of :data:`dbdyno.results.metrics.METRICS`; None: throughput, but
+    of open loops that keep up the response time. ``noise``: how much runs of this machine differ in which nothing has
+    changed, by which the intervals are widened; None: it is not known, and :data:`dbdyno.results.judging.ASSUMED`.
     """
-    metric = metric.replace(".", "_")
-    if metric not in METRICS:
-        raise InputError("--metric", f"there is no metric `{metric}`", nearest(metric, METRICS))
+    metric = _checked(metric)
     pairs = _pairs(a, b)
     same_run = a.document["id"] == b.document["id"]
     unlike, weaker = [], []
     if not same_run:
         if not same_machine(a.document["host"], b.document["host"]) and not across_machines:
             unlike.append("the runs are of different machines (`--across-machines` ranks them all the same)")
-        weaker.append(
-            "the runs were made at different times: what drifted between them is in the ratio; "
-            "`dbdyno run --system A --system B` measures both in turn"
-        )
-    if metric == "throughput" and any(_is_open_loop(cell) for pair in pairs for cell in pair):
-        weaker.append(
-            "the loop is open: its throughput is the rate of arrivals, also on a slower system that keeps up; "
-            "`--metric p99` compares how long it took"
-        )
-    if a.document["measure"] != b.document["measure"] and metric == "throughput":
+        weaker.append(_of_two_runs(noise or ASSUMED, a.document["experiment"]))
+    metrics = {metric or usual_metric(*pair) for pair in pairs}
+    if a.document["measure"] != b.document["measure"] and "throughput" in metrics:
         unlike.append("the runs count different things")
-    ratios = [_ratio(x, y, metric, a.document, b.document) for x, y in pairs]
-    apart = [[*unlike, *_redefined(x, y, a, b), *differences(x, y), *_failing(x, y)] for x, y in pairs]
-    names = [(x["id"], y["id"]) for x, y in pairs]
-    made = decided(names, ratios, apart, margin, metric)
+    return _compared(a, b, pairs, metric, margin, unlike, weaker, None if same_run else noise or ASSUMED)
+
+
+def _of_two_runs(noise: RunNoise, experiment: str) -> str:
+    size = f"{noise.deviation * 100:.2g} % (1 sd)"
+    known = (
+        f"the intervals allow for {size} from run to run, as measured by {noise.runs} runs (`dbdyno noise --runs`)"
+        if noise.runs
+        else f"how much runs differ here is not known, and the intervals allow for {size}: "
+        f"`dbdyno noise {experiment} --runs 10` measures it"
+    )
+    return f"the runs were made one after the other: {known}; `dbdyno gate --against` measures both sides together"
+
+
+def compare_sides(
+    document: Document,
+    definitions: Mapping[str, Mapping[str, Any]],
+    *,
+    margin: float = MARGIN,
+    metric: str | None = None,
+) -> Compared:
+    """Compare the candidate of a gate's run with the baseline that was measured in the same blocks.
+
+    ``definitions``: as of a :class:`Side`, of the cells of both.
+    """
+    cells = document["cells"]
+    places = side_pairs([cell["factors"] for cell in cells])
+    side = Side(document, definitions=definitions)
+    pairs = [(cells[a], cells[b]) for a, b in places]
+    compared = _compared(side, side, pairs, _checked(metric), margin, [], [])
+    judged = {cell["id"] for pair in pairs for cell in pair}
+    left = [cell for cell in cells if cell["id"] not in judged]
+    return replace(
+        compared,
+        only_a=[cell["id"] for cell in left if cell["factors"].get(SIDE) == BASELINE],
+        only_b=[cell["id"] for cell in left if cell["factors"].get(SIDE) != BASELINE],
+        said=_said(document, judged),
+    )
+
+
+def _checked(metric: str | None) -> str | None:
+    metric = None if metric is None else metric.replace(".", "_")
+    if metric is not None and metric not in METRICS:
+        raise InputError("--metric", f"there is no metric `{metric}`", nearest(metric, METRICS))
+    return metric
+
+
+def _compared(
+    a: Side,
+    b: Side,
+    pairs: Sequence[tuple[Cell, Cell]],
+    metric: str | None,
+    margin: float,
+    unlike: list[str],
+    weaker: list[str],
+    noise: RunNoise | None = None,
+) -> Compared:
+    """Judge pairs of cells together. ``unlike``: why none is ranked; ``weaker``: what makes the verdicts weaker."""
+    same_run = a.document["id"] == b.document["id"]
+    if any(keeps_up(cell) for pair in pairs for cell in pair):
+        weaker.append(_of_open_loops(metric))
+    judged = [
+        Pair(
+            x,
+            y,
+            apart=[*unlike, *_redefined(x, y, a, b)],
+            paired=same_run,
+            metric=metric,
+            confidence=_confidence(a.document, b.document),
+            between=noise,
+        )
+        for x, y in pairs
+    ]
+    made = judge(judged, margin)
     of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
     whole = a.cell is None and b.cell is None
     return Compared(
         a.document,
         b.document,
-        metric,
+        ", ".join(dict.fromkeys(each["metric"] for each in made)),
         _differences(a, b, pairs),
         made,
-        [_lacking(x, y, metric) if each["ci95"] is None else "" for (x, y), each in zip(pairs, made, strict=True)],
+        [each["lacking"] or _lacking(x, y, each) for (x, y), each in zip(pairs, made, strict=True)],
         [_failed(y, "b") for _, y in pairs],
         [cell["id"] for cell in a.document["cells"] if whole and cell["id"] not in of_a],
         [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
         unlike,
         weaker,
+        ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs],
+        [_decided_by_runs(each) for each in judged],
         [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
     )
 
 
-def _ratio(x: Cell, y: Cell, metric: str, a: Document, b: Document) -> Ratio | None:
-    values = _values(x, metric), _values(y, metric)
+def _of_open_loops(metric: str | None) -> str:
+    offered = "the loop is open and keeps up, so that its throughput is the rate of arrivals"
+    if metric == "throughput":
+        return f"{offered}, also on a slower system that keeps up; without `--metric` the response time is compared"
+    return f"{offered}: the response time (p99) is compared" if metric is None else offered
+
+
+def _confidence(a: Document, b: Document) -> float:
     if a["id"] == b["id"]:
-        return paired_ratio(*values, a["confidence"])
+        return a["confidence"]
     stopped = max(a["confidence"], b["confidence"]) > CONFIDENCE
-    confidence = APART_CONFIDENCE if stopped else CONFIDENCE
-    return unpaired_ratio(list(values[0].values()), list(values[1].values()), confidence)
+    return APART_CONFIDENCE if stopped else CONFIDENCE
 
 
 def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
     """Say what of the load was not the same in both runs, of cells that differ in the system at most."""
-    if other_factors(x) != other_factors(y):
+    if _levels(x) != _levels(y):
         return []
     parts = differing(a.definitions.get(x["id"], {}), b.definitions.get(y["id"], {}))
     changed = [_PARTS.get(each, each) for each in parts if each in _LOAD]
     return [f"the load is not the same ({', '.join(changed)})"] if changed else []
 
 
-def _lacking(x: Cell, y: Cell, metric: str) -> str:
-    """Say why two cells have no interval between them."""
+def _levels(cell: Cell) -> dict[str, object]:
+    return {name: level for name, level in other_factors(cell).items() if name != SIDE}
+
+
+def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
+    """Say why two cells have no interval between them; empty where they have one."""
+    if made["ci95"] is not None:
+        return ""
+    metric = made["metric"]
     for cell, whose in ((x, "a"), (y, "b")):
-        if len(_values(cell, metric)) > 1:
+        if len(values_by_block(cell, metric)) > 1:
             continue
         failed = _failed(cell, whose)
         if failed:
             return failed
-        if metric == "instructions" and not _values(cell, metric):
+        if metric == "instructions" and not values_by_block(cell, metric):
             return f"no instructions were counted in {whose}; `--instructions` counts them"
         if not cell["rounds"]:
             return f"nothing was measured in {whose}"
@@ -170,48 +255,31 @@ def _failed(cell: Cell, whose: str) -> str:
     return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
 
 
-def _failing(x: Cell, y: Cell) -> list[str]:
-    """Say how much of what was begun failed, where that differs by more than chance, and by more than a hundredth.
-
-    What failed may have been the greater part of the work, and its time is that of what is left.
-    """
-    shares = [[sum(each["failed"].values()) / each["issued"] for each in _counted(cell)] for cell in (x, y)]
-    if not all(shares):
-        return []
-    of_a, of_b = (fmean(each) for each in shares)
-    if not is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):
-        return []
-    return [f"transactions that failed: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
+def _decided_by_runs(pair: Pair) -> bool:
+    if pair.between is None:
+        return False
+    wide, own = ratio_of_pair(pair), ratio_of_pair(replace(pair, between=None))
+    if wide is None or own is None or own.high is None or own.low is None or wide.high is None or wide.low is None:
+        return False
+    return wide.high / wide.low > own.high / own.low
 
 
-def _counted(cell: Cell) -> list[Round]:
-    return [each for each in cell["rounds"] if each["status"] == "done" and each["issued"]]
-
-
-def _is_open_loop(cell: Cell) -> bool:
-    """Whether transactions started by the clock: only there is a response time beside the service time."""
-    return bool(cell["latency_ms"].get("response"))
+def _warned(*sides: tuple[Document, Cell]) -> str:
+    """Say which run was disturbed, or did not settle, so that it may have been slower for reasons of its own."""
+    found = []
+    for document, cell in sides:
+        for each in document["findings"]:
+            own = not each["cells"] or cell["id"] in each["cells"]
+            kind = part(each, "evidence").get("warning")
+            if own and kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS):
+                found.append(f"{document['id']} was {_WARNED.get(kind, kind)}")
+    return " and ".join(dict.fromkeys(found))
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
     """Give what the report of a run says of some of its cells, or of all."""
     found = [each for each in document["findings"] if not each["cells"] or any(cell in cells for cell in each["cells"])]
     return [f"{document['id']}: {each['text']}" for each in found]
-
-
-def _values(cell: Cell, metric: str) -> dict[int, float]:
-    """Return the metric of each block that gave one."""
-    if metric == "throughput":
-        return by_block(cell)
-    values: dict[int, float] = {}
-    if metric == "instructions":
-        return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
-    for each in cell["rounds"]:
-        latency: Mapping[str, Any] = shown_times(each["latency_ms"]) or {}
-        value = latency.get(metric)
-        if each["status"] == "done" and value:
-            values[each["block"]] = float(value)
-    return values
 
 
 def _pairs(a: Side, b: Side) -> list[tuple[Cell, Cell]]:
@@ -271,7 +339,7 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
                     note(f"{name}.{key}", before.get(key), after.get(key))
             else:
                 note(_PARTS.get(name, name), before, after)
-        for name in dict.fromkeys([*x["factors"], *y["factors"]]):
+        for name in dict.fromkeys(each for cell in (x, y) for each in cell["factors"] if each != SIDE):
             note(name, x["factors"].get(name), y["factors"].get(name))
         for key in ("version", "source_id", "durability"):
             note(key.replace("_", " "), x["system"].get(key), y["system"].get(key))

@@ -69,7 +69,8 @@ def diagnose(result: Json, clients: int, begins: Collection[str] | None = None) 
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
     elapsed = float(result.get("elapsed_s") or 0)
-    used = float(time.get("cpu_s") or 0) / max(elapsed, 1e-9)
+    # The clients' own time, which for those that the window's end cut is longer than the window.
+    used = float(time.get("cpu_s") or 0) / max(total / clients, 1e-9)
     possible = min(clients, cores)
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
@@ -104,7 +105,7 @@ def _wait(name: str, share: float, result: Json) -> Limit:
             advice = "journal_mode=wal lets readers and one writer work together; shorter write transactions help"
         return limit("file lock", text, advice)
     syncs = int((result.get("io") or {}).get("syncs") or 0)
-    transactions = max(int((result.get("books") or {}).get("ok") or 0), 1)
+    transactions = max(int(result.get("completed") or 0), 1)
     seconds = float(result["time"]["segments"]["sync"])
     each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
     text = f"{percent(share)} of the time went into waiting for the device to sync: {each}"
@@ -160,7 +161,7 @@ def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
 
 def _storage(name: str, share: float, result: Json) -> Limit:
     disk = result.get("disk") or {}
-    requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("elapsed_s") or 0), 1e-9)
+    requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("watched_s") or 0), 1e-9)
     text = f"{percent(share)} of the time went into {_WORK[name][0]}; the device did {requests:,.0f} {name}s/s"
     text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
     return limit(f"device {name}s" if requests >= 1 else "page cache", text, _WORK[name][1])

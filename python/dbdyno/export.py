@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import InputError, reason
+from dbdyno.report.durable_lines import durability
 from dbdyno.report.lines import (
     ceilings,
     cell_names,
@@ -23,7 +24,6 @@ from dbdyno.report.lines import (
     comparison_ratio,
     comparison_sees,
     comparison_word,
-    durability,
     factor_names,
     failed_trials,
     findings,

@@ -17,6 +17,11 @@ _STRICTER = 1.96 / 2.326
 # As many more rounds as somebody might wait for.
 _MOST_TIMES = 100
 
+# Where it is no matter of rounds.
+_BY_RUNS = (
+    "runs differ too much from one another, however many rounds they have: `gate --against` measures both together"
+)
+
 EXIT_CODES: dict[Answer, int] = {"passed": 0, "regression": 3, "inconclusive": 4}
 
 
@@ -34,12 +39,12 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
 
     *Passed*: the interval excludes a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle).
     *Regression*: slower beyond chance (p below 0.02, corrected for the number of cells) and by more than the margin.
-    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded, or rounds of b failed, whose throughput
-    nobody knows. Levels are stricter where a run ended itself (:func:`dbdyno.stats.decide`). A loss of throughput is a
-    share of the baseline's; of every other metric it is what there is more of than in the baseline.
+    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded; rounds of b failed, whose throughput
+    nobody knows; or one of two runs has a warning that may be why it was slower. Levels are stricter where a run ended
+    itself (:func:`dbdyno.stats.decide`). A loss of throughput is a share of the baseline's; of every other metric it is
+    what there is more of than in the baseline.
     """
-    each_with = zip(compared.comparisons, compared.lacking, compared.failed, strict=True)
-    return [_judge(each, lacking, failed, margin) for each, lacking, failed in each_with]
+    return [_judge(compared, place, margin) for place in range(len(compared.comparisons))]
 
 
 def judge_counts(found: Changes, margin: float) -> list[tuple[str, Answer, str]]:
@@ -67,11 +72,13 @@ def overall(answers: list[Answer]) -> Answer:
     return next((answer for answer in worst if answer in answers), "passed" if answers else "inconclusive")
 
 
-def _judge(comparison: Comparison, lacking: str, failed: str, margin: float) -> Judgement:
+def _judge(compared: Compared, place: int, margin: float) -> Judgement:
+    comparison, lacking = compared.comparisons[place], compared.lacking[place]
+    failed, warned = compared.failed[place], compared.warned[place]
     if comparison["unlike"]:
         return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['unlike'])}")
     ratio, ci95 = comparison["ratio"], comparison["ci95"]
-    if ratio is None or ci95 is None:
+    if ratio is None or ci95 is None or lacking:
         return Judgement(comparison, "inconclusive", lacking)
     low, high = ci95
     change = f"{(ratio - 1) * 100:+.2f} % (95 % interval {(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f} %)"
@@ -81,6 +88,8 @@ def _judge(comparison: Comparison, lacking: str, failed: str, margin: float) -> 
     else:
         loss, bound, beyond, excluded = f"an increase of {share}", 1 + margin, ratio > 1 + margin, high <= 1 + margin
     if comparison["verdict"] == "slower" and beyond:
+        if warned:
+            return Judgement(comparison, "inconclusive", f"{change}: {loss}, but {warned}: measure again")
         return Judgement(comparison, "regression", f"{change}: {loss}")
     if excluded and failed:
         return Judgement(comparison, "inconclusive", f"{change}: {failed}")
@@ -88,7 +97,8 @@ def _judge(comparison: Comparison, lacking: str, failed: str, margin: float) -> 
         return Judgement(comparison, "passed", f"{change}: {loss} is excluded")
     # The ratio itself must be known apart from the bound, or, where it is beyond that, from no change.
     apart = abs(math.log(ratio)) * _STRICTER if beyond else abs(math.log(ratio / bound)) if bound > 0 else math.inf
-    why = f"{change}: {loss} is neither shown nor excluded; {_more(math.log(high / low) / 2, apart)}"
+    settles = _BY_RUNS if compared.by_runs[place] else _more(math.log(high / low) / 2, apart)
+    why = f"{change}: {loss} is neither shown nor excluded; {settles}"
     return Judgement(comparison, "inconclusive", why + (f"; {failed}" if failed else ""))
 
 

@@ -5,12 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median, stdev
+from itertools import combinations
+from statistics import fmean, median, stdev
 
-from dbdyno.results.comparing import by_block
+from dbdyno.history.identity import same_machine
 from dbdyno.results.document import Document
-from dbdyno.stats import LEVEL, MARGIN, Ratio, detectable
-from dbdyno.stats.intervals import block_logs, ratio_of
+from dbdyno.results.judging import RunNoise
+from dbdyno.results.metrics import rates_by_block
+from dbdyno.results.reading import JsonObject, count, number, part
+from dbdyno.stats import (
+    LEVEL,
+    MARGIN,
+    Ratio,
+    detectable,
+    paired_rates,
+    pooled,
+    standard_error,
+    unpaired_rates,
+    verdict,
+)
+from dbdyno.stats.intervals import ratio_of
+from dbdyno.stats.rates import block_values, own_values
 
 ROUNDS = (5, 10, 20, 30)
 """The numbers of rounds for which the smallest visible change is told."""
@@ -48,11 +63,62 @@ class Noise:
     sights: list[Sight]
 
 
+@dataclass(frozen=True)
+class RunsNoise:
+    """How much runs differ in which nothing changed.
+
+    ``deviation``: of the logarithm of a run's throughput, ``within``: what the rounds of each run say of it by
+    themselves; ``false_alarms``: the share of pairs of these runs that would be told apart by their rounds alone;
+    ``rounds``: of a run, on average.
+    """
+
+    deviation: float
+    within: float
+    runs: int
+    rounds: float
+    false_alarms: float
+
+    @property
+    def known(self) -> RunNoise:
+        """What verdicts of two runs take of it."""
+        return RunNoise(self.deviation, self.runs - 1, self.runs)
+
+
+LEAST_RUNS = 3
+"""Runs from which their noise can be told; 10 are usual."""
+
+
+def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
+    """Return the noise between runs of one cell; None with fewer than three that gave a result."""
+    runs = [rates for each in documents if (rates := list(rates_by_block(each["cells"][0]).values()))]
+    if len(runs) < LEAST_RUNS:
+        return None
+    pairs = list(combinations(runs, 2))
+    told = [verdict(unpaired_rates(a, b)) for a, b in pairs]
+    return RunsNoise(
+        stdev(math.log(pooled(each)) for each in runs),
+        math.sqrt(fmean(standard_error(own_values(dict(enumerate(each)))) ** 2 for each in runs)),
+        len(runs),
+        fmean(len(each) for each in runs),
+        sum(each in ("faster", "slower") for each in told) / len(pairs),
+    )
+
+
+def stored_noise(measured: JsonObject | None, host: JsonObject) -> RunNoise | None:
+    """Read what a store has of it; None where there is nothing, or it is of another machine."""
+    if measured is None or not same_machine(part(measured, "host"), host):
+        return None
+    deviation, runs = number(measured, "deviation"), count(measured, "runs")
+    if deviation is None or deviation < 0 or runs is None or runs < LEAST_RUNS:
+        return None
+    return RunNoise(deviation, runs - 1, runs)
+
+
 def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     """Return the noise between the first two cells of a run; None with fewer than 4 common blocks."""
     a, b = document["cells"][:2]
-    logs = block_logs(by_block(a), by_block(b))
-    ratio = ratio_of(logs)
+    rates = rates_by_block(a), rates_by_block(b)
+    logs, ratio = block_values(*rates), paired_rates(*rates)
     if ratio is None or len(logs) < 4:
         return None
     seconds = [

@@ -9,6 +9,7 @@ pub mod mongodb;
 pub mod mysql;
 mod net;
 pub mod null;
+pub mod observed;
 pub mod postgresql;
 pub mod rows;
 pub mod sql_text;
@@ -21,6 +22,7 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value, Values};
 use dbdyno_probes::Clock;
+use observed::{Backlog, Counters};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -102,6 +104,16 @@ pub trait Engine: Sync {
 
     /// The contended mutexes of the whole process since the last reset, where the engine can tell.
     fn contention(&self) -> Option<Contention> {
+        None
+    }
+
+    /// What the engine has asked of the device until now, by its own count, for its whole system. `None`: it does not count.
+    fn counters(&self) -> Option<Result<Counters, Failure>> {
+        None
+    }
+
+    /// What the engine has put off until now. `None`: it does not tell.
+    fn backlog(&self) -> Option<Result<Backlog, Failure>> {
         None
     }
 
@@ -343,6 +355,8 @@ pub enum DurabilityClass {
     None,
     /// A commit survives the process, not the machine.
     ProcessSafe,
+    /// An acknowledged commit is on the device, but a page that was half written when the power failed cannot be repaired.
+    TornPages,
     /// An acknowledged commit is on the device.
     PowerSafe,
 }

@@ -4,12 +4,12 @@
 //! server, a pause, a connection) they stop, and [`Runner::finish`] waits and carries on. So an engine in the calling
 //! thread pays nothing for the others' waiting.
 
-use crate::live::Work;
+use crate::live::{Live, Work};
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
 use crate::trial::Shared;
 use dbdyno_engines::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
-use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode};
+use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode, Trial};
 use dbdyno_plan::expression::Compiled;
 use dbdyno_plan::program::{ClientState, Execute, Op, Program};
 use dbdyno_plan::value::Values;
@@ -38,6 +38,10 @@ pub enum Stop {
 /// A client's session, and all that its transactions need.
 pub struct Runner<'a, E: Engine> {
     shared: &'a Shared<'a, E>,
+    /// Where its statements are counted.
+    live: &'a Live,
+    /// Whether its transactions count; before and after the measured window they do not.
+    counted: bool,
     programs: &'a [Program],
     number: u32,
     session: Option<E::Session>,
@@ -53,7 +57,7 @@ pub struct Runner<'a, E: Engine> {
     only: Option<(&'a Op, &'a Execute)>,
     /// The parts of statements go to histograms of their own.
     phases: bool,
-    /// Each statement's start is noted.
+    /// Each statement's start is noted, while they count.
     timed: bool,
     /// No other client shares the thread, and the session is to last.
     alone: bool,
@@ -68,10 +72,9 @@ pub struct Runner<'a, E: Engine> {
 }
 
 impl<'a, E: Engine> Runner<'a, E> {
-    /// A client's runner, without a session yet.
-    pub fn new(shared: &'a Shared<'a, E>, number: u32) -> Self {
+    /// A client's runner, without a session yet. `uncounted`: where its statements are counted until [`Self::count_in`].
+    pub fn new(shared: &'a Shared<'a, E>, number: u32, uncounted: &'a Live) -> Self {
         let trial = shared.trial;
-        let timed = trial.record.phases || trial.prepare != PrepareMode::Once;
         let (place, of) = shared.place_of(number);
         let plain = trial.connect == ConnectMode::Once && trial.retry.attempts <= 1;
         let only = match shared.programs.all() {
@@ -83,6 +86,8 @@ impl<'a, E: Engine> Runner<'a, E> {
         };
         Self {
             shared,
+            live: uncounted,
+            counted: false,
             programs: shared.programs.all(),
             number: place,
             session: None,
@@ -91,17 +96,26 @@ impl<'a, E: Engine> Runner<'a, E> {
                 .programs
                 .state(shared.seed, trial.data_seed.unwrap_or(shared.seed), place, of),
             params: Values::default(),
-            marks: Marks::new(timed.then_some(shared.clock)),
+            marks: Marks::new(may_be_timed(trial).then_some(shared.clock)),
             plain,
             only,
             phases: trial.record.phases,
-            timed,
+            timed: false,
             alone: E::REMOTE && trial.connect == ConnectMode::Once && shared.threads >= trial.clients,
             at: 0,
             asked: 0,
             thought: 0,
             work: Work::default(),
         }
+    }
+
+    /// From here on its transactions count, or no longer do; `live`: where its statements are counted then.
+    pub fn count_in(&mut self, live: &'a Live, counted: bool) {
+        let trial = self.shared.trial;
+        self.live = live;
+        self.counted = counted;
+        self.timed = counted && may_be_timed(trial);
+        self.marks.reset();
     }
 
     /// Opens the session.
@@ -111,7 +125,9 @@ impl<'a, E: Engine> Runner<'a, E> {
         let mut session = self.shared.engine.connect(self.number).await?;
         let spent = self.shared.clock.now() - start;
         if trial.connect == ConnectMode::PerTransaction {
-            recorder.borrow_mut().phases.record("connect", spent);
+            if self.counted {
+                recorder.borrow_mut().phases.record("connect", spent);
+            }
         } else if self.phases {
             recorder.borrow_mut().opened(spent);
         }
@@ -198,7 +214,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         };
         match session.execute(execute.statement, &self.params, capture, &mut self.marks) {
             Poll::Ready(Ok(rows)) => {
-                recorder.live.statement(execute.statement, rows);
+                self.live.statement(execute.statement, rows);
                 if self.timed {
                     let now = self.shared.clock.now();
                     note_phases(recorder, op, &mut self.marks, self.asked, now, self.phases);
@@ -229,7 +245,9 @@ impl<'a, E: Engine> Runner<'a, E> {
         loop {
             let outcome = self.try_on(recorder, timer, chosen, stop).await;
             if let Err(failure) = &outcome {
-                recorder.borrow_mut().fruitless.add(&self.work);
+                if self.counted {
+                    recorder.borrow_mut().fruitless.add(&self.work);
+                }
                 self.clean_up(failure).await;
             }
             if self.shared.trial.connect == ConnectMode::PerTransaction {
@@ -245,7 +263,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             };
             self.state.restore(saved);
             tries += 1;
-            recorder.borrow_mut().books.retries += 1;
+            recorder.borrow_mut().books.retries += u64::from(self.counted);
             timer.sleep_until(clock.now() + (retry.wait_ms * 1e6) as u64).await;
             stop = Stop::NotBegun;
         }
@@ -306,7 +324,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         let recorder = &mut recorder.borrow_mut();
         if let Op::Execute(execute) = op {
             self.work.statement(rows);
-            recorder.live.statement(execute.statement, rows);
+            self.live.statement(execute.statement, rows);
         }
         if self.timed {
             note_phases(
@@ -400,6 +418,11 @@ impl<'a, E: Engine> Runner<'a, E> {
             Poll::Pending => Some(Stop::Answer),
         }
     }
+}
+
+/// Whether the starts of a trial's statements are noted while they count.
+fn may_be_timed(trial: &Trial) -> bool {
+    trial.record.phases || trial.prepare != PrepareMode::Once
 }
 
 /// Splits an operation's time where the session marked it.

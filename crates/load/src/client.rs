@@ -1,19 +1,29 @@
 //! The life of one client: connect, warm up, run transactions through the window, close.
 //!
 //! ```text
-//! connect ──► (all connected) ──► warm-up ──► (all warm) ──► window ──► close
-//!                                                         ┌────────────────────────────────────┐
-//!                                                         ▼                                    │
-//!                              closed: now ──────────► scheduled ──► start ──► transaction ──► end
-//!                              open: wait for the tick ─┘            (retries within)
+//! connect ──► (all connected) ──► warm-up ──► (all warm) ──► lead-in ──► window ──► lead-out ──► close
+//!                                                                    ┌────────────────────────────────────┐
+//!                                                                    ▼                                    │
+//!                                         closed: now ──────────► scheduled ──► start ──► transaction ──► end
+//!                                         open: wait for the tick ─┘            (retries within)
 //! ```
+//!
+//! A window of a given time in a closed loop begins and ends while all clients are at work: in the *lead-in* each runs
+//! transactions until all have ended one, in the *lead-out* until all have ended the one that the window's end cut. Neither
+//! counts. Clients that all start at one moment do not meet one another as they do later, and those that are left alone at
+//! the end are faster than they were; of windows with few transactions that would be a part of the result.
+//!
+//! A client's first transaction that counts begins where its last one of the lead-in ends, and the one that the window's end
+//! cuts is measured to its own end. So what is known of a client is whole transactions, and the time that these took:
+//! where few of them fit into a window the rate is that of these, see `rate`.
 //!
 //! A transaction itself is run by `attempt`.
 
 use crate::attempt::{Runner, Stop};
-use crate::live::Work;
+use crate::live::{Live, Work};
 use crate::pacing::{Schedule, Timer};
 use crate::pauses::Pauses;
+use crate::rate::MANY;
 use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::trial::Shared;
@@ -22,6 +32,7 @@ use dbdyno_engines::{Engine, Failure, SessionCounters};
 use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
 use std::cell::RefCell;
+use std::sync::atomic::Ordering;
 
 /// What ended a client's window; of all clients, the greatest counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -38,16 +49,29 @@ pub enum EndedBy {
     Interrupted,
 }
 
-/// What one client has to say when it has ended, beside what its thread recorded.
+/// What one client has to say when it has ended, beside what its thread recorded. Times in nanoseconds of the clock, which
+/// stands still between turns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientReport {
-    /// When the last transaction that counts ended; nanoseconds of the clock, which stands still between turns.
+    /// When its first transaction that counts began.
+    pub begun: u64,
+    /// When the last one ended, which may be after the window.
     pub ended: u64,
+    /// Of the transactions that it began in the window, those that ended well, then or later.
+    pub completed: u64,
+    /// Whether the last of those ended after the window.
+    pub late: bool,
+    /// The part of that one which lies in the window, 0 to 1.
+    pub cut: f64,
+    /// The part in the window of the transaction that ended well and lies across its start, 0 to 1.
+    pub led_in: f64,
     /// Nanoseconds that it went on after its turns.
     pub overrun: u64,
     /// Why no further one was begun.
     pub ended_by: EndedBy,
-    /// What the engine counted for the client's sessions in the window.
+    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    pub uncounted: u64,
+    /// What the engine counted for the client's sessions from the first that counts to the last.
     pub session: SessionCounters,
 }
 
@@ -58,11 +82,17 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
     share: &'a RefCell<Share>,
     number: u32,
     runner: Runner<'a, E>,
+    live: &'a Live,
+    uncounted: &'a Live,
+    /// Transactions that ended well and do not count.
+    besides: u64,
 }
 
 /// A stretch of transactions that count: what ends it, and how far it has come.
 struct Stretch {
-    /// When it ends; nanoseconds of the clock, as all times here.
+    /// When its first transaction began; nanoseconds of the clock, as all times here.
+    begun: u64,
+    /// When it ends.
     end: u64,
     /// How many transactions are the most.
     transactions: u64,
@@ -70,10 +100,29 @@ struct Stretch {
     statements: u64,
     /// Transactions begun.
     issued: u64,
+    /// Of them, those that did not end well.
+    failed: u64,
+    /// Transactions that were due and never begun.
+    skipped: u64,
     /// Statements in those that ended well.
     done: u64,
-    /// When the last transaction that counts ended, or the first began.
+    /// When the last transaction ended, or the first began.
     ended: u64,
+    /// As in [`ClientReport`].
+    late: bool,
+    cut: f64,
+}
+
+/// How a transaction ended.
+struct Ended<'a> {
+    chosen: usize,
+    outcome: Result<&'a Work, &'a Failure>,
+    began: u64,
+    /// The time it took but for thinking.
+    service: u64,
+    /// As long at least as it would have taken from its scheduled start to its good end, but for thinking.
+    response: u64,
+    end: u64,
 }
 
 impl Stretch {
@@ -85,6 +134,11 @@ impl Stretch {
     #[inline(always)]
     fn more(&self) -> bool {
         self.issued < self.transactions && self.done < self.statements
+    }
+
+    /// Transactions begun in it that ended well, then or later.
+    fn completed(&self) -> u64 {
+        self.issued - self.failed
     }
 
     fn ended_by(&self, stopped: bool) -> EndedBy {
@@ -99,45 +153,65 @@ impl Stretch {
         }
     }
 
-    /// Enters how a transaction ended: in the accounts, and in the histograms. `service` is the time it took but for
-    /// thinking. Tells whether the stretch goes on.
+    /// Enters a transaction that ended well within the stretch: in the accounts, and in the histograms.
     #[inline(always)]
-    fn settle(
-        &mut self,
-        recorder: &mut Recorder<'_>,
-        chosen: usize,
-        outcome: Result<&Work, &Failure>,
-        service: u64,
-        end: u64,
-    ) -> bool {
-        if end > self.end {
-            recorder.books.in_flight += 1;
-            if let Ok(work) = outcome {
-                recorder.fruitless.add(work);
-            }
-            self.ended = self.end;
+    fn ok(&mut self, recorder: &mut Recorder<'_>, chosen: usize, work: &Work, service: u64, end: u64) {
+        self.ended = end;
+        self.done += work.statements;
+        let returned = work.returned as f64;
+        recorder.returned_squared += returned * returned;
+        recorder.changing += u64::from(work.changed > 0);
+        recorder.ok(chosen, service, end);
+    }
+
+    /// Enters how a transaction ended, likewise. Tells whether the stretch goes on.
+    fn settle(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) -> bool {
+        if ended.end > self.end {
+            self.settle_late(recorder, ended);
             return false;
         }
-        match outcome {
+        match ended.outcome {
+            Ok(work) => self.ok(recorder, ended.chosen, work, ended.service, ended.end),
+            Err(failure) => {
+                self.ended = ended.end;
+                self.failed += 1;
+                recorder.failed(ended.chosen, failure, ended.end);
+                recorder.unserved(ended.service, ended.response);
+            }
+        }
+        true
+    }
+
+    /// The transaction ended after the window: it is in flight in the accounts, and whole in all else.
+    #[cold]
+    fn settle_late(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) {
+        self.ended = ended.end;
+        recorder.books.in_flight += 1;
+        match ended.outcome {
             Ok(work) => {
-                self.done += work.statements;
                 let returned = work.returned as f64;
                 recorder.returned_squared += returned * returned;
-                recorder.ok(chosen, service, end);
+                recorder.changing += u64::from(work.changed > 0);
+                recorder.late(ended.service);
+                self.late = true;
+                self.cut = self.end.saturating_sub(ended.began) as f64 / (ended.end - ended.began).max(1) as f64;
             }
-            Err(failure) => recorder.failed(chosen, failure, end),
+            Err(_) => {
+                self.failed += 1;
+                recorder.unserved(ended.service, ended.response);
+            }
         }
-        self.ended = end;
-        true
     }
 }
 
-/// Runs a client through the trial.
+/// Runs a client through the trial. Its statements are counted in the first of the two counts while they count, else in
+/// the second.
 pub async fn run<E: Engine, T: Timer>(
     shared: &Shared<'_, E>,
     timer: &T,
     recorder: &RefCell<Recorder<'_>>,
     share: &RefCell<Share>,
+    (live, uncounted): (&Live, &Live),
     number: u32,
 ) -> Result<ClientReport, Failure> {
     let trial = shared.trial;
@@ -147,7 +221,10 @@ pub async fn run<E: Engine, T: Timer>(
         recorder,
         share,
         number,
-        runner: Runner::new(shared, number),
+        runner: Runner::new(shared, number, uncounted),
+        live,
+        uncounted,
+        besides: 0,
     };
     let processors = Processors::of(trial, number);
     if let Some(processors) = processors {
@@ -190,33 +267,14 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 self.timer.sleep_until(schedule.peek()).await;
                 schedule.advance();
             }
-            let chosen = self.runner.choose();
-            // A failure here will show again in the window, and be counted there.
-            let _ = self
-                .runner
-                .finish(self.recorder, self.timer, chosen, Stop::NotBegun, end)
-                .await;
+            self.run_uncounted(end).await;
             done += 1;
         }
     }
 
+    /// Runs the window, for which all start at one moment; with a lead-in it begins some time after that.
     async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
-        self.share.borrow_mut().begin(self.shared.engine);
-        let session = self.runner.counters();
         let turns = self.shared.trial.turns.map(|turns| Turns::new(turns, start));
-        self.recorder.borrow_mut().begin(start, turns);
-        let window = &self.shared.trial.window;
-        let end = window
-            .seconds
-            .map_or(u64::MAX, |seconds| start + (seconds * 1e9) as u64);
-        let mut stretch = Stretch {
-            end,
-            transactions: window.transactions.unwrap_or(u64::MAX),
-            statements: window.statements.unwrap_or(u64::MAX),
-            issued: 0,
-            done: 0,
-            ended: start,
-        };
         let pauses = turns.map(|turns| Pauses::begin(turns, processors, &self.shared.alone, start));
         let pauses = pauses.transpose().map_err(|error| {
             Failure::new(
@@ -224,29 +282,123 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 format!("setting the timer that ends a turn: {error}"),
             )
         })?;
+        let (measured, led_in) = if self.shared.leads_in() {
+            self.lead_in(start).await
+        } else {
+            (start, 0.0)
+        };
+        self.share.borrow_mut().begin(self.shared.engine);
+        let session = self.runner.counters();
+        self.recorder.borrow_mut().begin(measured, turns);
+        self.runner.count_in(self.live, true);
+        let window = &self.shared.trial.window;
+        let begun = self.shared.clock.now();
+        let end = window.seconds.map_or(u64::MAX, |seconds| {
+            // A client whose lead-in outlasts the window has one transaction to show all the same.
+            (measured + (seconds * 1e9) as u64).max(begun + 1)
+        });
+        let mut stretch = Stretch {
+            begun,
+            end,
+            transactions: window.transactions.unwrap_or(u64::MAX),
+            statements: window.statements.unwrap_or(u64::MAX),
+            issued: 0,
+            failed: 0,
+            skipped: 0,
+            done: 0,
+            ended: begun,
+            late: false,
+            cut: 0.0,
+        };
         valgrind::toggle_counting();
         match self.schedule(start) {
             None => self.closed_loop(&mut stretch).await,
             Some(schedule) => self.open_loop(&mut stretch, schedule).await,
         }
         valgrind::toggle_counting();
+        self.runner.count_in(self.uncounted, false);
+        self.recorder.borrow_mut().end(stretch.issued, stretch.skipped);
+        self.share.borrow_mut().end(self.shared.engine);
+        let session = self.runner.counters().since(&session);
+        if self.shared.leads_in() {
+            let length = (window.seconds.unwrap_or_default() * 1e9) as u64;
+            self.lead_out(stretch.completed(), measured + 2 * length).await;
+        }
         let overrun = pauses.as_ref().map_or(0, Pauses::overrun);
         drop(pauses);
-        self.recorder.borrow_mut().end(stretch.issued);
-        self.share.borrow_mut().end(self.shared.engine);
         let report = ClientReport {
+            begun: stretch.begun,
             ended: stretch.ended,
+            completed: stretch.completed(),
+            late: stretch.late,
+            cut: stretch.cut,
+            led_in,
             overrun,
             ended_by: stretch.ended_by(self.shared.stopped()),
-            session: self.runner.counters().since(&session),
+            uncounted: self.besides,
+            session,
         };
         self.runner.disconnect().await;
         Ok(report)
     }
 
+    /// Runs transactions that do not count until all clients have ended one, or this one many, beside which the others'
+    /// are nothing; gives the moment at which the window began, and the part of this client's last one that lies in it.
+    async fn lead_in(&mut self, start: u64) -> (u64, f64) {
+        let shared = self.shared;
+        let mut done = 0;
+        let length = (shared.trial.window.seconds.unwrap_or_default() * 1e9) as u64;
+        let longest = start + length;
+        let mut first = true;
+        let mut now = shared.clock.now();
+        loop {
+            let began = now;
+            let ok = self.run_uncounted(longest).await;
+            now = shared.clock.now();
+            if std::mem::take(&mut first) && shared.led_in.fetch_add(1, Ordering::AcqRel) + 1 == shared.trial.clients {
+                shared.begin_measuring(now);
+            }
+            done += 1;
+            if done >= MANY || now >= longest || shared.stopped() {
+                shared.begin_measuring(now);
+            }
+            if let Some(measured) = shared.measured_from() {
+                let within = now.min(measured + length).saturating_sub(began.max(measured)) as f64;
+                let part = if ok { within / (now - began).max(1) as f64 } else { 0.0 };
+                return (measured, part);
+            }
+        }
+    }
+
+    /// Runs transactions that do not count until all clients have ended those that do, at most until a moment. A client with
+    /// many that count does not: beside them it is nothing how fast others end their last.
+    async fn lead_out(&mut self, completed: u64, until: u64) {
+        let shared = self.shared;
+        shared.settled.fetch_add(1, Ordering::AcqRel);
+        while completed < MANY
+            && shared.settled.load(Ordering::Acquire) < shared.trial.clients
+            && !shared.stopped()
+            && shared.clock.now() < until
+        {
+            self.run_uncounted(until).await;
+        }
+    }
+
+    /// Runs a transaction that does not count, and tells whether it ended well. `end` bounds its tries.
+    async fn run_uncounted(&mut self, end: u64) -> bool {
+        let chosen = self.runner.choose();
+        // A failure here will show in the window as well, and be counted there.
+        let outcome = self
+            .runner
+            .finish(self.recorder, self.timer, chosen, Stop::NotBegun, end)
+            .await;
+        let ok = outcome.is_ok();
+        self.besides += u64::from(ok);
+        ok
+    }
+
     /// The next transaction starts when the last has ended: one reading of the clock serves both.
     async fn closed_loop(&mut self, stretch: &mut Stretch) {
-        stretch.ended = self.shared.clock.now();
         while let Some((chosen, stop)) = self.run_through(stretch) {
             let outcome = self
                 .runner
@@ -254,10 +406,19 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 .await;
             let end = self.shared.clock.now();
             let recorder = &mut self.recorder.borrow_mut();
-            recorder.idle_ns += self.runner.thought;
             let (work, thought) = (&self.runner.work, self.runner.thought);
-            let service = end - stretch.ended - thought;
-            if !stretch.settle(recorder, chosen, outcome.as_ref().map(|()| work), service, end) {
+            let (began, cycle) = (stretch.ended, end - stretch.ended);
+            let service = cycle - thought;
+            recorder.thought(cycle, thought);
+            let ended = Ended {
+                chosen,
+                outcome: outcome.as_ref().map(|()| work),
+                began,
+                service,
+                response: service,
+                end,
+            };
+            if !stretch.settle(recorder, &ended) {
                 break;
             }
         }
@@ -282,9 +443,19 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             }
             let end = shared.clock.now();
             let service = end - stretch.ended;
-            if !stretch.settle(&mut recorder, chosen, Ok(&self.runner.work), service, end) {
+            if end > stretch.end {
+                let ended = Ended {
+                    chosen,
+                    outcome: Ok(&self.runner.work),
+                    began: stretch.ended,
+                    service,
+                    response: service,
+                    end,
+                };
+                stretch.settle_late(&mut recorder, &ended);
                 break;
             }
+            stretch.ok(&mut recorder, chosen, &self.runner.work, service, end);
         }
         None
     }
@@ -312,25 +483,33 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             let (work, thought) = (&self.runner.work, self.runner.thought);
             let recorder = &mut self.recorder.borrow_mut();
             recorder.idle_ns += began - before + thought;
-            let service = end - began - thought;
-            if !stretch.settle(recorder, chosen, outcome.as_ref().map(|()| work), service, end) {
-                break;
-            }
+            let ended = Ended {
+                chosen,
+                outcome: outcome.as_ref().map(|()| work),
+                began,
+                service: end - began - thought,
+                response: end - scheduled - thought,
+                end,
+            };
+            let goes_on = stretch.settle(recorder, &ended);
             if outcome.is_ok() {
-                recorder.delayed(end - scheduled - thought, began - scheduled);
+                recorder.delayed(ended.response, began - scheduled);
+            }
+            if !goes_on {
+                break;
             }
         }
         // What was due by the end (or by the moment the trial was stopped) and has not begun. A number of transactions
-        // as the end leaves nothing due.
+        // as the end leaves nothing due. It has waited until now: whoever hung did not begin it before.
         if stretch.more() {
+            let now = clock.now();
             let due = if shared.stopped() {
-                clock.now().min(stretch.end)
+                now.min(stretch.end)
             } else {
                 stretch.end
             };
-            let skipped = schedule.skip_until(due);
-            stretch.issued += skipped;
-            self.recorder.borrow_mut().books.skipped += skipped;
+            let recorder = &mut self.recorder.borrow_mut();
+            stretch.skipped = schedule.skip_until(due, |scheduled| recorder.never_begun(now.max(due) - scheduled));
         }
     }
 }

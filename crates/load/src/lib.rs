@@ -6,12 +6,14 @@
 pub mod attempt;
 pub mod books;
 pub mod client;
+mod coordinate;
 pub mod latency;
 pub mod lead;
 pub mod live;
 pub mod outcome;
 pub mod pacing;
 mod pauses;
+pub mod rate;
 pub mod recorder;
 pub mod runtime;
 pub mod share;

@@ -17,10 +17,6 @@ impl Count {
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
-
-    fn clear(&self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
 }
 
 /// The counts of one transaction or statement of the plan, on cache lines that no other thread writes.
@@ -112,15 +108,6 @@ impl Live {
         Self {
             transactions: lines(transactions),
             statements: lines(statements),
-        }
-    }
-
-    /// Forgets all.
-    pub fn clear(&self) {
-        for line in self.transactions.iter().chain(&self.statements) {
-            for count in [&line.ok, &line.failed, &line.rows, &line.changed] {
-                count.clear();
-            }
         }
     }
 

@@ -1,17 +1,21 @@
 //! What a trial found, put together from what its clients and its coordinating thread have seen.
 
 use crate::books::Books;
-use crate::client::EndedBy;
+use crate::client::{ClientReport, EndedBy};
+use crate::coordinate::Watched;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
+use crate::rate::Rate;
 use crate::threads::Record;
 use crate::time::Time;
-use crate::trial::{Shared, Watched};
+use crate::trial::Shared;
+use dbdyno_engines::observed::Observed;
 use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Contention, Engine, Failure, SessionCounters, ThreadCounters};
-use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What a trial found.
@@ -21,8 +25,18 @@ pub struct Outcome {
     pub books: Books,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
+    /// Transactions begun in the window that ended well, in it or later; what is told for a transaction is of these.
+    pub completed: u64,
+    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    pub besides: u64,
+    /// How fast they were.
+    pub rate: Rate,
+    /// The times that transactions took of their clients, thinking included; none in an open loop.
+    pub cycles: Cycles,
     /// Seconds from the window's start to the end of the last transaction that counts, or to the window's end.
     pub elapsed_s: f64,
+    /// Seconds of the trial between the two readings of the machine's figures.
+    pub watched_s: f64,
     /// What ended the window.
     pub ended_by: EndedBy,
     /// Seconds the warm-up took.
@@ -34,10 +48,12 @@ pub struct Outcome {
     pub transactions: Vec<(String, u64, u64)>,
     /// By statement: name, executions, rows returned, rows changed.
     pub statements: Vec<(String, u64, u64, u64)>,
-    /// What the transactions did that ended well.
+    /// What the completed transactions did.
     pub work: Work,
     /// The sum of the squares of the rows each of them returned: how much they differ in that.
     pub returned_squared: f64,
+    /// How many of them changed rows.
+    pub changing: u64,
     /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
     pub histograms: BTreeMap<&'static str, Latencies>,
     /// CPU used.
@@ -60,10 +76,23 @@ pub struct Outcome {
     pub session: SessionCounters,
     /// Contended mutexes, where they were watched.
     pub contention: Option<Contention>,
+    /// What the engine told of what it did beneath its transactions, where it tells.
+    pub observed: Option<Observed>,
     /// What the server's sessions waited for, or why that was not seen, where a server can tell.
     pub waits: Option<Result<Waits, Failure>>,
     /// The most memory the process had.
     pub peak_rss_bytes: u64,
+}
+
+/// Times of transactions: how many, their sum in seconds, and that of their squares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Cycles {
+    /// How many, those that failed included.
+    pub count: u64,
+    /// Their sum in seconds.
+    pub seconds: f64,
+    /// The sum of their squares in square seconds.
+    pub squares: f64,
 }
 
 /// Puts together what the clients and the coordinating thread have seen.
@@ -77,7 +106,12 @@ pub(crate) fn conclude<E: Engine>(
     let mut outcome = Outcome {
         books: Books::default(),
         messages: BTreeMap::new(),
+        completed: 0,
+        besides: 0,
+        rate: Rate::default(),
+        cycles: Cycles::default(),
         elapsed_s: 0.0,
+        watched_s: watched.seconds,
         ended_by: EndedBy::default(),
         warmup_s: watched.warmup_s,
         turns: None,
@@ -93,6 +127,7 @@ pub(crate) fn conclude<E: Engine>(
             .collect(),
         work: Work::default(),
         returned_squared: 0.0,
+        changing: 0,
         histograms: BTreeMap::new(),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
         server_cpu_percent: watched
@@ -120,11 +155,24 @@ pub(crate) fn conclude<E: Engine>(
         thread: ThreadCounters::default(),
         session: SessionCounters::default(),
         contention: None,
+        observed: watched.backlog.as_ref().map(|backlog| match backlog {
+            Ok(backlog) => Observed {
+                backlog: backlog.clone(),
+                ..Observed::default()
+            },
+            Err(failure) => Observed {
+                error: Some(failure.message.clone()),
+                ..Observed::default()
+            },
+        }),
         waits: None,
         peak_rss_bytes: peak_rss_bytes(),
     };
+    let open = matches!(trial.arrival, Arrival::Open { .. });
     let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
     let (mut ended, mut overrun) = (watched.window_start, 0);
+    let mut all_clients = Vec::with_capacity(trial.clients as usize);
+    let (mut begun, mut squares) = (0, 0.0);
     for Record {
         clients,
         share,
@@ -133,6 +181,8 @@ pub(crate) fn conclude<E: Engine>(
     } in records
     {
         outcome.gave_way += u32::from(gave_way);
+        begun += recorder.books.issued - recorder.books.skipped;
+        squares += recorder.thought_squared;
         outcome.books.add(&recorder.books);
         for (kind, message) in recorder.messages {
             outcome.messages.entry(kind).or_insert(message);
@@ -148,9 +198,12 @@ pub(crate) fn conclude<E: Engine>(
         }
         outcome.work.add(&recorder.live.work().without(&recorder.fruitless));
         outcome.returned_squared += recorder.returned_squared;
+        outcome.changing += recorder.changing;
         let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
         named.extend(recorder.response.map(|histogram| ("response", histogram)));
         named.extend(recorder.queue.map(|histogram| ("queue", histogram)));
+        named.extend(recorder.failed.map(|histogram| ("failed", histogram)));
+        named.extend(recorder.at_least.map(|histogram| ("at_least", histogram)));
         named.extend(recorder.phases.histograms);
         named.extend(recorder.opened.map(|histogram| ("connect", histogram)));
         for (name, histogram) in named {
@@ -158,22 +211,38 @@ pub(crate) fn conclude<E: Engine>(
             let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);
         }
         outcome.thread.add(&share.counters);
-        cpu += share.cpu_ns;
-        run_queue += share.run_queue_ns;
+        let (measured, thread) = times(&clients);
+        // A thread of several clients works on for those that have ended while others have not: that is none of their time.
+        let part = |nanoseconds: u64| (u128::from(nanoseconds) * measured / thread.max(1)) as u64;
+        total += measured as u64;
+        cpu += part(share.cpu_ns);
+        run_queue += part(share.run_queue_ns);
         idle += recorder.idle_ns;
         prepare += recorder.prepare_ns;
-        for report in clients {
+        for report in &clients {
             outcome.session.add(&report.session);
-            total += report.ended.saturating_sub(watched.window_start);
+            outcome.completed += report.completed;
+            outcome.besides += report.uncounted;
             ended = ended.max(report.ended);
             overrun += report.overrun;
             outcome.ended_by = outcome.ended_by.max(report.ended_by);
         }
+        all_clients.extend(clients);
     }
     outcome.elapsed_s = ended.saturating_sub(watched.window_start) as f64 / 1e9;
-    // A window of a given length counts as that long, even if its last transaction ended a little earlier.
+    // A window of a given length counts as that long, wherever the last transaction ended.
     if let (EndedBy::Seconds, Some(seconds)) = (outcome.ended_by, trial.window.seconds) {
         outcome.elapsed_s = seconds;
+    }
+    outcome.rate = Rate::of(&all_clients, trial.window.seconds, outcome.elapsed_s, open);
+    if !open {
+        let sum_of_squares = |name| outcome.histograms.get(name).map_or(0.0, sum_of_squares);
+        squares += sum_of_squares("service") + sum_of_squares("failed");
+        outcome.cycles = Cycles {
+            count: begun,
+            seconds: total as f64 / 1e9,
+            squares: squares / 1e18,
+        };
     }
     outcome.turns = trial
         .turns
@@ -188,4 +257,24 @@ pub(crate) fn conclude<E: Engine>(
         Some(contention)
     });
     outcome
+}
+
+/// The nanoseconds that the clients of a thread were measured, summed over them; and as many times those of the thread.
+fn times(clients: &[ClientReport]) -> (u128, u128) {
+    let measured = clients
+        .iter()
+        .map(|client| u128::from(client.ended.saturating_sub(client.begun)))
+        .sum();
+    let begun = clients.iter().map(|client| client.begun).min().unwrap_or_default();
+    let ended = clients.iter().map(|client| client.ended).max().unwrap_or_default();
+    (
+        measured,
+        u128::from(ended.saturating_sub(begun)) * clients.len() as u128,
+    )
+}
+
+/// The sum of the squares of the values of a histogram.
+fn sum_of_squares(histogram: &Latencies) -> f64 {
+    let (mean, deviation) = (histogram.mean(), histogram.stdev());
+    histogram.len() as f64 * (mean * mean + deviation * deviation)
 }

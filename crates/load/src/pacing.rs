@@ -103,10 +103,12 @@ impl Schedule {
         };
     }
 
-    /// How many starts from the next one on are scheduled before `end`; the schedule then stands behind them.
-    pub fn skip_until(&mut self, end: u64) -> u64 {
+    /// How many starts from the next one on are scheduled before `end`, each of which is told; the schedule then stands behind
+    /// them.
+    pub fn skip_until(&mut self, end: u64, mut tell: impl FnMut(u64)) -> u64 {
         let mut skipped = 0;
         while self.peek() < end {
+            tell(self.peek());
             skipped += 1;
             self.advance();
         }
@@ -159,12 +161,12 @@ mod tests {
         };
         let mut all = Schedule::new(arrival, 3, 0, 1, 0).expect("an open loop");
         let mut part = Schedule::new(arrival, 3, 0, 1, 0).expect("an open loop");
-        let total = all.skip_until(1_000_000_000);
+        let total = all.skip_until(1_000_000_000, |_| {});
         let mut taken = 0;
         while part.peek() < 400_000_000 {
             taken += 1;
             part.advance();
         }
-        assert_eq!(taken + part.skip_until(1_000_000_000), total);
+        assert_eq!(taken + part.skip_until(1_000_000_000, |_| {}), total);
     }
 }

@@ -48,6 +48,11 @@ pub struct Recorder<'a> {
     pub response: Option<Latencies>,
     /// Scheduled to actual start; open loop only.
     pub queue: Option<Latencies>,
+    /// Actual start to end, of transactions that failed.
+    pub failed: Option<Latencies>,
+    /// Lower bounds of the response time, in a closed loop of the service time, of what did not end well: until it failed, or
+    /// until the end of the trial where it was never begun.
+    pub at_least: Option<Latencies>,
     /// Parts of transactions.
     pub phases: Phases,
     /// Connecting, of sessions that last the whole trial: that is before the window, and is kept all the same.
@@ -56,10 +61,14 @@ pub struct Recorder<'a> {
     pub books: Books,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
-    /// What was done in tries that failed and in transactions that had not ended; it is in `live` all the same.
+    /// What was done in tries that failed; it is in `live` all the same.
     pub fruitless: Work,
     /// The sum, over the transactions that ended well, of the squares of the rows each returned.
     pub returned_squared: f64,
+    /// How many of those changed rows.
+    pub changing: u64,
+    /// What thinking adds to the sum, over transactions, of the squares of the time from start to end; square nanoseconds.
+    pub thought_squared: f64,
     /// Nanoseconds in parsing statements, where that is timed.
     pub prepare_ns: u64,
     /// Nanoseconds in which clients had nothing to do: thinking, or waiting for a scheduled start.
@@ -79,19 +88,23 @@ impl<'a> Recorder<'a> {
             service: latencies(),
             response: open.then(latencies),
             queue: open.then(latencies),
+            failed: None,
+            at_least: None,
             phases: Phases::default(),
             opened: None,
             books: Books::default(),
             messages: BTreeMap::new(),
             fruitless: Work::default(),
             returned_squared: 0.0,
+            changing: 0,
+            thought_squared: 0.0,
             prepare_ns: 0,
             idle_ns: 0,
         }
     }
 
-    /// Forgets everything but the connecting: the window begins, at `start` by the clock. Of a thread's clients the first
-    /// does it for all.
+    /// Forgets everything but the connecting: the window began at `start` by the clock. Of a thread's clients the first does
+    /// it for all.
     pub fn begin(&mut self, start: u64, turns: Option<Turns>) {
         if self.start == Some(start) {
             return;
@@ -102,7 +115,6 @@ impl<'a> Recorder<'a> {
         self.start = Some(start);
         self.turns = turns;
         self.boundary = start.saturating_add(self.timeline.interval);
-        self.live.clear();
     }
 
     /// A session that is to last the whole trial was opened in so many nanoseconds.
@@ -118,6 +130,31 @@ impl<'a> Recorder<'a> {
         if end >= self.boundary {
             self.next_interval(end);
         }
+    }
+
+    /// A transaction ended well after the window: it is in the latencies, and in none of the counts.
+    pub fn late(&mut self, service: u64) {
+        self.interval.record(service);
+    }
+
+    /// A transaction took `service` nanoseconds until it failed, and would have taken `response` at least.
+    #[cold]
+    pub fn unserved(&mut self, service: u64, response: u64) {
+        self.failed.get_or_insert_with(latencies).saturating_record(service);
+        self.never_begun(response);
+    }
+
+    /// A transaction that did not end well would have taken so many nanoseconds at least.
+    #[cold]
+    pub fn never_begun(&mut self, response: u64) {
+        self.at_least.get_or_insert_with(latencies).saturating_record(response);
+    }
+
+    /// A transaction of `cycle` nanoseconds thought for some of them.
+    pub fn thought(&mut self, cycle: u64, thought: u64) {
+        self.idle_ns += thought;
+        let (cycle, service) = (cycle as f64, (cycle - thought) as f64);
+        self.thought_squared += cycle * cycle - service * service;
     }
 
     /// The same transaction waited `queue` nanoseconds before it began.
@@ -144,10 +181,11 @@ impl<'a> Recorder<'a> {
     }
 
     /// A client's window is over: what the last interval holds is added to the whole, and what was counted to the
-    /// accounts. `issued`: the transactions that the client began or was to begin.
-    pub fn end(&mut self, issued: u64) {
+    /// accounts: the transactions that the client began, and those that it was to begin and did not.
+    pub fn end(&mut self, begun: u64, skipped: u64) {
         self.next_interval(u64::MAX);
-        self.books.issued += issued;
+        self.books.issued += begun + skipped;
+        self.books.skipped += skipped;
         self.books.ok = self.live.transactions().map(|count| count.ok).sum();
     }
 
@@ -156,9 +194,9 @@ impl<'a> Recorder<'a> {
         self.timeline.take_in(&mut self.interval, &mut self.service);
         let Some(start) = self.start else { return };
         // Where a thread is late for its turns its own time falls behind the timeline's.
-        let active = self
-            .turns
-            .map_or(end.saturating_sub(start), |turns| turns.active(Clock::real().now()));
+        let active = self.turns.map_or(end.saturating_sub(start), |turns| {
+            turns.active(Clock::real().now()).saturating_sub(turns.own(start))
+        });
         let left = self.timeline.interval - active % self.timeline.interval;
         self.boundary = end.saturating_add(left);
     }
@@ -181,7 +219,7 @@ mod tests {
                 now += step;
                 recorder.ok(0, *step, now);
             }
-            recorder.end(0);
+            recorder.end(0, 0);
             prop_assert_eq!(recorder.service.len(), steps.len() as u64);
             prop_assert_eq!(recorder.books.ok, steps.len() as u64);
             let longest = *steps.iter().max().expect("at least one");
@@ -191,14 +229,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_warm_up_did_is_forgotten() {
+    fn what_was_recorded_before_the_window_is_forgotten() {
         let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
         let mut recorder = Recorder::new(&live, &timeline, false);
-        recorder.ok(0, 5, 5);
+        recorder.late(5);
+        recorder.unserved(5, 6);
+        recorder.phases.record("execute", 7);
         recorder.begin(100, None);
-        recorder.end(0);
+        recorder.end(0, 0);
         assert_eq!(recorder.service.len(), 0);
+        assert!(recorder.failed.is_none() && recorder.at_least.is_none() && recorder.phases.histograms.is_empty());
         assert_eq!(recorder.books, Books::default());
-        assert_eq!(LiveCounts::read(std::slice::from_ref(&live)), LiveCounts::default());
     }
 }

@@ -68,12 +68,17 @@ pub(crate) fn run_thread<'a, E: Engine>(
     let share = RefCell::new(Share::default());
     let numbers = (number..shared.trial.clients).step_by(threads as usize);
     let (recorder_of, share_of) = (&recorder, &share);
+    let uncounted = Live::new(shared.trial.transactions.len(), shared.trial.statements.len());
+    let counts = (live, &uncounted);
     // One that may not goes on as any other.
     let gave_way = shared.give_way && cpus::take_none_away().is_ok();
     let ended: Vec<(u32, Result<ClientReport, Failure>)> = if E::REMOTE {
         let clients = numbers.clone().map(|number| async move {
             let timer = SharedTimer::new(shared.clock);
-            (number, client::run(shared, &timer, recorder_of, share_of, number).await)
+            (
+                number,
+                client::run(shared, &timer, recorder_of, share_of, counts, number).await,
+            )
         });
         runtime::run_together(clients).unwrap_or_else(|error| {
             let failure = Failure::new(FailureKind::Other, format!("starting to wait for events: {error}"));
@@ -89,7 +94,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
             .map(|number| {
                 (
                     number,
-                    runtime::run_alone(client::run(shared, &timer, &recorder, &share, number)),
+                    runtime::run_alone(client::run(shared, &timer, &recorder, &share, counts, number)),
                 )
             })
             .collect()

@@ -1,21 +1,21 @@
 //! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
 
 use crate::books::Unbalanced;
+use crate::coordinate::coordinate;
 use crate::latency::Timeline;
 use crate::lead::Lead;
 use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
-use crate::slices::Switch;
 use crate::threads::{give_way, run_thread, threads};
-use crate::turns::{self, Turns};
+use dbdyno_engines::observed::{Counters, Observed, rise};
 use dbdyno_engines::waits::Waits;
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_plan::program::Programs;
-use dbdyno_probes::disk::{Disk, DiskActivity, DiskCounters};
-use dbdyno_probes::process::{CpuShare, Usage, tree_cpu_ns};
+use dbdyno_probes::disk::{Disk, DiskActivity};
+use dbdyno_probes::process::CpuShare;
 use dbdyno_probes::{Clock, ProbeError};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -95,11 +95,21 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) warm: AtomicU32,
     /// When the warm-up starts; 0: not known yet; the greatest number: never.
     pub(crate) warmup_start: AtomicU64,
-    /// When the window starts, likewise.
+    /// When the window's phase starts, likewise.
     pub(crate) window_start: AtomicU64,
-    refused: AtomicBool,
-    /// Set when the last figures have been read: the clients' threads, whose CPU times are among them, may end.
-    released: AtomicBool,
+    /// Clients that have ended a transaction of the lead-in.
+    pub(crate) led_in: AtomicU32,
+    /// When the window began, after the lead-in; 0: not yet. By the clients' clock, which stands still between turns.
+    measured_from: AtomicU64,
+    /// Clients that have ended all transactions that count.
+    pub(crate) settled: AtomicU32,
+    /// Set between the first and the last reading of the machine's figures.
+    pub(crate) watched: AtomicBool,
+    pub(crate) refused: AtomicBool,
+    /// Set when all is over: the clients' threads, whose CPU times are read to the end, may end.
+    pub(crate) released: AtomicBool,
+    /// The coordinating thread, which is woken when something has come.
+    coordinator: std::thread::Thread,
 }
 
 impl<E: Engine> Shared<'_, E> {
@@ -131,8 +141,35 @@ impl<E: Engine> Shared<'_, E> {
         }
     }
 
+    /// Whether the window begins and ends while all clients are at work; see [`crate::client`].
+    pub(crate) fn leads_in(&self) -> bool {
+        let window = &self.trial.window;
+        matches!(self.trial.arrival, Arrival::Closed)
+            && window.seconds.is_some()
+            && window.transactions.is_none()
+            && window.statements.is_none()
+    }
+
+    /// The window begins at `moment` by the clients' clock, if it has not yet.
+    pub(crate) fn begin_measuring(&self, moment: u64) {
+        let begun = self
+            .measured_from
+            .compare_exchange(0, moment.max(1), Ordering::AcqRel, Ordering::Acquire);
+        if begun.is_ok() {
+            self.coordinator.unpark();
+        }
+    }
+
+    /// When the window began by the clients' clock; `None`: it has not yet.
+    pub(crate) fn measured_from(&self) -> Option<u64> {
+        match self.measured_from.load(Ordering::Acquire) {
+            0 => None,
+            moment => Some(moment),
+        }
+    }
+
     /// Asks when a phase starts; where nobody says, the clients wait for it no longer.
-    fn start(&self, lead: &mut impl Lead, phase: &'static str, at: &AtomicU64) -> Result<u64, TrialError> {
+    pub(crate) fn start(&self, lead: &mut impl Lead, phase: &'static str, at: &AtomicU64) -> Result<u64, TrialError> {
         lead.start(phase, self.clock, notice::<E>()).map_err(|error| {
             at.store(u64::MAX, Ordering::Release);
             TrialError::Lead(error)
@@ -148,37 +185,16 @@ impl<E: Engine> Shared<'_, E> {
     }
 
     /// Waits, in the coordinating thread, until all clients have come.
-    fn gather(&self, at: &AtomicU32) {
+    pub(crate) fn gather(&self, at: &AtomicU32) {
         while at.load(Ordering::Acquire) < self.trial.clients {
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
     }
 }
 
-/// Nanoseconds between two looks at whether the others have ended of those that take turns.
-const LOOK: u64 = 50_000_000;
-
 /// Nanoseconds between telling the start and the start itself, so that every client is there.
 fn notice<E: Engine>() -> u64 {
     if E::REMOTE { 10_000_000 } else { 2_000_000 }
-}
-
-/// What the coordinating thread saw of the machine during the window.
-pub(crate) struct Watched {
-    /// When the window began; nanoseconds of the clock.
-    pub(crate) window_start: u64,
-    pub(crate) warmup_s: f64,
-    pub(crate) before: Usage,
-    pub(crate) after: Usage,
-    pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
-    /// Seconds of the trial's turns between the two readings: all, where it takes none.
-    pub(crate) seconds: f64,
-    /// All seconds between them.
-    pub(crate) real_s: f64,
-    /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
-    pub(crate) server_cpu: Option<(u64, u64)>,
-    /// How much longer that time is than the part of it in which contended mutexes were watched; `None` where no part was.
-    pub(crate) watched_one_in: Option<f64>,
 }
 
 /// What of this machine is watched beside the clients.
@@ -223,8 +239,13 @@ pub fn run<E: Engine>(
         warm: AtomicU32::new(0),
         warmup_start: AtomicU64::new(0),
         window_start: AtomicU64::new(0),
+        led_in: AtomicU32::new(0),
+        measured_from: AtomicU64::new(0),
+        settled: AtomicU32::new(0),
+        watched: AtomicBool::new(false),
         refused: AtomicBool::new(false),
         released: AtomicBool::new(false),
+        coordinator: std::thread::current(),
     };
     let live: Vec<Live> = (0..threads)
         .map(|_| Live::new(trial.transactions.len(), trial.statements.len()))
@@ -233,15 +254,15 @@ pub fn run<E: Engine>(
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
     // What a disk did it did for all that take turns.
+    let counted = engine.counters();
+    let put_off = engine.backlog().and_then(Result::ok);
     let disk = site.storage.filter(|_| trial.turns.is_none()).and_then(Disk::of);
-    let coordinator = std::thread::current();
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(threads as usize);
         for (number, live) in live.iter().enumerate() {
             let number = number as u32;
             let (shared, timeline, finished, first_error) = (&shared, &timeline, &finished, &first_error);
-            let coordinator = &coordinator;
             let body = move || {
                 let (record, failures) = run_thread(shared, live, timeline, number, threads);
                 if let Some(failure) = failures {
@@ -251,7 +272,7 @@ pub fn run<E: Engine>(
                     }
                 }
                 finished.fetch_add(1, Ordering::Release);
-                coordinator.unpark();
+                shared.coordinator.unpark();
                 while !shared.released.load(Ordering::Acquire) {
                     std::thread::sleep(std::time::Duration::from_micros(500));
                 }
@@ -294,20 +315,36 @@ pub fn run<E: Engine>(
         let watched = watched?;
         let mut outcome = conclude(&shared, records, &watched, disk.as_ref());
         outcome.waits = waits.and_then(|handle| handle.join().ok()).flatten();
+        if let (Some(before), Some(observed)) = (counted, &mut outcome.observed) {
+            observe(engine, before, observed);
+        }
+        if let Some(observed) = &mut outcome.observed {
+            observed.acknowledged = outcome.completed + outcome.besides;
+            observed.backlog_before = put_off.unwrap_or_default();
+        }
         outcome.books.check()?;
         Ok(outcome)
     })
 }
 
+/// Reads what the engine's counters rose by since they were read first, now that all sessions are closed.
+fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &mut Observed) {
+    let after = engine.counters().unwrap_or_else(|| Ok(Counters::new()));
+    match before.and_then(|before| Ok(rise(&before, &after?))) {
+        Ok(counters) => observed.counters = counters,
+        Err(failure) => observed.error = Some(failure.message.clone()),
+    }
+}
+
 /// Looks at what the server's sessions wait for during the window.
 fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failure>> {
-    while shared.window_start.load(Ordering::Acquire) == 0 {
+    while !shared.watched.load(Ordering::Acquire) {
         if shared.released.load(Ordering::Acquire) {
             return None;
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    shared.engine.sample_waits(&|| !shared.released.load(Ordering::Acquire))
+    shared.engine.sample_waits(&|| shared.watched.load(Ordering::Acquire))
 }
 
 /// What the types of a plan cannot exclude.
@@ -366,143 +403,4 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
         return wrong("task.arrival.rate", "the rate must be above 0");
     }
     Ok(())
-}
-
-/// Leads the clients through the phases and watches the machine meanwhile.
-fn coordinate<E: Engine>(
-    shared: &Shared<'_, E>,
-    live: &[Live],
-    timeline: &Timeline,
-    (disk, server): (Option<&Disk>, Option<u32>),
-    finished: &AtomicU32,
-    lead: &mut impl Lead,
-    say: &mut impl FnMut(Event),
-) -> Result<Watched, TrialError> {
-    let clock = shared.clock;
-    shared.gather(&shared.connected);
-    if shared.refused.load(Ordering::Relaxed) {
-        shared.warmup_start.store(u64::MAX, Ordering::Release);
-        return Err(TrialError::Thread("a client could not connect".into()));
-    }
-    say(Event::Phase("warmup"));
-    let warmup_start = shared.start(lead, "warmup", &shared.warmup_start)?;
-    shared.warmup_start.store(warmup_start, Ordering::Release);
-    shared.gather(&shared.warm);
-    let before = match Usage::read() {
-        Ok(usage) => usage,
-        Err(error) => {
-            shared.window_start.store(u64::MAX, Ordering::Release);
-            return Err(error.into());
-        }
-    };
-    say(Event::Phase("window"));
-    let window_start = shared.start(lead, "window", &shared.window_start)? + turns::delay(shared.trial.turns);
-    let mut turns = shared
-        .trial
-        .turns
-        .map_or(Turns::none(window_start), |turns| Turns::new(turns, window_start));
-    shared.engine.reset_contention();
-    timeline.take();
-    let disk_before = disk.and_then(Disk::read);
-    let server_before = server.and_then(tree_cpu_ns);
-    let mut switch = shared
-        .engine
-        .slices()
-        .map(|slices| Switch::new(slices, shared.seed, window_start));
-    shared.window_start.store(window_start, Ordering::Release);
-
-    let mut server_after = None;
-    let (mut usage, mut counts, mut disk_then, mut then) =
-        (before.clone(), LiveCounts::default(), disk_before, window_start);
-    let mut index = 0;
-    let mut after = None;
-    loop {
-        let interval_end = (index + 1) * timeline.interval;
-        // What turns there are changes when the others have ended.
-        let look = if shared.trial.turns.is_some() {
-            clock.now() + LOOK
-        } else {
-            u64::MAX
-        };
-        let all_done = watch_until(shared, turns.moment(interval_end).min(look), switch.as_mut(), || {
-            finished.load(Ordering::Acquire) as usize >= live.len()
-        });
-        turns = turns.alone_from(shared.alone.load(Ordering::Acquire));
-        if !all_done && clock.now() < turns.moment(interval_end) {
-            continue;
-        }
-        let (now, usage_now, disk_now) = (clock.now(), Usage::read(), disk.and_then(Disk::read));
-        let Ok(usage_now) = usage_now else { break };
-        let seconds = (turns.active(now) - turns.active(then)) as f64 / 1e9;
-        let real_s = now.saturating_sub(then) as f64 / 1e9;
-        let counts_now = LiveCounts::read(live);
-        if !all_done || counts_now != counts {
-            say(Event::Interval(Box::new(Interval {
-                index,
-                span_s: (turns.active(then) as f64 / 1e9, turns.active(now) as f64 / 1e9),
-                counts: counts_now.since(counts),
-                service_ns: timeline.take(),
-                cpu: usage_now.since(&usage, seconds, real_s),
-                disk: disk
-                    .zip(disk_then.zip(disk_now))
-                    .map(|(disk, (a, b))| disk.between(&a, &b, seconds)),
-            })));
-        }
-        (usage, counts, disk_then, then) = (usage_now.clone(), counts_now, disk_now, now);
-        index += 1;
-        after = Some((usage_now, now));
-        if all_done {
-            server_after = server.and_then(tree_cpu_ns);
-            break;
-        }
-    }
-    let (after, now) = after.unwrap_or((before.clone(), clock.now()));
-    Ok(Watched {
-        window_start,
-        warmup_s: window_start.saturating_sub(warmup_start) as f64 / 1e9,
-        before,
-        after,
-        disk: disk_before.zip(disk_then),
-        seconds: turns.active(now) as f64 / 1e9,
-        real_s: now.saturating_sub(window_start) as f64 / 1e9,
-        server_cpu: server_before.zip(server_after),
-        watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(now)),
-    })
-}
-
-/// Waits until a time, or until `done`, and watches the engine in slices meanwhile; tells whether it was the latter.
-fn watch_until<E: Engine>(
-    shared: &Shared<'_, E>,
-    until: u64,
-    mut switch: Option<&mut Switch>,
-    done: impl Fn() -> bool,
-) -> bool {
-    loop {
-        let turn = switch.as_ref().map_or(u64::MAX, |switch| switch.next());
-        if wait(shared.clock, until.min(turn), &done) {
-            return true;
-        }
-        let now = shared.clock.now();
-        if let Some(on) = switch.as_mut().and_then(|switch| switch.turn(now)) {
-            shared.engine.watch(on);
-        }
-        if now >= until {
-            return false;
-        }
-    }
-}
-
-/// Waits until a time, or until `done`; tells whether it was the latter.
-fn wait(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
-    loop {
-        if done() {
-            return true;
-        }
-        let left = until.saturating_sub(clock.now());
-        if left == 0 {
-            return false;
-        }
-        // The last client to finish unparks this thread; until then it takes no time from the clients.
-        std::thread::park_timeout(std::time::Duration::from_nanos(left));
-    }
 }

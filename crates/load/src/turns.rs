@@ -14,7 +14,7 @@ const GAP: u64 = 100_000;
 /// Nanoseconds within which all threads have heard that the others have ended.
 const HEARD: u64 = 1_000_000;
 
-/// When a process's turns are: one of each period, the first at the window's start. Nanoseconds of the clock.
+/// When a process's turns are: one of each period, from a start that is common to all. Nanoseconds of the clock.
 ///
 /// *Active* time is that of the turns only; a trial that takes no turns is always active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,12 @@ impl Turns {
         }
     }
 
-    /// The active time between the window's start and a moment.
+    /// The active time at a moment of a client's own clock, which runs in its turns only.
+    pub fn own(&self, moment: u64) -> u64 {
+        moment.saturating_sub(self.start)
+    }
+
+    /// The active time between the first turn's start and a moment.
     pub fn active(&self, moment: u64) -> u64 {
         let passed = moment.min(self.alone).saturating_sub(self.start);
         let active = (passed / self.period).saturating_mul(self.length) + (passed % self.period).min(self.length);

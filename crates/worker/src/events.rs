@@ -58,9 +58,15 @@ impl Events {
     pub fn result(&self, outcome: &Outcome, facts: &Facts, clock: &str) -> Result<(), WorkError> {
         let mut histograms = Map::new();
         let mut latencies = Map::new();
+        let answers = if outcome.histograms.contains_key("response") {
+            "response"
+        } else {
+            "service"
+        };
         for (name, histogram) in &outcome.histograms {
             histograms.insert((*name).to_owned(), Value::String(encode(histogram)?));
-            latencies.insert((*name).to_owned(), summary(histogram));
+            let at_least = outcome.histograms.get("at_least").filter(|_| *name == answers);
+            latencies.insert((*name).to_owned(), summary(histogram, at_least));
         }
         let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
         let time = &outcome.time;
@@ -68,7 +74,11 @@ impl Events {
             "event": "result",
             "books": outcome.books,
             "failures": outcome.messages,
+            "completed": outcome.completed,
+            "rate": outcome.rate,
+            "cycles": outcome.cycles,
             "elapsed_s": outcome.elapsed_s,
+            "watched_s": outcome.watched_s,
             "ended_by": outcome.ended_by,
             "warmup": {"seconds": outcome.warmup_s},
             "turns": outcome.turns.map(|(overrun_s, real_s)| json!({"overrun_s": overrun_s, "real_s": real_s})),
@@ -79,11 +89,12 @@ impl Events {
                     (name.clone(), json!({"executions": executions, "rows": rows, "changed": changed})))
                 .collect::<Map<_, _>>(),
             "work": {
-                "transactions": outcome.books.ok,
+                "transactions": outcome.completed,
                 "statements": outcome.work.statements,
                 "rows_returned": outcome.work.returned,
                 "rows_returned_squared": outcome.returned_squared,
                 "rows_changed": outcome.work.changed,
+                "transactions_changing": outcome.changing,
             },
             "histograms": histograms,
             "latency_ms": latencies,
@@ -130,6 +141,7 @@ impl Events {
                 "cache_spills": outcome.session.cache_spills,
             },
             "mutex": outcome.contention,
+            "observed": outcome.observed,
             "waits": outcome.waits.as_ref().map(|waits| match waits {
                 Ok(waits) => json!(waits),
                 Err(failure) => json!({"error": failure.message}),
@@ -145,21 +157,47 @@ fn ms(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
 }
 
-fn summary(histogram: &Latencies) -> Value {
-    if histogram.is_empty() {
+/// The percentiles, mean and maximum of times in milliseconds, and which of them are lower bounds.
+///
+/// `at_least`: times that would have been so long or longer. A percentile is known where it is the same whether these are as
+/// long as they are known to be, or without an end; else the former is a lower bound of it.
+fn summary(histogram: &Latencies, at_least: Option<&Latencies>) -> Value {
+    let at_least = at_least.filter(|at_least| !at_least.is_empty());
+    let mut all = histogram.clone();
+    // All have the same bounds, so nothing can fail to fit.
+    let _ = at_least.map(|at_least| all.add(at_least));
+    if all.is_empty() {
         return json!({"count": 0});
     }
-    let quantile = |q: f64| ms(histogram.value_at_quantile(q));
+    let mut bounds = if at_least.is_some() {
+        vec!["mean", "max"]
+    } else {
+        vec![]
+    };
+    let mut quantile = |name: &'static str, q: f64| {
+        let least = all.value_at_quantile(q);
+        // The same place from the shortest on, among those alone that are known.
+        let place = q * all.len() as f64 / histogram.len() as f64;
+        let known = place <= 1.0 && histogram.value_at_quantile(place) as f64 <= least as f64 * KNOWN;
+        if at_least.is_some() && !known {
+            bounds.push(name);
+        }
+        ms(least)
+    };
     json!({
-        "count": histogram.len(),
-        "mean": histogram.mean() / 1e6,
-        "p50": quantile(0.5),
-        "p90": quantile(0.9),
-        "p99": quantile(0.99),
-        "p99_9": quantile(0.999),
-        "max": ms(histogram.max()),
+        "count": all.len(),
+        "mean": all.mean() / 1e6,
+        "p50": quantile("p50", 0.5),
+        "p90": quantile("p90", 0.9),
+        "p99": quantile("p99", 0.99),
+        "p99_9": quantile("p99_9", 0.999),
+        "max": ms(all.max()),
+        "at_least": bounds,
     })
 }
+
+/// A percentile that may be greater by less than this is known.
+const KNOWN: f64 = 1.01;
 
 /// A histogram of nanoseconds in HdrHistogram's second format, deflated, as base64: what its other implementations read.
 fn encode(histogram: &Latencies) -> Result<String, WorkError> {

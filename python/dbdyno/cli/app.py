@@ -47,6 +47,11 @@ _Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", he
 _Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write the report, one file with all in it")
 ]
+_Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random draws")]
+_Dir = Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")]
+_Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="TIME", help="auto: begin no round after this long, as 10m")
+]
 _Turns = Annotated[
     str | None,
     typer.Option("--turns", metavar="TIME|none", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
@@ -121,8 +126,8 @@ def run(
     rounds: Annotated[
         str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = None,
-    directory: Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")] = None,
+    seed: _Seed = None,
+    directory: _Dir = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run that was cut short")
     ] = None,
@@ -132,9 +137,7 @@ def run(
     ] = None,
     min_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at least so many rounds (5)")] = None,
     max_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at most so many rounds (30)")] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="auto: begin no round after this long, as 10m")
-    ] = None,
+    budget: _Budget = None,
     rest: Annotated[
         bool, typer.Option("--rest", help="Wait for a quiet machine before each trial, at most a minute")
     ] = False,
@@ -226,7 +229,11 @@ def report_command(
 
 
 _Metric = Annotated[
-    str, typer.Option(help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the service time")
+    str | None,
+    typer.Option(
+        help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the response time; "
+        "by default throughput, of open loops that keep up p99"
+    ),
 ]
 _Across = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
 
@@ -236,7 +243,7 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run, or a cell of one: RUN/threads=1")],
     b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run or cell that is compared with it")],
     margin: _Margin = None,
-    metric: _Metric = "throughput",
+    metric: _Metric = None,
     across_machines: _Across = False,
     store: _Store = None,
     json: _Json = None,
@@ -249,12 +256,32 @@ def compare(
 
 @app.command()
 def gate(
-    run: _Run = "last",
+    run: Annotated[
+        str, typer.Argument(metavar="RUN|EXPERIMENT", help="A run, or with `--against` what is to be measured")
+    ] = "last",
     baseline: Annotated[
-        str, typer.Option("--baseline", metavar="RUN|NAME", help="What it must not be slower than")
+        str, typer.Option("--baseline", metavar="RUN|NAME", help="The run that it must not be slower than")
     ] = "",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="COMMIT|URL|FILE",
+            help="Measure the experiment and this baseline in the same blocks: a commit, a system, or an experiment",
+        ),
+    ] = None,
+    build: Annotated[
+        str | None, typer.Option("--build", metavar="COMMAND", help="What builds the commit of `--against`")
+    ] = None,
+    chosen: _Set = None,
+    system: _System = None,
+    rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
+    budget: _Budget = None,
+    turns: _Turns = None,
+    seed: _Seed = None,
+    directory: _Dir = None,
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
-    metric: _Metric = "throughput",
+    metric: _Metric = None,
     across_machines: _Across = False,
     store: _Store = None,
     junit: Annotated[
@@ -264,14 +291,34 @@ def gate(
     count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
     counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
 ) -> None:
-    """Judge a run, or a count, against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive."""
-    from dbdyno.cli.gating import GateOutputs, gate_count, gate_run
+    """Judge a run, or a count, against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive.
+
+    With `--against` both sides are measured in the same blocks, which is what holds on a machine that others share.
+    """
+    from dbdyno.cli.gating import GateOutputs, gate_against, gate_count, gate_run
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked
     from dbdyno.errors import InputError
 
-    if not baseline:
-        raise InputError("gate", "no baseline is named", "give `--baseline RUN`, or a name kept with `dbdyno baseline`")
     outputs = GateOutputs(junit, markdown)
-    if count or counts is not None:
+    if (against is None) == (not baseline):
+        problem = "no baseline is named" if against is None else "two baselines are named"
+        remedy = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
+        raise InputError("gate", problem, remedy)
+    if against is not None:
+        programs = run == "last" and system and all(each.startswith("exec:") for each in system)
+        asked = Asked(
+            named=Named([] if programs else [run]),
+            chosen=chosen or [],
+            systems=system or [],
+            rounds=rounds,
+            seed=seed,
+            directory=directory,
+            budget=budget,
+            turns=turns,
+        )
+        code = gate_against(asked, against, build, margin, metric, store, outputs, sys.argv)
+    elif count or counts is not None:
         code = gate_count(run, baseline, margin, counts, outputs)
     else:
         code = gate_run(run, baseline, margin, metric, across_machines, store, outputs)
@@ -306,19 +353,27 @@ def noise(
     ] = None,
     chosen: _Set = None,
     system: Annotated[str, typer.Option("--system", metavar="URL", help="What to measure")] = "sqlite:",
-    rounds: Annotated[int, typer.Option(min=4, help="Blocks in which the cell is measured twice")] = 20,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = None,
-    directory: Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", min=3, help="Measure how much so many runs differ, which the gate then allows for"),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Blocks in which the cell is measured twice (20); with --runs of a run (5)"),
+    ] = None,
+    seed: _Seed = None,
+    directory: _Dir = None,
     margin: _Margin = None,
     rest: Annotated[bool, typer.Option("--rest", help="Wait for a quiet machine before each trial")] = False,
     turns: _Turns = None,
     store: _Store = None,
     json: _Json = None,
 ) -> None:
-    """Measure one cell against itself: this machine's false alarms, and the smallest change it lets you see."""
+    """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.noise import measure_noise
+    from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.running import Asked
+    from dbdyno.errors import InputError
 
     # A program of one's own needs no experiment.
     if experiment is None and not system.strip().startswith("exec:"):
@@ -328,15 +383,20 @@ def noise(
     asked = Asked(
         named=Named([] if experiment is None else [experiment]),
         chosen=chosen or [],
-        systems=[system, system],
-        rounds=str(rounds),
+        systems=[system] if runs is not None else [system, system],
+        rounds=str(rounds or (DEFAULT_ROUNDS if runs is None else ROUNDS_OF_A_RUN)),
         seed=seed,
         directory=directory,
         margin=margin,
         rest=rest,
         turns=turns,
     )
-    code = measure_noise(asked, store, json, sys.argv)
+    if runs is not None:
+        code = measure_noise_of_runs(asked, runs, store, json, sys.argv)
+    elif rounds is not None and rounds < LEAST_ROUNDS:
+        raise InputError("--rounds", f"{rounds} blocks tell nothing of the noise", f"give {LEAST_ROUNDS} or more")
+    else:
+        code = measure_noise(asked, store, json, sys.argv)
     if code:
         raise typer.Exit(code)
 

@@ -15,15 +15,24 @@ from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
 from dbdyno.export import check_writable, write_json
 from dbdyno.history.identity import definition_of
+from dbdyno.noise import stored_noise
 from dbdyno.report.columns import Column, table
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
+from dbdyno.results.comparing import without_side
+from dbdyno.results.judging import RunNoise
 from dbdyno.stats import MARGIN
 from dbdyno.store import Store, open_store
 
 
 def print_comparison(
-    a: str, b: str, margin: str | None, metric: str, across_machines: bool, store_place: str | None, json: Path | None
+    a: str,
+    b: str,
+    margin: str | None,
+    metric: str | None,
+    across_machines: bool,
+    store_place: str | None,
+    json: Path | None,
 ) -> None:
     """Compare two runs, or two cells, and show it. Raises DbdynoError."""
     if json is not None:
@@ -31,13 +40,14 @@ def print_comparison(
     share = MARGIN if margin is None else read_share(margin, "--margin")
     store = open_store(store_place, make=False)
     sides = side(store, a), side(store, b)
+    noise = noise_between(store, *sides)
     store.close()
-    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines)
+    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
     if json is not None:
         _write_json(compared, json)
     console = Console()
     console.print(view(compared))
-    if metric == "throughput":
+    if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
         for line in joint_verdicts(compared, counted):
             console.print(line, highlight=False, markup=False)
@@ -104,13 +114,23 @@ def side(store: Store, text: str) -> Side:
     return Side(read_document(store, run.id), cell if slash else None, definitions)
 
 
-def view(compared: Compared) -> RenderableType:
-    """Show a comparison: what differs, and the ratios."""
+def noise_between(store: Store, a: Side, b: Side) -> RunNoise | None:
+    """Give how much runs of an experiment differ on the machine of a run, where the store knows it."""
+    return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
+
+
+def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> RenderableType:
+    """Show a comparison: what differs, and the ratios. ``headed``: with the runs above it.
+
+    ``gated``: what would settle it is told below, by the gate's own rule.
+    """
     a, b = compared.a, compared.b
-    parts: list[RenderableType] = [
-        Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
-        Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
-    ]
+    parts: list[RenderableType] = []
+    if headed:
+        parts += [
+            Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
+            Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
+        ]
     parts += [Text(f"! {each}", style="bold yellow") for each in compared.unlike]
     for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
         if cells:
@@ -127,14 +147,20 @@ def view(compared: Compared) -> RenderableType:
             ),
         ]
     made = compared.comparisons
-    names = [each["b"] if each["a"] == each["b"] else f"{each['b']} against {each['a']}" for each in made]
-    words = [verdict_text(each) for each in made]
+    ids = [(without_side(each["a"]), without_side(each["b"])) for each in made]
+    names = [b if a == b else f"{b} against {a}" for a, b in ids]
+    words = [verdict_text(each, advise=not gated) for each in made]
+    several = len({each["metric"] for each in made}) > 1
     parts += [
         Text(""),
         table(
             [
                 Column("cell", [Text(name) for name in names], right=False, fold=True),
-                Column(f"{compared.metric} b / a [95 %]", [Text(comparison_ratio(each)) for each in made], right=False),
+                Column(
+                    f"{compared.metric} b / a [95 %]",
+                    [Text(comparison_ratio(each, several)) for each in made],
+                    right=False,
+                ),
                 Column("p", [Text("" if each["p"] is None else f"{each['p']:.2g}") for each in made]),
                 Column("could see", [Text(comparison_sees(each)) for each in made]),
                 Column("b is", words, right=False, fold=True),
@@ -143,7 +169,7 @@ def view(compared: Compared) -> RenderableType:
     ]
     reasons = dict.fromkeys("; ".join(each["unlike"]) for each in made if each["unlike"])
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
-    parts += [Text(f"! no interval: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
+    parts += [Text(f"! not settled: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
     tested = sum(each["p"] is not None for each in made)

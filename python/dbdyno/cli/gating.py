@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from rich.console import Console
 from rich.text import Text
 
-from dbdyno.cli.comparing import side, view
+from dbdyno.cli.comparing import noise_between, side, view
+from dbdyno.cli.running import INTERRUPTED, Asked
 from dbdyno.cli.values import read_share
-from dbdyno.compare import Compared, compare
+from dbdyno.compare import Compared, compare, compare_sides
 from dbdyno.cpu.baseline import changes, check_comparable
 from dbdyno.cpu.saved import counts_directory, load
 from dbdyno.cpu.show import show_changes
 from dbdyno.errors import reason
 from dbdyno.export import check_writable, write_text
 from dbdyno.gate import EXIT_CODES, Answer, judge, judge_counts, overall
-from dbdyno.store import open_store
+from dbdyno.history.identity import definition_of
+from dbdyno.results import Document
+from dbdyno.results.comparing import BASELINE, CANDIDATE, SIDE, without_side
+from dbdyno.run.against import Against
+from dbdyno.run.execute import execute
+from dbdyno.store import Store, open_store
 
 _ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
 
@@ -82,7 +89,7 @@ def gate_run(
     run: str,
     baseline: str,
     margin: str,
-    metric: str,
+    metric: str | None,
     across_machines: bool,
     store_place: str | None,
     outputs: GateOutputs,
@@ -91,13 +98,63 @@ def gate_run(
     outputs.check()
     share = read_share(margin, "--margin")
     store = open_store(store_place, make=False)
-    compared = compare(
-        side(store, baseline), side(store, run), margin=share, metric=metric, across_machines=across_machines
-    )
+    sides = side(store, baseline), side(store, run)
+    noise = noise_between(store, *sides)
     store.close()
+    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
     console = Console()
-    console.print(view(compared))
+    console.print(view(compared, gated=True))
     return _conclude(_of_run(compared, share), outputs, console)
+
+
+def gate_against(
+    asked: Asked,
+    reference: str,
+    build: str | None,
+    margin: str,
+    metric: str | None,
+    store_place: str | None,
+    outputs: GateOutputs,
+    command: list[str],
+) -> int:
+    """Measure an experiment and its baseline in the same blocks, and judge; give the exit code. Raises DbdynoError."""
+    from dbdyno.run.against import against
+
+    outputs.check()
+    share = read_share(margin, "--margin")
+    # As narrow as it takes to tell equal code from a loss of the margin.
+    target = f"{share * 100 / 2:g}%" if asked.rounds == "auto" else None
+    request = replace(asked, margin=margin, target=target).request(command)
+    console = Console()
+    store = open_store(store_place)
+    try:
+        with against(reference, request.experiment, request.systems, build) as other:
+            document, interrupted = execute(replace(request, against=other), store, console)
+        definitions = _definitions(store, document["id"], other)
+    finally:
+        store.close()
+    if interrupted:
+        console.print("interrupted: nothing is judged", highlight=False)
+        return INTERRUPTED
+    compared = compare_sides(document, definitions, margin=share, metric=metric)
+    console.print(Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}"))
+    console.print(view(compared, headed=False, gated=True))
+    gated = _of_run(compared, share)
+    about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
+    return _conclude(replace(gated, about=about), outputs, console)
+
+
+def _rounds(document: Document) -> str:
+    rounds = max((len(cell["rounds"]) for cell in document["cells"]), default=0)
+    return f"both were measured in the same {rounds} blocks"
+
+
+def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
+    run = store.run(run_id)
+    plans = {trial.cell: trial.plan for trial in reversed(store.trials(run_id)) if trial.status == "done"}
+    texts = {BASELINE: other.experiment.text, CANDIDATE: run.definition}
+    sides = {cell["id"]: cell["factors"][SIDE] for cell in run.design["cells"]}
+    return {name: definition_of(plan, run.design, texts[sides[name]], name) for name, plan in plans.items()}
 
 
 def gate_count(name: str, baseline: str, margin: str, counts: Path | None, outputs: GateOutputs) -> int:
@@ -124,12 +181,13 @@ def _conclude(gated: Gated, outputs: GateOutputs, console: Console) -> int:
 
 
 def _of_run(compared: Compared, margin: float) -> Gated:
-    judged = [(each.comparison["b"], each.answer, each.why) for each in judge(compared, margin)]
+    judged = [(without_side(each.comparison["b"]), each.answer, each.why) for each in judge(compared, margin)]
     # What a change took away is not faster for it.
-    judged += [(cell, "inconclusive", "the baseline has this cell, and the run has not") for cell in compared.only_a]
+    missing = "the baseline has this cell, and the run has not"
+    judged += [(without_side(cell), "inconclusive", missing) for cell in compared.only_a]
     about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
-    notes += [f"Not judged, the baseline has no such cell: {cell}" for cell in compared.only_b]
+    notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in compared.only_b]
     notes += [*compared.weaker, *compared.said]
     return Gated(compared.b["experiment"], about, compared.metric, judged, notes)
 

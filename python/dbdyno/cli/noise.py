@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from dbdyno.cli.running import Asked
+from dbdyno.cli.running import INTERRUPTED, Asked
 from dbdyno.errors import InputError
 from dbdyno.export import check_writable, write_json
-from dbdyno.noise import Noise, noise_of
+from dbdyno.noise import Noise, RunsNoise, noise_of, noise_of_runs
 from dbdyno.report.columns import Column, table
 from dbdyno.report.numbers import rough
 from dbdyno.run.execute import execute, prepare
-from dbdyno.stats import MARGIN
+from dbdyno.stats import MARGIN, Ratio, detectable
 from dbdyno.store import open_store
 
 DEFAULT_ROUNDS = 20
+ROUNDS_OF_A_RUN = 5
+LEAST_ROUNDS = 4
 
 
 def measure_noise(asked: Asked, store_place: str | None, json: Path | None, command: list[str]) -> int:
@@ -43,6 +47,58 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
     if json is not None:
         write_json({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, json)
     return 130 if interrupted else 0
+
+
+def measure_noise_of_runs(
+    asked: Asked, runs: int, store_place: str | None, json: Path | None, command: list[str]
+) -> int:
+    """Measure one cell in several runs, and keep how much they differ; give the exit code. Raises DbdynoError."""
+    if json is not None:
+        check_writable(json, "--json")
+    request = asked.request(command)
+    if len(prepare(request).cells.cells) != 1:
+        problem = f"{len(prepare(request).cells.cells)} cells are asked for, and the noise is that of one"
+        raise InputError("noise", problem, "narrow the factors with `--set`")
+    console = Console()
+    store = open_store(store_place)
+    documents = []
+    try:
+        for number in range(runs):
+            console.print(f"run {number + 1} of {runs}", highlight=False)
+            document, interrupted = execute(request, store, console)
+            if interrupted:
+                console.print("interrupted: nothing is kept of the noise", highlight=False)
+                return INTERRUPTED
+            documents.append(document)
+        noise = noise_of_runs(documents)
+        if noise is None:
+            console.print("fewer than 3 runs gave a result: nothing can be said of their noise", highlight=False)
+            return 1
+        measured: dict[str, Any] = {
+            "schema": "dbdyno.noise-of-runs/1",
+            "runs_measured": [each["id"] for each in documents],
+        }
+        measured |= {"experiment": documents[0]["experiment"], "cell": documents[0]["cells"][0]["id"]}
+        measured |= {"host": documents[-1]["host"], **asdict(noise)}
+        store.set_noise(documents[0]["experiment"], measured)
+    finally:
+        store.close()
+    _show_runs(noise, documents[0]["cells"][0]["id"], console)
+    if json is not None:
+        write_json(measured, json)
+    return 0
+
+
+def _show_runs(noise: RunsNoise, cell: str, console: Console) -> None:
+    # Of two runs, each with its own noise, known by as many runs as there were.
+    seen = detectable(Ratio(1.0, 1.0, 1.0, noise.runs, 1.0, math.sqrt(2 * noise.runs) * noise.deviation))
+    for text in (
+        f"{cell}, {noise.runs} runs of {noise.rounds:.3g} rounds: their throughput differs by "
+        f"{rough(noise.deviation * 100)} % (1 sd); by their own rounds it would be {rough(noise.within * 100)} %",
+        f"their rounds alone would tell {noise.false_alarms * 100:.2g} % of the pairs apart, and none is different",
+        f"`compare` and `gate --baseline` allow for that now, and see a change of {rough((seen or 0) * 100)} %",
+    ):
+        console.print(Text(text))
 
 
 def _show(noise: Noise, cell: str, console: Console) -> None:

@@ -18,7 +18,8 @@ from dbdyno.store import open_store
 from dbdyno.systems.durability import with_durability
 from dbdyno.systems.url import SystemSpec, parse_url
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""The exit code of a run that was interrupted."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def run_experiment(asked: Asked, store_place: str | None, exports: Exports, comm
     show(document, console)
     _last_lines(console, document, exports, interrupted)
     if interrupted:
-        return _INTERRUPTED
+        return INTERRUPTED
     return 1 if document["status"] == "failed" else 0
 
 

@@ -14,7 +14,13 @@ def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:
     time is that of the time a unit of work takes, with the half width of its 95 % interval.
     """
     for clock, count in zip(time.comparisons, instructions.comparisons, strict=True):
-        if clock["ratio"] is None or clock["ci95"] is None or clock["verdict"] is None or count["ratio"] is None:
+        if (
+            clock["metric"] != "throughput"
+            or clock["ratio"] is None
+            or clock["ci95"] is None
+            or clock["verdict"] is None
+            or count["ratio"] is None
+        ):
             continue
         change = (count["ratio"] - 1) * 100
         yield f"{clock['b']}: {rough(change, '+')} % instructions, {_in_time(clock)}"

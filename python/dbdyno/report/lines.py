@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.results.cell_document import Cell, Limit, Published, Round
-from dbdyno.results.comparing import by_block
 from dbdyno.results.document import Comparison, Document, Finding
+from dbdyno.results.judging import Pair, judge
 from dbdyno.results.reading import shown_times, texts
-from dbdyno.stats import MOST_ROUNDS, decide, paired_ratio
+from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the limit and one line for all cells says so.
 _CLIENT_NEAR = 0.5
 _READS_WORTH_A_COLUMN = 0.01
+# Half the width of an interval, as a share of the mean, from which it is told as a factor.
+_WIDE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +69,26 @@ def cell_names(document: Document, ids: list[str]) -> str:
 
 
 def interval(cell: Cell) -> str:
-    """Return half the width of the 95 % interval as a share of the mean, such as ``±1.4 %``."""
+    """Return half the width of the 95 % interval as a share of the mean, such as ``±1.4 %``.
+
+    One that is wider than half of the mean is a factor, such as ``factor 2.3``: it reaches further up than down.
+    """
     mean, ci95 = cell["throughput"]["mean"], cell["throughput"]["ci95"]
     if not mean or ci95 is None:
         return NONE
-    return "±" + percent((ci95[1] - ci95[0]) / 2 / mean)
+    share = (ci95[1] - ci95[0]) / 2 / mean
+    return "±" + percent(share) if share <= _WIDE else f"factor {times(ci95[1] / mean)}"
 
 
 def latency(cell: Cell, name: str) -> str:
-    """Return a percentile in milliseconds of the response time; in a closed loop that is the service time."""
+    """Return a percentile in milliseconds of the response time; in a closed loop that is the service time.
+
+    A lower bound of it is marked ``≥``.
+    """
     times = shown_times(cell["latency_ms"])
-    value = times.get(name) if times else None
-    return milliseconds(value if isinstance(value, float | int) else None)
+    value: Any = times.get(name) if times else None
+    text = milliseconds(value)
+    return f"≥{text}" if times and name in times["at_least"] and value is not None else text
 
 
 def round_value(each: Round) -> str:
@@ -150,38 +162,51 @@ def _published_source(published: Published) -> str:
     return ", ".join(part for part in parts if part) or published.get("source", "")
 
 
-def durability(document: Document) -> list[Statement]:
-    """Return each durability class with its cells."""
-    return _grouped([(cell["system"]["durability"] or "unknown", "", cell["id"]) for cell in document["cells"]])
-
-
 def headline(document: Document) -> str:
     """Return the fastest cell and how it stands against its baseline; empty where cells must not be ranked.
 
-    It is said to be the fastest where it is faster than every other, all of them decided together.
+    It is said to be the fastest where it is faster than every other, all of them decided together. Of open loops that
+    keep up it is the one that answers soonest.
     """
     measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
-    if len(measured) < 2 or any(each["unlike"] for each in document["comparisons"]):
+    metrics = {each["metric"] for each in document["comparisons"]}
+    if len(measured) < 2 or len(metrics) != 1 or any(each["unlike"] for each in document["comparisons"]):
         return ""
     questions = texts(document["report"].get("questions"))
     if len({tuple(cell["factors"].get(name) for name in questions) for cell in measured}) > 1:
         return ""
-    factors = factor_names(document)
-    best = max(measured, key=lambda cell: cell["throughput"]["mean"] or 0.0)
-    against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
+    factors, metric = factor_names(document), metrics.pop()
+    best = max(measured, key=lambda cell: _merit(cell, metric))
     others = [cell for cell in measured if cell is not best]
-    ratios = [paired_ratio(by_block(each), by_block(best), document["confidence"]) for each in others]
-    decisions = decide(ratios, document["comparisons"][0]["margin"])
+    pairs = [Pair(each, best, metric=metric, confidence=document["confidence"]) for each in others]
+    made = judge(pairs, document["comparisons"][0]["margin"])
+    if any(each["unlike"] for each in made):
+        return ""
     # What was not shown is not said.
-    rivals = [each["id"] for each, made in zip(others, decisions, strict=True) if made.verdict != "faster"]
-    words = "Greatest mean" if rivals else "Fastest"
-    words += f": {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
-    words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
+    rivals = [each["a"] for each in made if each["verdict"] != "faster"]
+    if metric == "throughput":
+        words = "Greatest mean" if rivals else "Fastest"
+        words += f": {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
+        words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
+    else:
+        words = f"Shortest {metric}" if rivals else f"Soonest ({metric} of the response time)"
+        words += f": {cell_name(best, factors)}, {latency(best, metric)} ms"
+    against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
     if against:
         words += f", {comparison_ratio(against)} times {cell_names(document, [against['a']])}"
     if rivals:
-        words += f"; not shown to be faster than {cell_names(document, rivals)}"
+        words += f"; not shown to be {'faster' if metric == 'throughput' else 'sooner'} than "
+        words += cell_names(document, rivals)
     return words + "."
+
+
+def _merit(cell: Cell, metric: str) -> float:
+    """Return what is greatest for the best cell."""
+    if metric == "throughput":
+        return cell["throughput"]["mean"] or 0.0
+    times: Any = shown_times(cell["latency_ms"])
+    value = times and times[metric]
+    return -math.inf if value is None else -float(value)
 
 
 def limits(document: Document) -> list[Statement]:
@@ -227,9 +252,11 @@ def failed_trials(document: Document) -> list[Statement]:
     return [Statement(error, places) for error, places in found.items()]
 
 
-def comparison_word(comparison: Comparison) -> str:
-    """Return the verdict, with what would settle an inconclusive one; ``not ranked`` where the work was unlike."""
+def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
+    """Return the verdict; ``not ranked`` where the work was unlike. With ``advise``, what would settle an open one."""
     word = comparison["verdict"] or "not ranked"
+    if not advise:
+        return word
     more = comparison["more_rounds"]
     if more:
         return f"{word}: {more} more round{'s' if more > 1 else ''}?"
@@ -258,6 +285,11 @@ def comparison_notes(document: Document) -> list[str]:
     if tested:
         margin = comparisons[0]["margin"] * 100
         notes.append(f"margin that matters: {margin:.3g} %; could see: the change found four times in five")
+    if any(each["metric"] != "throughput" for each in comparisons):
+        notes.append(
+            "open loops that keep up are compared by their response time (p99): their throughput is the rate offered"
+        )
+    notes += dict.fromkeys(f"not settled: {each['lacking']}" for each in comparisons if each["lacking"])
     apart = [each["b"] for each in comparisons if each["intervals_disagree"]]
     if apart:
         names = cell_names(document, apart)
@@ -282,13 +314,20 @@ def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
     return ["cell", "against"], names
 
 
-def comparison_ratio(comparison: Comparison) -> str:
-    """Return the ratio with its interval, such as ``1.92 [1.88, 1.96]``."""
+def comparison_ratio(comparison: Comparison, named: bool = True) -> str:
+    """Return the ratio with its interval, such as ``1.92 [1.88, 1.96]``; of a time with its name, where ``named``.
+
+    Where a time is a lower bound, so that the ratio is not known, it is marked.
+    """
     if comparison["ratio"] is None:
         return NONE
     ratio = times(comparison["ratio"])
+    if named and comparison["metric"] != "throughput":
+        ratio = f"{comparison['metric'].replace('_', '.')} {ratio}"
     ci95 = comparison["ci95"]
-    return ratio if ci95 is None else f"{ratio} [{times(ci95[0])}, {times(ci95[1])}]"
+    if comparison["lacking"] or ci95 is None:
+        return f"{ratio} (?)" if comparison["lacking"] else ratio
+    return f"{ratio} [{times(ci95[0])}, {times(ci95[1])}]"
 
 
 def _grouped(statements: list[tuple[str, str, str]]) -> list[Statement]:

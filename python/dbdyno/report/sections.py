@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.report import lines
+from dbdyno.report.durable_lines import syncs
 from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.cell_document import Cell, CellStatement, Round
 from dbdyno.results.document import Document
+from dbdyno.results.durable import class_of
 from dbdyno.results.reading import JsonObject, number, objects
 
 Pairs = list[tuple[str, str]]
@@ -60,7 +62,7 @@ def cell_table(document: Document) -> CellTable:
         add("flushes/s", [figure(cell["disk"]["flushes_per_s"]) for cell in cells])
         add("flush ms", [milliseconds(cell["disk"]["flush_ms"] or None) for cell in cells])
     add("failed", [_failures(cell) for cell in cells], "lost")
-    add("durability", [cell["system"]["durability"] or "" for cell in cells], "dim")
+    add("durability", [class_of(cell) or "" for cell in cells], "dim")
     add("limit", [cell["limit"]["resource"] if cell["limit"] else "" for cell in cells], "text")
     return CellTable(
         [column for column, _ in columns], [list(row) for row in zip(*(v for _, v in columns), strict=True)]
@@ -181,11 +183,11 @@ def systems(document: Document) -> list[dict[str, Any]]:
     made = []
     for cell, ids in grouped.values():
         system = cell["system"]
-        durability = system["durability"] or "unknown"
         because = f": {system['durability_because']}" if system["durability_because"] else ""
+        seen = f" ({each})" if (each := syncs(cell)) else ""
         facts = [
             ("engine", " ".join(each for each in (system["engine"], system["version"]) if each) or "unknown"),
-            ("durability", durability + because),
+            ("durability", (class_of(cell) or "unknown") + because + seen),
         ]
         if system["source_id"]:
             facts.append(("source", system["source_id"]))

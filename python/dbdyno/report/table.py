@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbdyno.report.columns import Column, fitted, table, width_of
+from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.lines import (
     Statement,
     ceilings,
@@ -19,7 +20,6 @@ from dbdyno.report.lines import (
     comparison_ratio,
     comparison_sees,
     comparison_word,
-    durability,
     factor_names,
     failed_trials,
     findings,
@@ -36,6 +36,7 @@ from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison, Document
+from dbdyno.results.durable import class_of
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
@@ -109,10 +110,8 @@ def _number_columns(document: Document) -> list[Column]:
         columns.append(Column("instructions", [Text(figure(cell["instructions"])) for cell in cells]))
     columns += [Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
     columns += [Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()]
-    if len({cell["system"]["durability"] for cell in cells}) > 1:
-        columns.append(
-            Column("durable", [Text(cell["system"]["durability"] or NONE) for cell in cells], False, spare=True)
-        )
+    if len({class_of(cell) for cell in cells}) > 1:
+        columns.append(Column("durable", [Text(class_of(cell) or NONE) for cell in cells], False, spare=True))
     if any(cell["published"] for cell in cells):
         columns.append(Column("published", [Text(published_value(cell["published"]), style="dim") for cell in cells]))
     return columns
@@ -145,15 +144,19 @@ def _notes(document: Document) -> list[RenderableType]:
     classes = durability(document)
     several = len(classes) > 1
     notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
+    notes += left_unpaid(document)
     notes += notes_on_measuring(document)
     notes += loads(document)
     notes += [f"published: {source}" for source in published_sources(document)]
     return [Text(note, style="dim") for note in notes]
 
 
-def verdict_text(comparison: Comparison) -> Text:
-    """Return the verdict in its colour."""
-    return Text(comparison_word(comparison), style=_VERDICT_STYLES.get(comparison["verdict"] or "", "bold yellow"))
+def verdict_text(comparison: Comparison, *, advise: bool = True) -> Text:
+    """Return the verdict in its colour; with ``advise``, how many rounds would settle one that is open."""
+    return Text(
+        comparison_word(comparison, advise=advise),
+        style=_VERDICT_STYLES.get(comparison["verdict"] or "", "bold yellow"),
+    )
 
 
 def _comparisons(document: Document) -> Table:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.results.cell_document import Cell, Published
 from dbdyno.results.cells import build_cell
-from dbdyno.results.comparing import compare_with_baseline
+from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.document import Document, FailedTrial, Finding, Remedy
 from dbdyno.results.doubts import doubts
+from dbdyno.results.durable import contradictions
 from dbdyno.results.findings import (
     beyond_the_device,
     cut_short,
@@ -19,10 +20,12 @@ from dbdyno.results.findings import (
     slower_device,
     unlike_work,
 )
+from dbdyno.results.judging import Pair, judge, ratio_of_pair
+from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.results.rounds import Measure
 from dbdyno.results.searches import other_counts, other_rows, prefix_scans, remedies_tried
-from dbdyno.stats import CONFIDENCE, MARGIN
+from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 
 
@@ -40,14 +43,10 @@ def build_document(
     """
     design = run.design
     measure = Measure.of(design)
-    latest = _latest(trials)
-    confidence = number(part(design, "stopping"), "confidence") or CONFIDENCE
+    confidence = _confidence(design)
     troubles: list[Finding] = []
     cells: list[Cell] = []
-    for planned in _planned(design, latest):
-        own = latest.get(str(planned.get("id", "")), [])
-        figure = (published or {}).get(str(planned.get("id", "")))
-        cell, words = build_cell(planned, own, run, measure, figure, confidence)
+    for cell, words in _cells(run, trials, published or {}):
         cells.append(cell)
         troubles += [{"text": each, "cells": [cell["id"]], "evidence": None} for each in words]
     margin = number(design, "margin")
@@ -76,11 +75,10 @@ def build_document(
         "rounds": count(design, "rounds"),
         "confidence": confidence,
         "cells": cells,
-        "comparisons": compare_with_baseline(
-            cells, MARGIN if margin is None else margin, confidence, texts(part(design, "report").get("questions"))
-        ),
+        "comparisons": judge(_pairs(design, cells, confidence), MARGIN if margin is None else margin),
         "remedies": remedies,
         "findings": [
+            *contradictions(cells),
             *unlike,
             *rows,
             *other_counts(cells),
@@ -99,6 +97,48 @@ def build_document(
         ],
         "failed_trials": _failed(cells),
     }
+
+
+def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
+    """Return the intervals that a run is to make narrow: of the ratios of its table, and of cells that are in none.
+
+    What must not be ranked, and what further rounds do not settle, is not waited for; its cells are each by itself.
+    """
+    confidence = _confidence(run.design)
+    cells = [cell for cell, _ in _cells(run, trials, {}, latencies=False)]
+    pairs = _pairs(run.design, cells, confidence)
+    ranked = [pair for pair in pairs if not pair.unlike and not pair.is_bounded]
+    paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
+    alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
+    return [*(ratio_of_pair(pair) for pair in ranked), *(rate_interval(rates, confidence) for rates in alone)]
+
+
+def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list[Pair]:
+    questions = texts(part(design, "report").get("questions"))
+    return baseline_pairs(cells, confidence, questions, of_sides=bool(part(design, "against")))
+
+
+def _cells(
+    run: RunRecord, trials: Iterable[TrialRecord], published: Mapping[str, Published], *, latencies: bool = True
+) -> Iterator[tuple[Cell, list[str]]]:
+    """Give the cells of a run, each with the troubles with its data. Without ``latencies`` those are of rounds only."""
+    latest = _latest(trials)
+    for planned in _planned(run.design, latest):
+        name = str(planned.get("id", ""))
+        yield build_cell(
+            planned,
+            latest.get(name, []),
+            run,
+            Measure.of(run.design),
+            published.get(name),
+            _confidence(run.design),
+            latencies=latencies,
+        )
+
+
+def _confidence(design: JsonObject) -> float:
+    """Return the nominal confidence of a run's intervals."""
+    return number(part(design, "stopping"), "confidence") or CONFIDENCE
 
 
 def _latest(trials: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:

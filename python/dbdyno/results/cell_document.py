@@ -24,6 +24,9 @@ class Latency(TypedDict):
     mean: float | None
     count: int | None
     """Recorded events."""
+    at_least: list[str]
+    """Of the figures above, those that are lower bounds: what failed, or was never begun, would have taken so long or
+    longer."""
 
 
 class Throughput(TypedDict):
@@ -48,10 +51,26 @@ class System(TypedDict):
     settings: JsonObject
     """Settings in force, read back from the engine."""
     durability: str | None
-    """power-safe, process-safe or none."""
+    """power-safe, process-safe, torn-pages or none, as the settings in force say."""
     durability_because: str | None
     plans: dict[str, list[str]]
     """How the engine means to carry out each statement, by its name, a step a line; where it tells."""
+
+
+class Observed(TypedDict):
+    """What the engine was seen to do beneath a cell's transactions, in all rounds."""
+
+    commits: int
+    """Transactions that changed rows, between the readings of what was counted."""
+    syncs: float | None
+    """How often the device was asked meanwhile to make something durable; null where nothing tells."""
+    syncs_per_commit: float | None
+    seen_by: str | None
+    """What counted: ``files`` (the file layer below an embedded engine), ``server``, ``device`` (the kernel)."""
+    contradiction: str
+    """Why the system's class of durability cannot be what its settings say; empty where it can."""
+    backlog: dict[str, float]
+    """What was put off when the window ended, for each transaction acknowledged: bytes, pages, versions of rows."""
 
 
 class CpuPercent(TypedDict):
@@ -208,6 +227,23 @@ class Waits(TypedDict):
     """Mean number of sessions by wait, ``class:event`` in the server's words; ``CPU:running`` waits for nothing."""
 
 
+class RateBasis(TypedDict):
+    """What a round's throughput is told from, and with it how sure it is by itself."""
+
+    time_s: float
+    """Seconds that the transactions counted took of a client, on average."""
+    count: int
+    """Transactions whose times are known, those that failed included; 0 in an open loop."""
+    seconds: float
+    """The sum of their times, thinking included."""
+    squares: float
+    """The sum of the squares of their times."""
+    resolution: float
+    """By what share the throughput may be off because of what the window's ends cut."""
+    other: float
+    """What the other estimate of few transactions' rate comes to, as a multiple of this one; 1 where there is none."""
+
+
 class Round(TypedDict):
     """One trial of the cell."""
 
@@ -228,21 +264,29 @@ class Round(TypedDict):
     skipped: int
     in_flight: int
     retries: int
+    completed: int
+    """Of the transactions begun in the window, those that ended well, in it or later: throughput, latencies and all
+    that is told of a transaction are of these."""
     elapsed_s: float | None
+    """The length of the window."""
     ended_by: str | None
     window: JsonObject
     """What was to end it: clients, and seconds, transactions or statements of each client."""
     throughput: float | None
     """In the unit of the cell; null where the trial gave no result."""
+    transactions_per_s: float | None
+    rate: RateBasis
     outlier: bool
     """Far from the other rounds; counted all the same."""
     instructions: float | None
     """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
     rows: int | None
-    """Rows returned, by transactions that ended well within the window."""
+    """Rows returned by the completed transactions."""
     rows_squared: float | None
     """The sum of the squares of the rows that each of them returned; null where it was not counted."""
     rows_changed: int | None
+    transactions_changing: int | None
+    """Of those completed, how many changed rows."""
     """Of the same transactions."""
     statements: int | None
     """Of the same transactions."""
@@ -265,6 +309,8 @@ class Round(TypedDict):
     client_s: float | None
     peak_rss_bytes: int | None
     warmup: JsonObject
+    observed: JsonObject
+    """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
     turns: JsonObject
     """Of a trial that took turns with others; empty elsewhere."""
     """seconds, transactions."""
@@ -287,13 +333,17 @@ class Cell(TypedDict):
     instructions: float | None
     """Of each thing that throughput counts, mean of the rounds that counted them."""
     latency_ms: dict[str, Latency]
-    """Over all rounds, from merged histograms, by name: service, response, queue, connect, prepare, …"""
+    """Over all rounds, from merged histograms, by name: service, response, queue, failed, at_least, connect, prepare, …
+
+    What clients waited for (``response``, in a closed loop ``service``) counts what did not end well as a lower
+    bound."""
     histograms: dict[str, str]
     """The same as HdrHistogram V2, base64, in nanoseconds."""
     cpu_percent: CpuPercent
     disk: Disk
     io_per_transaction: dict[str, float | None]
     """The engine's own counts divided by the transactions that succeeded, over all rounds; null as in the rounds."""
+    observed: Observed
     rows_per_transaction: float | None
     """Rows returned by a transaction that succeeded, over all rounds."""
     rows_standard_error: float | None

@@ -25,15 +25,16 @@ from dbdyno.results.cell_document import (
     Time,
     Waits,
 )
-from dbdyno.results.histograms import HistogramError, merge
-from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, text
+from dbdyno.results.durable import POWER_SAFE, observe
+from dbdyno.results.histograms import Histogram, HistogramError, merge
+from dbdyno.results.metrics import rate_of
+from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
-from dbdyno.stats import mean_interval, outliers, standard_error
+from dbdyno.stats import outliers, rate_interval, standard_error
 from dbdyno.store.records import RunRecord, TrialRecord
 
 _MUTEX_SITES = 10
-POWER_SAFE = "power-safe"
 
 
 def build_cell(
@@ -43,10 +44,13 @@ def build_cell(
     measure: Measure,
     published: Published | None,
     confidence: float,
+    *,
+    latencies: bool = True,
 ) -> tuple[Cell, list[str]]:
     """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
 
-    ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended.
+    ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended. Without
+    ``latencies`` the histograms of its rounds are not merged.
     """
     rounds = [build_round(trial, measure) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
@@ -54,7 +58,7 @@ def build_cell(
     measured = [each for each in done if each["throughput"] is not None]
     for index in outliers([each["throughput"] or 0.0 for each in measured]):
         measured[index]["outlier"] = True
-    latency, histograms, troubles = _latencies(done)
+    latency, histograms, troubles = _latencies(done if latencies else [])
     system = _system(planned, results)
     time = _time(done, results)
     throughput = _throughput(measured, measure, confidence)
@@ -69,13 +73,14 @@ def build_cell(
         "cpu_percent": _cpu([each["cpu_percent"] for each in done]),
         "disk": _disk([each["disk"] for each in done]),
         "io_per_transaction": _io_per_transaction(done),
-        "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["ok"] for each in done)),
+        "observed": observe(done, system["durability"], next((trial.plan for trial in trials if trial.plan), {})),
+        "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["completed"] for each in done)),
         "rows_standard_error": _rows_standard_error(done),
         "time": time,
         "mutex": _mutex(results),
         "waits": _waits(results),
         "limit": _limit(done),
-        "share_of_ceiling": _shares(run, done, time, system),
+        "share_of_ceiling": _shares(run, done, system),
         "published": published,
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
         "statements": cell_statements(trials, done, system),
@@ -90,7 +95,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
     The greater of the two; null where the squares were not counted.
     """
-    counted = [(each["ok"], each["rows"], each["rows_squared"]) for each in done if each["ok"]]
+    counted = [(each["completed"], each["rows"], each["rows_squared"]) for each in done if each["completed"]]
     known = [(ok, rows, squared) for ok, rows, squared in counted if rows is not None and squared is not None]
     if not known or len(known) < len(counted):
         return None
@@ -102,10 +107,10 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float) -> Throughput:
     unit = f"{measure.label}/s"
-    values = [each["throughput"] for each in measured if each["throughput"] is not None]
-    if not values:
+    rates = [rate for each in measured if (rate := rate_of(each)) is not None]
+    if not rates:
         return {"mean": None, "ci95": None, "unit": unit}
-    interval = mean_interval(values, confidence)
+    interval = rate_interval(rates, confidence)
     ci95 = None if interval.low is None or interval.high is None else [interval.low, interval.high]
     return {"mean": interval.mean, "ci95": ci95, "unit": unit}
 
@@ -128,6 +133,9 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
         if merged is not None:
             latency[name] = merged.latency_ms()
             histograms[name] = merged.encode()
+    answers = shown_times({name: name for name in histograms})
+    if answers is not None and "at_least" in histograms:
+        latency[answers] = Histogram(histograms[answers]).latency_ms(Histogram(histograms["at_least"]))
     if len(done) == 1:
         latency = {**done[0]["latency_ms"], **latency}
     return latency, histograms, troubles
@@ -185,11 +193,11 @@ def _disk(rounds: Sequence[Disk]) -> Disk:
 
 
 def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:
-    ok = sum(each["ok"] for each in done)
-    if not ok:
+    completed = sum(each["completed"] for each in done)
+    if not completed:
         return {}
     names = dict.fromkeys(chain.from_iterable(each["io"] for each in done))
-    return {name: ratio(_sum(each["io"].get(name) for each in done), ok) for name in names}
+    return {name: ratio(_sum(each["io"].get(name) for each in done), completed) for name in names}
 
 
 def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
@@ -264,18 +272,18 @@ def _limit(done: Sequence[Round]) -> Limit | None:
     return {**spokesman, "rounds": rounds, "of": len(diagnosed)}
 
 
-def _shares(run: RunRecord, done: Sequence[Round], time: Time | None, system: System) -> ShareOfCeiling:
+def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCeiling:
     """Say how near to the ceilings of this machine the cell came, in its window seconds of all rounds."""
-    elapsed = _sum(each["elapsed_s"] for each in done)
-    clients = ratio(time["client_s"], elapsed) if time else None
+    clients = mean(count(each["window"], "clients") for each in done)
     one_client = number(run.ceiling or {}, "operations_per_s")
     cores = next((each["cpu_percent"]["cores"] for each in done if each["cpu_percent"]["cores"]), None)
     # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
-    statements = ratio(_sum(each["statements"] for each in done), elapsed)
+    commits = mean(each["transactions_per_s"] for each in done)
+    of_each = ratio(_sum(each["statements"] for each in done), sum(each["completed"] for each in done))
+    statements = None if commits is None or of_each is None else commits * of_each
     synced = any(each["io"].get("syncs") for each in done)
     sync_per_s = number(run.device or {}, "sync_per_s")
-    commits = ratio(sum(each["ok"] for each in done), elapsed)
     random_reads = [number(each, "per_s") or 0.0 for each in objects((run.device or {}).get("random_read"))]
     return {
         "harness": ratio(statements, ceiling),

@@ -1,36 +1,63 @@
-"""Comparing cells: paired ratios, and whether two systems did the same work."""
+"""Which cells of a run are compared with which."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
-from dbdyno.stats import CONFIDENCE, Decision, Ratio, decide, inverse, paired_ratio
+from dbdyno.results.judging import Pair, judge
+from dbdyno.stats import CONFIDENCE
 
-# What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
-_CHANCE = 4.0
-# Rows of a transaction that differ by so small a share are the same either way.
-_SAME_ROWS = 0.005
-
-# How a difference in rows begins.
-ROWS = "rows returned by a transaction"
+SIDE, BASELINE, CANDIDATE = "side", "baseline", "candidate"
+"""The factor that tells the cells of a gate apart that were measured in the same blocks, and its levels."""
 
 
 def compare_with_baseline(
     cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE, questions: Sequence[str] = ()
 ) -> list[Comparison]:
-    """Compare the throughput of cells with that of their baselines, within blocks.
+    """Compare cells with their baselines (:func:`baselines`), within blocks. ``margin`` is a share."""
+    return judge(baseline_pairs(cells, confidence, questions), margin)
 
-    Which those are says :func:`baselines`. ``margin`` is a share. The comparisons are decided together: their p values
-    are corrected for their number. Two systems that did unlike work are not ranked: the ratio stands, the verdict is
-    left out.
+
+def baseline_pairs(
+    cells: Sequence[Cell], confidence: float, questions: Sequence[str], *, of_sides: bool = False
+) -> list[Pair]:
+    """Give the pairs of a baseline and of what is compared with it. ``confidence``: of their intervals.
+
+    ``of_sides``: the run is a gate's, and each cell of the candidate is compared with that of the baseline.
     """
-    pairs = [(cells[a], cells[b]) for a, b in baselines([cell["factors"] for cell in cells], questions)]
-    unlike = [differences(a, b) if a["system"]["name"] != b["system"]["name"] else [] for a, b in pairs]
-    ratios = [paired_ratio(by_block(a), by_block(b), confidence) for a, b in pairs]
-    return decided([(a["id"], b["id"]) for a, b in pairs], ratios, unlike, margin)
+    levels = [cell["factors"] for cell in cells]
+    places = side_pairs(levels) if of_sides else baselines(levels, questions)
+    return [Pair(cells[a], cells[b], confidence=confidence) for a, b in places]
+
+
+def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
+    """Give for each cell of the candidate the place of the baseline's that has its other levels, and its own.
+
+    Where the baseline has another system, it is the one that has its levels of the other factors.
+    """
+    baseline = {place: dict(own) for place, own in enumerate(levels) if own.get(SIDE) == BASELINE}
+    found = []
+    for place, own in enumerate(levels):
+        if own.get(SIDE) != CANDIDATE:
+            continue
+        for ignored in ((SIDE,), (SIDE, "system")):
+            alike = [at for at, other in baseline.items() if _without(other, ignored) == _without(own, ignored)]
+            if len(alike) == 1:
+                found.append((alike[0], place))
+                break
+    return found
+
+
+def without_side(cell_id: str) -> str:
+    """Return the name of a gate's cell as its experiment calls it."""
+    first, comma, rest = cell_id.partition(",")
+    return rest if comma and first in (f"{SIDE}={BASELINE}", f"{SIDE}={CANDIDATE}") else cell_id
+
+
+def _without(levels: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    return {name: level for name, level in levels.items() if name not in names}
 
 
 def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] = ()) -> list[tuple[int, int]]:
@@ -54,92 +81,3 @@ def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] =
         if base != place:
             made.append((base, place))
     return made
-
-
-def decided(
-    names: Sequence[tuple[str, str]],
-    ratios: Sequence[Ratio | None],
-    unlike: Sequence[list[str]],
-    margin: float,
-    metric: str = "throughput",
-) -> list[Comparison]:
-    """Decide ratios together, and put each into the form of the result document.
-
-    Of every metric but the throughput less is better: there the reciprocal is judged. What is ``unlike`` is not judged.
-    """
-    less = metric != "throughput"
-    judged = [
-        None if apart or ratio is None else inverse(ratio) if less else ratio
-        for ratio, apart in zip(ratios, unlike, strict=True)
-    ]
-    return [
-        comparison(a, b, ratio, decision, margin, apart, metric)
-        for (a, b), ratio, decision, apart in zip(names, ratios, decide(judged, margin), unlike, strict=True)
-    ]
-
-
-def comparison(
-    a: str,
-    b: str,
-    ratio: Ratio | None,
-    decision: Decision,
-    margin: float,
-    unlike: list[str],
-    metric: str = "throughput",
-) -> Comparison:
-    """Put a ratio and what was decided of it into the form of the result document."""
-    interval = None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high]
-    return {
-        "a": a,
-        "b": b,
-        "metric": metric,
-        "ratio": None if ratio is None else ratio.mean,
-        "ci95": interval,
-        "bootstrap95": None if ratio is None or ratio.bootstrap is None else list(ratio.bootstrap),
-        "intervals_disagree": ratio is not None and ratio.intervals_disagree,
-        "verdict": None if unlike else decision.verdict,
-        "p": decision.p,
-        "margin": margin,
-        "detectable": decision.detectable,
-        "more_rounds": decision.more_rounds,
-        "blocks": 0 if ratio is None else ratio.count,
-        "unlike": unlike,
-    }
-
-
-def differences(a: Cell, b: Cell) -> list[str]:
-    """Say what two cells of different systems did differently: durability, and rows where the rest is alike.
-
-    Where nothing was written, there was nothing to be durable. Rows differ where chance does not explain it, as far as
-    it is known how the transactions of a cell differ among themselves.
-    """
-    found = []
-    durability = (a["system"]["durability"], b["system"]["durability"])
-    if None not in durability and durability[0] != durability[1] and (_writes(a) or _writes(b)):
-        found.append(f"durability: {durability[0]} against {durability[1]}")
-    rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
-    if rows_a is None or rows_b is None or other_factors(a) != other_factors(b):
-        return found
-    errors = [each["rows_standard_error"] or 0.0 for each in (a, b)]
-    if is_no_chance(rows_a - rows_b, errors, _SAME_ROWS * max(rows_a, rows_b)):
-        found.append(f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}")
-    return found
-
-
-def is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:
-    """Whether two means differ by more than ``least``, and by more than their standard ``errors`` explain."""
-    return abs(difference) > max(least, _CHANCE * math.hypot(*errors))
-
-
-def _writes(cell: Cell) -> bool:
-    return any(each["rows_changed"] != 0 for each in cell["rounds"] if each["status"] == "done")
-
-
-def other_factors(cell: Cell) -> dict[str, object]:
-    """Return the levels of a cell without its system."""
-    return {name: level for name, level in cell["factors"].items() if name != "system"}
-
-
-def by_block(cell: Cell) -> dict[int, float]:
-    """Return the throughput of each block that gave one."""
-    return {each["block"]: each["throughput"] for each in cell["rounds"] if each["throughput"]}

@@ -23,8 +23,9 @@ class Comparison(TypedDict):
     a: str
     b: str
     metric: str
+    """throughput; of open loops that keep up p99, of the response time."""
     ratio: float | None
-    """b / a, geometric mean over the common blocks."""
+    """b / a, over the common blocks."""
     ci95: list[float] | None
     """The paired t interval of this comparison alone."""
     bootstrap95: list[float] | None
@@ -43,7 +44,9 @@ class Comparison(TypedDict):
     """How many more rounds would probably settle an inconclusive one; null where it is settled or nobody would wait."""
     blocks: int
     unlike: list[str]
-    """What the two systems did differently; empty where they may be ranked."""
+    """What the two did differently; empty where they may be ranked."""
+    lacking: str
+    """Why the ratio settles nothing, whatever it is, as times that are lower bounds; empty where it may."""
 
 
 class Finding(TypedDict):

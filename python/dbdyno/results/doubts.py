@@ -5,7 +5,9 @@ Each doubt is one sentence with the option that would help.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from dbdyno.limit import IDLE, SHORTEST_S
 from dbdyno.results.cell_document import Cell, Round
@@ -13,6 +15,10 @@ from dbdyno.results.document import Finding
 from dbdyno.results.reading import number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
+from dbdyno.stats.rates import FEW
+
+UNSETTLED, STALLED, TWO_LEVELS, DISTURBED = "unsettled", "stalled", "two levels", "disturbed"
+"""What each kind of doubt is called in its evidence; with these a run may have been slower for reasons of its own."""
 
 # Other programs and the host: shares of one processor from which a round counts as disturbed.
 _OTHERS = 0.2
@@ -34,18 +40,19 @@ _MISSES = 0.01
 
 def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> list[Finding]:
     """Return all doubts, each with the cells it is about. ``beyond_cache``: the data was meant not to fit in cache."""
-    checks: list[Callable[[Cell], str | None]] = [
-        lambda cell: _unsettled(cell, measure),
-        lambda cell: _stood_still(cell, measure),
-        _bistable,
-        _busy_client,
-        _overran,
-    ]
+    checks: dict[str, Callable[[Cell], str | None]] = {
+        UNSETTLED: lambda cell: _unsettled(cell, measure),
+        STALLED: lambda cell: _stood_still(cell, measure),
+        "few transactions": _few,
+        TWO_LEVELS: _bistable,
+        "busy client": _busy_client,
+        "overrun": _overran,
+    }
     if beyond_cache:
-        checks.append(_fits_in_cache)
+        checks["fits in cache"] = _fits_in_cache
     found: list[Finding] = [
-        {"text": text, "cells": [cell["id"]], "evidence": None}
-        for check in checks
+        {"text": text, "cells": [cell["id"]], "evidence": {"warning": name}}
+        for name, check in checks.items()
         for cell in cells
         if (text := check(cell)) is not None
     ]
@@ -112,6 +119,22 @@ def _standstill(one: Round, measure: Measure) -> float:
     return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
 
 
+def _few(cell: Cell) -> str | None:
+    """A window of a given time held so few transactions that rounds differ by which of them fell into it."""
+    rounds = [each for each in _done(cell) if each["ended_by"] == "seconds" and each["transactions_per_s"]]
+    if not rounds:
+        return None
+    completed = fmean(each["completed"] for each in rounds)
+    if completed >= FEW:
+        return None
+    per_s = fmean(each["transactions_per_s"] or 0.0 for each in rounds)
+    number = f"{completed:.3g} transaction{'' if completed == 1 else 's'}"
+    return (
+        f"A window held {number}: with fewer than {FEW} the figures rest on few of them; "
+        f"`stop = {{ seconds = {math.ceil(FEW / per_s):,} }}` would hold as many."
+    )
+
+
 def _bistable(cell: Cell) -> str | None:
     levels = two_levels([each["throughput"] for each in _done(cell) if each["throughput"] is not None])
     if levels is None:
@@ -147,7 +170,13 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
     text = (
         f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials; `--rest` waits for a quiet machine."
     )
-    return [{"text": text, "cells": list(hit) if len(hit) < len(cells) else [], "evidence": {"trials": hit}}]
+    return [
+        {
+            "text": text,
+            "cells": list(hit) if len(hit) < len(cells) else [],
+            "evidence": {"warning": DISTURBED, "trials": hit},
+        }
+    ]
 
 
 def _overran(cell: Cell) -> str | None:

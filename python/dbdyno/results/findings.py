@@ -7,8 +7,10 @@ from collections.abc import Container, Iterator, Sequence
 
 from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
-from dbdyno.results.comparing import ROWS, differences, other_factors
 from dbdyno.results.document import Finding
+from dbdyno.results.durable import class_of
+from dbdyno.results.judging import FAILED, ROWS, not_comparable, other_factors
+from dbdyno.results.metrics import done
 from dbdyno.results.reading import JsonObject, number
 
 # FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
@@ -46,7 +48,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
     ]
     found: dict[str, list[tuple[Cell, Cell, str]]] = {}
     for a, b in pairs:
-        for difference in differences(a, b):
+        for difference in not_comparable(a, b):
             if not (difference.startswith(ROWS) and a["id"] in told and b["id"] in told):
                 found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
     for what, hits in found.items():
@@ -58,12 +60,20 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
-            rows = cell["rows_per_transaction"]
-            value = f"{rows:.4g}" if what == ROWS else str(cell["system"]["durability"])
-            by_value.setdefault(value, []).append(cell["system"]["name"])
+            by_value.setdefault(_value(what, cell), []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
         text = f"The systems did unlike work ({what}: {values}); those that differ are not ranked."
         yield text + _why_rows(what, apart), apart
+
+
+def _value(what: str, cell: Cell) -> str:
+    """Give what a cell has of what systems differ in."""
+    if what == ROWS:
+        return f"{cell['rows_per_transaction']:.4g}"
+    if what == FAILED:
+        rounds = [each for each in done(cell) if each["issued"]]
+        return f"{sum(sum(each['failed'].values()) for each in rounds) / sum(each['issued'] for each in rounds):.1%}"
+    return str(class_of(cell))
 
 
 def _why_rows(what: str, apart: Sequence[Cell]) -> str:
@@ -119,13 +129,21 @@ def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]]) -> Find
     what = f"transactions failed ({kind})" + (f': "{message}"' if message else "")
     what += "; they are not in the throughput"
     if len(hit) == 1:
-        text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}."
+        text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}.{_how_long(hit[0][0])}"
     else:
         parts = [f"{times:,} of {issued:,} ({_percent(times / issued)}) at {cell['id']}" for cell, times, issued in hit]
         more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
         text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
     shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
     return {"text": text, "cells": [cell["id"] for cell, _, _ in hit], "evidence": {"kind": kind, "by_cell": shares}}
+
+
+def _how_long(cell: Cell) -> str:
+    """Say how long transactions took until they failed: that is a lower bound of the time that clients waited."""
+    times = cell["latency_ms"].get("failed")
+    if times is None or times["p50"] is None or times["max"] is None:
+        return ""
+    return f" It took {times['p50']:,.4g} ms at the median until they failed, {times['max']:,.4g} ms at the most."
 
 
 def never_begun(cells: Sequence[Cell]) -> list[Finding]:
@@ -141,8 +159,8 @@ def never_begun(cells: Sequence[Cell]) -> list[Finding]:
         found.append(
             {
                 "text": f"{_percent(skipped / due)} of arrivals were never begun: {_rate(served / elapsed)} of "
-                f"{_rate(due / elapsed)} transactions/s offered were served; latencies are of those only, and of "
-                "`response` lower bounds.",
+                f"{_rate(due / elapsed)} transactions/s offered were served. In the response times the others count as "
+                "lower bounds: how long they had waited at the end.",
                 "cells": [cell["id"]],
                 "evidence": {"skipped": skipped, "issued": due, "ok": served},
             }

@@ -25,6 +25,9 @@ _DEFLATED_COOKIE = 0x1C849304
 _WORD_SIZE_BITS = 0xF0
 _NINE_BYTE_WORDS = 0x10
 
+# A percentile that may be greater by less than this is known, as in the worker.
+_KNOWN = 1.01
+
 # An hour, as the worker's histograms: what takes longer counts as an hour.
 _LONGEST_NS = 3_600_000_000_000
 
@@ -86,19 +89,41 @@ class Histogram:
         lowest = sub_bucket.astype(np.int64) << width
         return lowest + (np.int64(1) << width) - 1, counts[index]
 
-    def latency_ms(self) -> Latency:
+    def latency_ms(self, at_least: Histogram | None = None) -> Latency:
         """Return percentiles, maximum, mean and count in milliseconds.
 
         A percentile is the highest value of the first bucket at which the share of events reaches it, as HdrHistogram
-        defines it; the mean takes the middle of each bucket.
+        defines it; the mean takes the middle of each bucket. ``at_least``: times that would have been so long or
+        longer. What is then a lower bound is named: a percentile is known where it is the same (to 1 %) whether these
+        are as long as they are known to be, or without an end. ``HistogramError`` where the two do not fit.
         """
-        values, counts = self.points()
+        known = self.points()
+        bounded = at_least is not None and at_least.count > 0
+        values, counts = self._with(at_least).points() if bounded and at_least is not None else known
         total = int(counts.sum())
         if total == 0:
-            return {"p50": None, "p90": None, "p99": None, "p99_9": None, "max": None, "mean": None, "count": 0}
+            none: Latency = {
+                "p50": None,
+                "p90": None,
+                "p99": None,
+                "p99_9": None,
+                "max": None,
+                "mean": None,
+                "count": 0,
+                "at_least": [],
+            }
+            return none
         running = np.cumsum(counts)
         places = {name: max(1, int(share / 100 * total + 0.5)) for name, share in PERCENTILES.items()}
         at = {name: float(values[np.searchsorted(running, place)]) / NS_PER_MS for name, place in places.items()}
+        lower = []
+        if bounded:
+            own = np.cumsum(known[1])
+            for name, place in places.items():
+                found = int(np.searchsorted(own, place))
+                if found >= len(own) or float(known[0][found]) / NS_PER_MS > at[name] * _KNOWN:
+                    lower.append(name)
+            lower += ["max", "mean"]
         # Bucket widths are at most a thousandth of the value: the middle is half of that below the top.
         middle = values - self._half_widths(values)
         return {
@@ -109,7 +134,12 @@ class Histogram:
             "max": float(values[-1]) / NS_PER_MS,
             "mean": float((middle * counts).sum() / total) / NS_PER_MS,
             "count": total,
+            "at_least": lower,
         }
+
+    def _with(self, other: Histogram) -> Histogram:
+        """Return the sum of both, in neither of them."""
+        return Histogram(self.encode()).add(Histogram(other.encode()))
 
     def _half_widths(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
         # The width of the bucket that holds v is 2^(bits of v - bits of a sub-bucket), at least the unit.

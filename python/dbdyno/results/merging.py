@@ -3,12 +3,24 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dbdyno.results.histograms import merge
+from dbdyno.results.histograms import Histogram, merge
 
 Json = dict[str, Any]
 
 # What counts things, or time of clients: the sum is that of the trial.
-_SUMMED = ("books", "transactions", "statements", "work", "scheduling", "process_io", "time", "io", "memory")
+_SUMMED = (
+    "books",
+    "completed",
+    "cycles",
+    "transactions",
+    "statements",
+    "work",
+    "scheduling",
+    "process_io",
+    "time",
+    "io",
+    "memory",
+)
 
 # What ended a window, as the worker orders it: of several, the last of these that occurs.
 _ENDINGS = ("transactions", "statements", "seconds", "interrupted")
@@ -19,23 +31,46 @@ def merge_results(results: Sequence[Json]) -> Json:
 
     Counts, seconds and histograms are added. What each process saw of the same machine, server and engine is taken
     from the one whose window was longest. CPU in percent is that of all processes, over the longest window. What the
-    server's sessions waited for was looked at by one of them. Raises HistogramError and ValueError (without results).
+    server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
+    Raises HistogramError and ValueError (without results).
     """
     witness = max(results, key=lambda result: float(result["elapsed_s"]))
     merged = dict(witness)
     for name in _SUMMED:
         merged[name] = _sum([result[name] for result in results])
+    merged["rate"] = _rate(results, witness)
     merged["failures"] = {kind: message for each in reversed(results) for kind, message in each["failures"].items()}
     merged["ended_by"] = max((result["ended_by"] for result in results), key=_ENDINGS.index)
     merged["warmup"] = {"seconds": max(float(result["warmup"]["seconds"]) for result in results)}
     merged["histograms"], merged["latency_ms"] = {}, {}
+    at_least = _merged(results, "at_least")
+    answers = "response" if any("response" in result["histograms"] for result in results) else "service"
     for name in sorted({name for result in results for name in result["histograms"]}):
-        total = merge(result["histograms"][name] for result in results if name in result["histograms"])
+        total = _merged(results, name)
         if total is not None:
-            merged["histograms"][name], merged["latency_ms"][name] = total.encode(), total.latency_ms()
+            merged["histograms"][name] = total.encode()
+            merged["latency_ms"][name] = total.latency_ms(at_least if name == answers else None)
     merged["cpu"] = _cpu(results, witness)
+    merged["observed"] = _observed([each for result in results if (each := result.get("observed"))])
     merged["waits"] = next((result["waits"] for result in results if result.get("waits") is not None), None)
     return merged
+
+
+def _merged(results: Sequence[Json], name: str) -> Histogram | None:
+    return merge(result["histograms"][name] for result in results if name in result["histograms"])
+
+
+def _rate(results: Sequence[Json], witness: Json) -> Json:
+    """Add the parts of the rate. Processes that ended by number waited for those that did not, or did so later."""
+    rates = [result["rate"] for result in results]
+    rate: Json = _sum(rates)
+    if len({result["ended_by"] in ("transactions", "statements") for result in results}) > 1:
+        ok = sum(result["books"]["ok"] for result in results)
+        none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
+        whole = {"completed": ok, "seconds": witness["elapsed_s"]}
+        return rate | {"many_per_s": 0.0, "few": none, "whole": whole}
+    longest = max(each["whole"]["seconds"] for each in rates)
+    return rate | {"whole": rate["whole"] | {"seconds": longest}}
 
 
 def merge_intervals(intervals: Sequence[Json]) -> Json:
@@ -52,6 +87,18 @@ def merge_intervals(intervals: Sequence[Json]) -> Json:
         "cpu_percent": sum(each["cpu_percent"] for each in intervals),
         "hottest_thread_percent": max(each["hottest_thread_percent"] for each in intervals),
     }
+
+
+def _observed(seen: Sequence[Json]) -> Json | None:
+    """Take the greatest of each figure: all looked at one server, the one that was there longest saw all of it."""
+    if not seen:
+        return None
+    merged: Json = {"acknowledged": sum(each["acknowledged"] for each in seen)}
+    for kind in ("counters", "backlog", "backlog_before"):
+        names = sorted({name for each in seen for name in each.get(kind, {})})
+        merged[kind] = {name: max(each[kind][name] for each in seen if name in each.get(kind, {})) for name in names}
+    errors = [each["error"] for each in seen if each.get("error")]
+    return merged | ({"error": errors[0]} if errors else {})
 
 
 def _cpu(results: Sequence[Json], witness: Json) -> Json:

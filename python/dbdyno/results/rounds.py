@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, Round
-from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text
+from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, RateBasis, Round
+from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.store.records import TrialRecord
 
 # What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
 _WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
+
+# What is told of transactions' times where nothing is known of them.
+#: As in ``crates/load/src/rate.rs``.
+_COVERED = 0.5
+
+_NO_CYCLES = {"count": 0, "seconds": 0.0, "squares": 0.0}
 
 # Of the engine's counts and the segments of the clients' time: what a layer below SQLite sees of its files, what
 # SQLite alone tells, and what is told of the clients of a server only.
@@ -58,6 +64,10 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         status, kind = "failed", "books"
         error = f"the books do not balance: {totals['issued']} issued, {settled} accounted for"
     elapsed = number(result, "elapsed_s")
+    completed = count(result, "completed")
+    completed = totals["ok"] if completed is None else completed
+    per_s, other = transactions_per_s(result) if status == "done" else (None, 1.0)
+    each = ratio(_worked(work, completed, measure), completed)
     unseen = _unseen(result, trial.plan)
     return {
         "block": trial.block,
@@ -73,33 +83,87 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "skipped": totals["skipped"],
         "in_flight": totals["in_flight"],
         "retries": totals["retries"],
+        "completed": completed,
         "elapsed_s": elapsed,
         "ended_by": text(result, "ended_by"),
         "window": _window(trial.plan),
-        "throughput": ratio(_worked(work, totals["ok"], measure), elapsed) if status == "done" else None,
+        "throughput": None if per_s is None else per_s * (each or 0.0),
+        "transactions_per_s": per_s,
+        "rate": _basis(result, completed, int(_window(trial.plan)["clients"] or 1), other),
         "outlier": False,
         "instructions": _instructions(part(result, "counted"), measure),
         "rows": count(work, "rows_returned"),
         "rows_squared": number(work, "rows_returned_squared"),
         "rows_changed": count(work, "rows_changed"),
+        "transactions_changing": count(work, "transactions_changing"),
         "statements": count(work, "statements"),
         "transactions": part(result, "transactions"),
         "statements_by_name": part(result, "statements"),
-        "latency_ms": {name: _latency(each) for name, each in part(result, "latency_ms").items() if each},
+        "latency_ms": {name: _latency(times) for name, times in part(result, "latency_ms").items() if times},
         "cpu_percent": _cpu(part(result, "cpu"), part(result, "server", "cpu")),
         "scheduling": part(result, "scheduling"),
-        "disk": _disk(part(result, "disk"), elapsed),
+        "disk": _disk(part(result, "disk"), number(result, "watched_s")),
         "process_io": part(result, "process_io"),
         "io": _seen(part(result, "io"), unseen),
         "segments": _seen(part(result, "time", "segments"), unseen),
         "client_s": number(part(result, "time"), "client_s"),
         "peak_rss_bytes": count(part(result, "memory"), "peak_rss_bytes"),
         "warmup": part(result, "warmup"),
+        "observed": part(result, "observed"),
         "turns": part(result, "turns"),
         "durations": trial.durations,
         "limit": _limit(trial.diagnosis),
         "intervals": objects(trial.intervals),
-        "histograms": {name: each for name, each in part(result, "histograms").items() if isinstance(each, str)},
+        "histograms": {name: code for name, code in part(result, "histograms").items() if isinstance(code, str)},
+    }
+
+
+def transactions_per_s(result: JsonObject) -> tuple[float | None, float]:
+    """Return how many transactions a second a worker's result comes to, None where it has none, and the other estimate.
+
+    That one is a multiple of the first, 1 where there is none. The parts are described in ``crates/load/src/rate.rs``.
+    Workers before 2026-11-23 did not tell them: theirs is what ended in the window by its length.
+    """
+    rate = part(result, "rate")
+    if not rate:
+        return ratio(number(part(result, "books"), "ok"), number(result, "elapsed_s")), 1.0
+    many, whole = number(rate, "many_per_s"), part(rate, "whole")
+    taken, other = _few_per_s(part(rate, "few"), beside_many=bool(many))
+    sure = [many, ratio(number(whole, "completed"), number(whole, "seconds"))]
+    known = [each for each in (*sure, taken) if each is not None]
+    if not known:
+        return None, 1.0
+    if taken is None or other is None or sum(known) <= 0:
+        return sum(known), 1.0
+    return sum(known), (sum(known) - taken + other) / sum(known)
+
+
+def _few_per_s(few: JsonObject, *, beside_many: bool) -> tuple[float | None, float | None]:
+    """Give the rate of clients with few transactions, and that by the other estimate; as ``few_per_s`` in Rust."""
+    clients, spanned, length = (number(few, name) or 0.0 for name in ("clients", "seconds", "window_s"))
+    whole = ratio(clients * (number(few, "completed") or 0), spanned)
+    within = ratio(clients * (number(few, "within") or 0), length)
+    if clients <= 1 or within is None:
+        return whole, None
+    return (within, whole) if beside_many or spanned < _COVERED * length else (whole, within)
+
+
+def _basis(result: JsonObject, completed: int, clients: int, other: float) -> RateBasis:
+    """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
+    rate, cycles = part(result, "rate"), part(result, "cycles") or _NO_CYCLES
+    times = ratio(number(rate, "client_s"), number(rate, "clients"))
+    cut = 0.0
+    counted = part(rate, "whole").get("completed") or not rate
+    if counted and text(result, "ended_by") in ("seconds", "interrupted"):
+        open_loop = "response" in part(result, "latency_ms")
+        cut = (1 if open_loop else clients) / max(completed, 1)
+    return {
+        "time_s": times or number(result, "elapsed_s") or 1.0,
+        "count": count(cycles, "count") or 0,
+        "seconds": number(cycles, "seconds") or 0.0,
+        "squares": number(cycles, "squares") or 0.0,
+        "resolution": cut,
+        "other": other,
     }
 
 
@@ -122,7 +186,7 @@ def _seen(source: JsonObject, unseen: frozenset[str]) -> dict[str, float | None]
 
 
 def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
-    """Return how much was done of what the experiment counts; transactions are those that succeeded."""
+    """Return how much was done of what the experiment counts, by ``ok`` transactions that succeeded."""
     if measure.unit not in _WORK:
         return ok
     parts = [value for key in _WORK[measure.unit] if (value := number(work, key)) is not None]
@@ -143,6 +207,7 @@ def _latency(source: JsonObject) -> Latency:
         "max": number(source, "max"),
         "mean": number(source, "mean"),
         "count": count(source, "count"),
+        "at_least": texts(source.get("at_least")),
     }
 
 

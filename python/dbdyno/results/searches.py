@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.experiment.remedies import PREFIX_SCAN
 from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
-from dbdyno.results.comparing import by_block, other_factors
 from dbdyno.results.document import Finding, Remedy
+from dbdyno.results.judging import Pair, other_factors, ratio_of_pair
 from dbdyno.searches import PrefixSearch, gives_one_row, may_find_less, prefix_search, text_comparison
-from dbdyno.stats import paired_ratio
 from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
 from dbdyno.text import shortened
 
@@ -195,7 +194,7 @@ def remedies_tried(cells: Sequence[Cell], remedies: Iterable[Remedy]) -> list[Fi
         unserved: list[str] = []
         rows: list[str] = []
         for base, changed in ((by_id.get(a), by_id.get(b)) for a, b in remedy["cells"].items()):
-            ratio = paired_ratio(by_block(base), by_block(changed)) if base and changed else None
+            ratio = ratio_of_pair(Pair(base, changed)) if base and changed else None
             if base is None or changed is None or ratio is None or not any(_scans([base])):
                 continue
             ratios[changed["id"]] = ratio.mean

@@ -11,25 +11,26 @@ from rich.console import Console
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
 from dbdyno.engines import EXEC
-from dbdyno.errors import RunInterrupted, StoreError, SystemFailed
+from dbdyno.errors import InputError, RunInterrupted, StoreError, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
-from dbdyno.results.comparing import baselines
+from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.results.reading import objects, part, text
+from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
-from dbdyno.run.counting import check_counting
+from dbdyno.run.counting import check_counting, unrepeatable
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
-from dbdyno.run.runner import Plan, carry_out, throughput_of
+from dbdyno.run.runner import Plan, carry_out
 from dbdyno.run.turns import Turns, check_turns, decide
-from dbdyno.stats import CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
+from dbdyno.stats import CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
 from dbdyno.systems.url import SystemSpec, parse_url
@@ -42,7 +43,8 @@ class Request:
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
-    ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use.
+    ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
+    ``against``: a baseline whose cells are measured in the same blocks.
     """
 
     experiment: Experiment
@@ -58,6 +60,7 @@ class Request:
     instructions: bool = False
     try_remedies: bool = False
     turns: Turns = None
+    against: Against | None = None
 
     @property
     def turn_s(self) -> float | None:
@@ -81,7 +84,11 @@ def prepare(request: Request) -> Prepared:
     experiment = request.experiment
     chosen = parse_set(request.chosen, experiment)
     cells = make_cells(experiment, chosen, request.systems, lambda cell: refusal(experiment, cell))
+    if request.against is not None:
+        cells = on_side(cells, CANDIDATE, experiment)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
+    if request.against is not None:
+        cells, compiled = _with_baseline(request.against, request.chosen, cells, compiled)
     tried = [Tried(remedy) for remedy in experiment.head.remedies]
     if request.try_remedies:
         more, tried = remedy_cells(experiment, compiled)
@@ -96,6 +103,18 @@ def prepare(request: Request) -> Prepared:
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
     return Prepared(cells, compiled, rounds, None, tried)
+
+
+def _with_baseline(
+    against: Against, chosen: list[str], cells: Cells, compiled: list[CompiledCell]
+) -> tuple[Cells, list[CompiledCell]]:
+    """Put the cells of the baseline before those of the candidate."""
+    other = against.experiment
+    made = make_cells(other, parse_set(chosen, other), against.systems, lambda cell: refusal(other, cell))
+    made = on_side(made, BASELINE, other)
+    before = [as_checked_out(compile_cell(other, cell), against.checkout) for cell in made.cells]
+    excluded = (*made.excluded, *cells.excluded)
+    return Cells((*(each.cell for each in before), *cells.cells), excluded), [*before, *compiled]
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
@@ -179,6 +198,8 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     """
     run = store.run(name)
     options = run.options
+    if part(run.design, "against"):
+        raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
     experiment = _stored_experiment(run, store)
     systems = [parse_url(url) for url in dict.fromkeys(options["systems"])]
     if not systems:
@@ -205,12 +226,8 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials
-        cells = {each.cell.id: each for each in prepared.compiled}
-        plan.done = {
-            (trial.cell, trial.block): throughput_of(trial, cells[trial.cell])
-            for trial in trials
-            if trial.cell in cells
-        }
+        cells = {each.cell.id for each in prepared.compiled}
+        plan.done = {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
         return _carry_out(
             plan,
             prepared,
@@ -238,7 +255,6 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         rest=request.rest,
         instructions=request.instructions,
         turn_s=request.turn_s,
-        pairs=baselines([each.cell.factors for each in prepared.compiled], request.experiment.head.report.questions),
     )
 
 
@@ -275,8 +291,10 @@ def _carry_out(
         if said and not cut_short:
             troubles.append({"text": said, "cells": [], "evidence": None})
         troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
+        if plan.instructions:
+            troubles += _unrepeatable(prepared.compiled)
         findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
-        confidence = CONFIDENCE if prepared.stopping is None else SEQUENTIAL_CONFIDENCE
+        confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
         findings += connect_findings(document, prepared.compiled)
         failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
@@ -396,12 +414,28 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
         asked["margin"] = request.margin
     if prepared.stopping is not None:
         asked["stopping"] = prepared.stopping.stored()
+    if request.against is not None:
+        own = request.against
+        asked["against"] = {"name": own.name, "what": own.what, "definition": own.experiment.text}
     return asked
 
 
 def _stored_stopping(run: RunRecord) -> Stopping:
     stored = run.design.get("stopping") or {}
     return Stopping(**{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s") if name in stored})
+
+
+def _unrepeatable(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+    """Say of which cells the counts differ from one time to the next, once for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in compiled:
+        words = unrepeatable(each)
+        if words:
+            reasons.setdefault("; ".join(words), []).append(each.cell.id)
+    return [
+        {"text": f"The instructions counted are not the same each time: {words}.", "cells": ids, "evidence": None}
+        for words, ids in reasons.items()
+    ]
 
 
 def _left_out(cells: Cells) -> list[dict[str, Any]]:

@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from dbdyno.results import Document
-from dbdyno.results.comparing import by_block, differences
+from dbdyno.results.document import Comparison
+from dbdyno.results.judging import Pair, judge
 from dbdyno.results.reading import texts
-from dbdyno.stats import CONFIDENCE, MARGIN, Ratio, decide, paired_ratio
+from dbdyno.stats import CONFIDENCE, MARGIN
 
 _DIFFERENT = ("faster", "slower")
 
@@ -45,22 +46,21 @@ def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> l
         _Pair(where, first, other)
         for where, cells in groups
         for first, other in (pairwise(cells) if chain else ((cells[0], each) for each in cells[1:]))
-        if not (first["system"]["name"] != other["system"]["name"] and differences(first, other))
     ]
     table = {frozenset((each["a"], each["b"])): each for each in document["comparisons"]}
     margin = document["comparisons"][0]["margin"] if document["comparisons"] else MARGIN
-    ratios = [paired_ratio(by_block(pair.first), by_block(pair.other), confidence) for pair in pairs]
+    made = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin)
     extremes = {cell["id"] for _, cells in groups for cell in _extremes(cells)}
     found = []
-    for pair, ratio, decision in zip(pairs, ratios, decide(ratios, margin), strict=True):
+    for pair, decided in zip(pairs, made, strict=True):
         if not chain and pair.other["id"] not in extremes:
             continue
         known = table.get(frozenset((pair.first["id"], pair.other["id"])))
-        verdicts = [decision.verdict] if known is None else [decision.verdict, known["verdict"]]
-        text = _change(axis, pair, ratio, verdicts, margin, chain=chain)
-        if ratio is not None and text is not None:
+        verdicts = [decided["verdict"]] if known is None else [decided["verdict"], known["verdict"]]
+        text = _change(axis, pair, decided, verdicts, chain=chain)
+        if text is not None:
             ids = [pair.first["id"], pair.other["id"]]
-            found.append({"text": text, "cells": ids, "evidence": {"ratio": ratio.mean, "p": decision.p}})
+            found.append({"text": text, "cells": ids, "evidence": {"ratio": decided["ratio"], "p": decided["p"]}})
     return found
 
 
@@ -86,25 +86,21 @@ def _extremes(cells: list[Any]) -> list[Any]:
     ]
 
 
-def _change(
-    axis: str,
-    pair: _Pair,
-    ratio: Ratio | None,
-    verdicts: Sequence[str | None],
-    margin: float,
-    *,
-    chain: bool,
-) -> str | None:
+def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str | None], *, chain: bool) -> str | None:
     """Tell a change; nothing where there is nothing to tell. ``verdicts``: all that there are of the pair."""
-    if ratio is None or ratio.low is None or ratio.high is None or None in verdicts:
+    ratio, ci95, margin = decided["ratio"], decided["ci95"], decided["margin"]
+    if ratio is None or ci95 is None or decided["lacking"]:
         return None
-    size = f"{ratio.mean:.3g} times ({ratio.low:.3g} to {ratio.high:.3g})"
+    size = f"{ratio:.3g} times ({ci95[0]:.3g} to {ci95[1]:.3g})"
     steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
-    at = f"With {pair.where}: throughput" if pair.where else "Throughput"
+    name = "throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    at = f"With {pair.where}: {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
+    if decided["unlike"]:
+        return f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['unlike'])}." if chain else None
     if all(verdict in _DIFFERENT for verdict in verdicts):
-        if ratio.low < 1 + margin and ratio.high > 1 / (1 + margin):
+        if ci95[0] < 1 + margin and ci95[1] > 1 / (1 + margin):
             return None
-        return f"{at} {'rises' if ratio.mean > 1 else 'falls'} to {size} {steps}."
+        return f"{at} {'rises' if ratio > 1 else 'falls'} to {size} {steps}."
     if chain and "inconclusive" in verdicts:
-        return f"{at} {steps} is {size}: not settled by {ratio.count} rounds."
+        return f"{at} {steps} is {size}: not settled by {decided['blocks']} rounds."
     return None

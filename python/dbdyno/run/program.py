@@ -28,14 +28,19 @@ _LOOK_S = 0.05
 
 
 def run_program(
-    command: Sequence[str], trial: dict[str, Any], padding: int, interrupted: object, longest_s: float
+    command: Sequence[str],
+    trial: dict[str, Any],
+    padding: int,
+    interrupted: object,
+    longest_s: float,
+    folder: str | None = None,
 ) -> Event:
     """Run ``command`` as often as the trial says and return a result event like a worker's.
 
     A transaction is one run of the program; its time is that of the whole process, from before it is started until it
     has been waited for. CPU is that of the process and the children it has waited for. ``padding``: bytes by which its
-    environment is made longer. Raises TrialFailed where the program cannot be started, does not end with 0, or is
-    still running after ``longest_s`` seconds.
+    environment is made longer; ``folder``: where it is run. Raises TrialFailed where the program cannot be started,
+    does not end with 0, or is still running after ``longest_s`` seconds.
     """
     warmup, times = int(trial["warmup"]["transactions"] or 0), int(trial["window"]["transactions"])
     seconds: list[float] = []
@@ -46,7 +51,7 @@ def run_program(
     for number in range(warmup + times):
         if number == warmup:
             before, began = psutil.cpu_times(), time.monotonic()
-        took, usage = _once(command, padding, interrupted, longest_s)
+        took, usage = _once(command, padding, interrupted, longest_s, folder)
         if number >= warmup:
             seconds.append(took)
             used = [used[0] + usage.ru_utime, used[1] + usage.ru_stime]
@@ -61,6 +66,15 @@ def run_program(
         "event": "result",
         "books": {"issued": len(seconds), "ok": len(seconds), "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
         "failures": {},
+        "completed": len(seconds),
+        "rate": {
+            "many_per_s": 0.0,
+            "few": {"clients": 0, "completed": 0, "seconds": 0.0},
+            "whole": {"completed": len(seconds), "seconds": elapsed},
+            "client_s": elapsed,
+            "clients": 1,
+        },
+        "cycles": {"count": len(seconds), "seconds": elapsed, "squares": sum(each**2 for each in seconds)},
         "elapsed_s": elapsed,
         "ended_by": "interrupted" if interrupted and len(seconds) < times else "transactions",
         "warmup": {"seconds": 0.0},
@@ -83,7 +97,9 @@ def run_program(
     }
 
 
-def _once(command: Sequence[str], padding: int, interrupted: object, longest_s: float) -> tuple[float, Any]:
+def _once(
+    command: Sequence[str], padding: int, interrupted: object, longest_s: float, folder: str | None
+) -> tuple[float, Any]:
     """Run it once; return the seconds it took, and what it and its children used (``getrusage``)."""
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
@@ -94,6 +110,7 @@ def _once(command: Sequence[str], padding: int, interrupted: object, longest_s: 
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
+                cwd=folder,
                 env=padded_environment(padding),
                 start_new_session=True,
             )

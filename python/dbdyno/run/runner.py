@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines import EXEC, SERVERS
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.results.build import asked_intervals
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.hosts import Hosts, Ready
@@ -54,24 +55,22 @@ class Watcher(Protocol):
 
 @dataclass
 class Plan:
-    """What a run is to do. ``done``: the throughput of the trials, by cell and block, that were measured already.
+    """What a run is to do. ``done``: the trials, by cell and block, that were measured already.
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
     trial; ``instructions``: count those of each trial too; ``turn_s``: the trials of a block take turns of so many
-    seconds, in place of running one after another; ``pairs``: the places of cells that are compared, the baseline's
-    first.
+    seconds, in place of running one after another.
     """
 
     run_id: str
     cells: list[CompiledCell]
     rounds: int
     seed: int
-    done: dict[tuple[str, int], float | None] = field(default_factory=dict)
+    done: dict[tuple[str, int], TrialRecord] = field(default_factory=dict)
     stopping: Stopping | None = None
     rest: bool = False
     instructions: bool = False
     turn_s: float | None = None
-    pairs: Sequence[tuple[int, int]] = ()
 
 
 def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> str | None:
@@ -102,25 +101,22 @@ def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrup
             for record in measure(trials, hosts, watcher, interrupted):
                 store.add_trial(plan.run_id, record)
                 if record.status == "done":
-                    plan.done[record.cell, block] = throughput_of(record, compiled[record.cell])
-                watcher.trial_ended(record, plan.done.get((record.cell, block)))
-        ended = _ended(plan, block + 1, time.monotonic() - began) if block >= known else None
+                    # What is drawn is in the store.
+                    plan.done[record.cell, block] = replace(record, intervals=[])
+                watcher.trial_ended(record, _throughput(record, compiled[record.cell]))
+        ended = _ended(plan, store, block + 1, time.monotonic() - began) if block >= known else None
         if ended:
             return ended
     return None
 
 
-def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
+def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> str | None:
     """Say why no further round is needed; None where one is. The last round of a fixed number says nothing."""
     rule = plan.stopping
     if rule is None:
         return None
-    throughput: dict[str, dict[int, float]] = {each.cell.id: {} for each in plan.cells}
-    for (cell, block), value in plan.done.items():
-        if value:
-            throughput[cell][block] = value
     target = f"±{rule.target * 100:.3g} %"
-    if rule.enough(list(throughput.values()), plan.pairs):
+    if rounds >= rule.minimum and rule.enough(asked_intervals(store.run(plan.run_id), plan.done.values())):
         return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
     if rule.budget_s is not None and seconds >= rule.budget_s:
         return (
@@ -131,8 +127,10 @@ def _ended(plan: Plan, rounds: int, seconds: float) -> str | None:
     return None
 
 
-def throughput_of(record: TrialRecord, compiled: CompiledCell) -> float | None:
+def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:
     """Return a trial's throughput in the unit of its experiment, as its result document will have it."""
+    if record.status != "done":
+        return None
     return build_round(record, Measure.of({"measure": compiled.definition.measure.model_dump()}))["throughput"]
 
 
@@ -210,7 +208,10 @@ def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
     compiled = trial.compiled
     trial.request = {"task": compiled.trial | {"command": compiled.command}}
     try:
-        trial.result = run_program(compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S)
+        folder = compiled.cell.system.folder
+        trial.result = run_program(
+            compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S, folder
+        )
     except DbdynoError as error:
         trial.failed(error)
 
@@ -359,8 +360,7 @@ def _time_out(trial: Trial, timed_out: bool) -> None:
 
 def nothing_done(result: Event) -> tuple[str | None, str | None]:
     """Say why a trial in which no transaction succeeded is no measurement; nothing where one did."""
-    books = result["books"]
-    if books["ok"] > 0:
+    if result["completed"] > 0:
         return None, None
     failures = result.get("failures") or {}
     for kind, message in failures.items():

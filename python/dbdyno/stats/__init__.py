@@ -5,12 +5,13 @@ from dbdyno.stats.intervals import (
     Interval,
     Ratio,
     inverse,
-    mean_interval,
     paired_ratio,
     standard_error,
     t_quantile,
     unpaired_ratio,
+    welch,
 )
+from dbdyno.stats.rates import Rate, Rates, paired_rates, pooled, rate_interval, unpaired_rates
 from dbdyno.stats.sequential import APART_CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.stats.stability import outliers, trend, two_levels
 from dbdyno.stats.verdicts import (
@@ -35,6 +36,8 @@ __all__ = [
     "SEQUENTIAL_CONFIDENCE",
     "Decision",
     "Interval",
+    "Rate",
+    "Rates",
     "Ratio",
     "Stopping",
     "Verdict",
@@ -42,14 +45,18 @@ __all__ = [
     "detectable",
     "holm",
     "inverse",
-    "mean_interval",
     "more_rounds",
     "outliers",
+    "paired_rates",
     "paired_ratio",
+    "pooled",
+    "rate_interval",
     "standard_error",
     "t_quantile",
     "trend",
     "two_levels",
+    "unpaired_rates",
     "unpaired_ratio",
     "verdict",
+    "welch",
 ]

@@ -15,6 +15,8 @@ from statistics import fmean, stdev
 CONFIDENCE = 0.95
 
 _RESAMPLES = 4999
+# What rounding leaves of a standard error of logarithms that is 0.
+_NO_SPREAD = 1e-13
 # Fewer blocks have too few distinct resamples for a bootstrap to say anything.
 _LEAST_FOR_BOOTSTRAP = 5
 
@@ -49,29 +51,14 @@ def standard_error(values: Sequence[float]) -> float:
     return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return the mean of ``values`` with its t interval: ``mean ± t(n-1) · s / sqrt(n)``.
-
-    Each value is one block's. The interval supposes that block means are roughly normal and independent, which is why
-    it is taken over blocks and never over the operations of one window (Jain 1991, The Art of Computer Systems
-    Performance Analysis, ch. 13; Georges et al. 2007, doi:10.1145/1297027.1297033). ``ValueError`` without values.
-    """
-    if not values:
-        raise ValueError("a mean needs at least one value")
-    mean = fmean(values)
-    if len(values) < 2:
-        return Interval(mean, None, None, len(values))
-    reach = t_quantile((1 + confidence) / 2, len(values) - 1) * standard_error(values)
-    return Interval(mean, mean - reach, mean + reach, len(values))
-
-
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """The ratio ``b / a`` of two cells: geometric mean over the common blocks, with its intervals.
 
     ``low`` and ``high`` are the paired t interval on logarithms, ``bootstrap`` the bootstrap's beside it, from 5 blocks
     on. ``p``: of a difference at least as great where there is none (two-sided); ``deviation``: the standard deviation
-    of the logarithms within blocks. One block alone has only a ratio.
+    of the logarithms within blocks. One block alone has only a ratio, as have blocks that agree to the last digit:
+    nobody knows then how sure it is.
     """
 
     mean: float
@@ -98,37 +85,68 @@ def block_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float]:
     return [math.log(b[block] / a[block]) for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
 
 
-def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float = CONFIDENCE) -> Ratio | None:
+def paired_ratio(
+    a: Mapping[int, float], b: Mapping[int, float], confidence: float = CONFIDENCE, *, exact: bool = False
+) -> Ratio | None:
     """Return ``b / a`` with its intervals, from the blocks (keys) in which both have a value above 0.
 
     With ``d_i = ln b_i - ln a_i`` in block i: ``exp(mean(d) ± t(n-1) · s(d) / sqrt(n))``, the paired t interval on
     logarithms; the ratio is the geometric mean of the ratios, so ``b / a`` and ``a / b`` are exact reciprocals
-    (Fleming and Wallace 1986, doi:10.1145/5666.5673; Jain 1991, ch. 13.4.1). None without a common block.
+    (Fleming and Wallace 1986, doi:10.1145/5666.5673; Jain 1991, ch. 13.4.1). None without a common block. ``exact``: as
+    in :func:`ratio_of`.
     """
-    return ratio_of(block_logs(a, b), confidence)
+    return ratio_of(block_logs(a, b), confidence, exact=exact)
 
 
-def unpaired_ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Ratio | None:
+def unpaired_ratio(
+    a: Sequence[float],
+    b: Sequence[float],
+    confidence: float = CONFIDENCE,
+    between: tuple[float, float] | None = None,
+    *,
+    exact: bool = False,
+) -> Ratio | None:
     """Return ``b / a`` of values above 0 that have no block in common: Welch's t interval on logarithms.
 
-    ``mean(ln b) - mean(ln a) ± t(f) · sqrt(s_a²/n_a + s_b²/n_b)`` with the degrees of freedom f of Welch and
-    Satterthwaite (Welch 1947, doi:10.1093/biomet/34.1-2.28). What drifts between the two is part of the result. None
-    without a value on both sides; no interval with fewer than two on either.
+    What drifts between the two is part of the result. None without a value on both sides. ``between`` and ``exact``: as
+    in :func:`welch`.
     """
     logs = [[math.log(value) for value in side if value > 0] for side in (a, b)]
-    if not all(logs):
-        return None
-    difference = fmean(logs[1]) - fmean(logs[0])
-    sizes = [len(side) for side in logs]
+    return welch(logs[0], logs[1], confidence, between=between, exact=exact) if all(logs) else None
+
+
+def welch(
+    a: Sequence[float],
+    b: Sequence[float],
+    confidence: float = CONFIDENCE,
+    least: tuple[float, float] = (0.0, 0.0),
+    blunt: float = 0.0,
+    between: tuple[float, float] | None = None,
+    *,
+    exact: bool = False,
+) -> Ratio:
+    """Return the ratio whose logarithm is the difference of two means, of values that are not paired.
+
+    ``mean(b) - mean(a) ± t(f) · sqrt(s_a²/n_a + s_b²/n_b)`` with the degrees of freedom f of Welch and Satterthwaite
+    (Welch 1947, doi:10.1093/biomet/34.1-2.28). No interval with fewer than two values on either side. ``least``: the
+    least standard error of each mean; ``blunt`` and ``exact``: as in :func:`ratio_of`. ``between``: how much means of
+    equal sides are known to differ from one occasion to the next, as the standard deviation of one mean and its degrees
+    of freedom; where the values themselves tell less, that is the error.
+    """
+    difference = fmean(b) - fmean(a)
+    sizes = (len(a), len(b))
     if min(sizes) < 2:
         return Ratio(_exp(difference), None, None, min(sizes), confidence=confidence)
-    parts = [stdev(side) ** 2 / len(side) for side in logs]
+    parts = [max(standard_error(side), floor) ** 2 for side, floor in zip((a, b), least, strict=True)]
     error = math.sqrt(sum(parts))
-    if error == 0:
-        return Ratio(_exp(difference), _exp(difference), _exp(difference), min(sizes), float(difference == 0), 0.0)
-    freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
-    reach = t_quantile((1 + confidence) / 2, freedom) * error
-    p = _two_sided(difference / error, freedom)
+    if error <= _NO_SPREAD and between is None:
+        return _without_spread(difference, min(sizes), confidence, exact=exact)
+    if between is not None and error < math.sqrt(2) * between[0]:
+        error, freedom = math.sqrt(2) * between[0], between[1]
+    else:
+        freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    reach = t_quantile((1 + confidence) / 2, freedom) * error + blunt
+    p = _two_sided(max(abs(difference) - blunt, 0.0) / error, freedom)
     deviation = error * math.sqrt(min(sizes))
     low, high = _exp(difference - reach), _exp(difference + reach)
     return Ratio(_exp(difference), low, high, min(sizes), p, deviation, None, confidence)
@@ -142,29 +160,50 @@ def inverse(ratio: Ratio) -> Ratio:
     return replace(ratio, mean=1 / ratio.mean, low=low, high=high, bootstrap=bootstrap)
 
 
-def ratio_of(logs: Sequence[float], confidence: float = CONFIDENCE, *, resample: bool = True) -> Ratio | None:
+def ratio_of(
+    logs: Sequence[float],
+    confidence: float = CONFIDENCE,
+    *,
+    resample: bool = True,
+    least: float = 0.0,
+    blunt: float = 0.0,
+    exact: bool = False,
+) -> Ratio | None:
     """Return the ratio whose logarithms in each block are ``logs``; see :func:`paired_ratio`.
 
     ``resample``: whether the bootstrap is taken as well, which simulations of thousands of ratios do without.
+    ``least``: the least standard error of the mean, whatever the spread of the blocks says. ``blunt``: by how much the
+    mean may be off in each block alike, which is added to the interval and taken off the difference that is tested.
+    ``exact``: the values are counts without an error; else blocks without any spread leave it unknown how sure the
+    ratio is, and it has no interval.
     """
     if not logs:
         return None
-    on_logs = mean_interval(logs, confidence)
-    if on_logs.low is None or on_logs.high is None:
-        return Ratio(_exp(on_logs.mean), None, None, on_logs.count, confidence=confidence)
-    deviation = stdev(logs)
-    error = deviation / math.sqrt(len(logs))
-    p = _two_sided(on_logs.mean / error, len(logs) - 1) if error > 0 else float(on_logs.mean == 0)
+    mean, count = fmean(logs), len(logs)
+    if count < 2:
+        return Ratio(_exp(mean), None, None, count, confidence=confidence)
+    error = max(standard_error(logs), least)
+    if error <= _NO_SPREAD:
+        return _without_spread(mean, count, confidence, exact=exact)
+    reach = t_quantile((1 + confidence) / 2, count - 1) * error + blunt
     return Ratio(
-        _exp(on_logs.mean),
-        _exp(on_logs.low),
-        _exp(on_logs.high),
-        on_logs.count,
-        p,
-        deviation,
+        _exp(mean),
+        _exp(mean - reach),
+        _exp(mean + reach),
+        count,
+        _two_sided(max(abs(mean) - blunt, 0.0) / error, count - 1),
+        error * math.sqrt(count),
         _bootstrap(logs, confidence) if resample else None,
         confidence,
     )
+
+
+def _without_spread(mean: float, count: int, confidence: float, *, exact: bool) -> Ratio:
+    """Give a ratio that all blocks agree on: certain where the values are exact, and else of unknown certainty."""
+    ratio = _exp(mean)
+    if exact:
+        return Ratio(ratio, ratio, ratio, count, float(mean == 0), 0.0, None, confidence)
+    return Ratio(ratio, None, None, count, confidence=confidence)
 
 
 def _bootstrap(logs: Sequence[float], confidence: float) -> tuple[float, float] | None:

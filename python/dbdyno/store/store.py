@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -29,6 +31,8 @@ _ID_LETTERS = 4
 
 # Baselines are kept beside the store's version: a key and a run each.
 _BASELINE = "baseline:"
+# So is the noise of runs, under the digest of an experiment's name: a key has 64 characters.
+_NOISE = "noise:"
 _ID_TRIES = 20
 
 
@@ -98,6 +102,24 @@ class Store:
         """Forget a baseline's name (the run stays); return whether there was one."""
         with self._writing() as connection:
             return bool(connection.execute(delete(META).where(META.c.key == _BASELINE + name)).rowcount)
+
+    def set_noise(self, experiment: str, measured: JsonObject) -> None:
+        """Keep how much runs of an experiment differ in which nothing has changed, in place of what was known."""
+        key = _noise_of(experiment)
+        with self._writing() as connection:
+            connection.execute(delete(META).where(META.c.key == key))
+            connection.execute(insert(META).values(key=key, value=json.dumps(clean_json(measured))))
+
+    def noise(self, experiment: str) -> JsonObject | None:
+        """Return that; None where nobody has measured it."""
+        query = select(META.c.value).where(META.c.key == _noise_of(experiment))
+        with reading(self._engine, self._url) as connection:
+            found = connection.execute(query).scalar()
+        try:
+            known = json.loads(found) if found else None
+        except ValueError:
+            return None
+        return known if isinstance(known, dict) else None
 
     def add_trial(self, run_id: str, trial: TrialRecord) -> int:
         """Store a trial of a run and return its number. It is on the device when this returns."""
@@ -211,6 +233,10 @@ class Store:
             raise
         except DBAPIError as error:
             raise store_error(self._url, error) from error
+
+
+def _noise_of(experiment: str) -> str:
+    return _NOISE + hashlib.sha256(experiment.encode()).hexdigest()[:32]
 
 
 def _only(kind: type, row: RowMapping) -> dict[str, Any]:

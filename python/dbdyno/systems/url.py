@@ -24,7 +24,8 @@ class SystemSpec:
     """What a URL says. Without a ``host`` (SQLite: without a ``database``) dbdyno manages the system itself.
 
     ``name`` is the URL as it is shown and stored: in one form, and without the password. ``label``, after a ``#``,
-    tells systems apart that are otherwise the same. ``command``: of ``exec:``, the command line of a program.
+    tells systems apart that are otherwise the same. ``command``: of ``exec:``, the command line of a program;
+    ``folder``: where it is run, None for the current one.
     """
 
     engine: str
@@ -37,6 +38,7 @@ class SystemSpec:
     name: str = ""
     label: str = ""
     command: str = ""
+    folder: str | None = None
 
 
 def parse_url(url: str) -> SystemSpec:

@@ -10,6 +10,7 @@ mod command;
 mod inspect;
 mod json;
 mod login;
+mod observe;
 mod options;
 mod parts;
 mod reply;
@@ -21,6 +22,7 @@ pub use bulk::load;
 pub use session::MongodbSession;
 
 use crate::net::block_on;
+use crate::observed::{Backlog, Counters};
 use crate::{Engine, Facts, Failure};
 use command::Command;
 use dbdyno_plan::document::{FailureKind, Statement};
@@ -84,6 +86,14 @@ impl Engine for MongodbEngine {
 
     fn facts(&self) -> Result<Facts, Failure> {
         block_on(inspect::facts(self))
+    }
+
+    fn counters(&self) -> Option<Result<Counters, Failure>> {
+        Some(block_on(observe::counters(self)))
+    }
+
+    fn backlog(&self) -> Option<Result<Backlog, Failure>> {
+        Some(block_on(observe::backlog(self)))
     }
 }
 

@@ -122,6 +122,14 @@ fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durabi
         // Recovery rolls back what the binary log does not hold.
         _ if logs && sync != "1" => DurabilityClass::ProcessSafe,
         _ if matches!(method.to_ascii_lowercase().as_str(), "nosync" | "littlesync") => DurabilityClass::ProcessSafe,
+        // MySQL can also write only which pages were being written, by which a torn one is seen and not repaired.
+        _ if matches!(
+            pages.to_ascii_lowercase().as_str(),
+            "off" | "0" | "false" | "detect_only"
+        ) =>
+        {
+            DurabilityClass::TornPages
+        }
         _ => DurabilityClass::PowerSafe,
     };
     let binary_log = if logs {
@@ -221,6 +229,10 @@ mod tests {
         assert_eq!(logged("0"), DurabilityClass::ProcessSafe);
         let unsynced = class(&[flush("1"), ("innodb_flush_method", "nosync")], innodb);
         assert_eq!(unsynced, DurabilityClass::ProcessSafe);
+        for torn in ["OFF", "0", "DETECT_ONLY"] {
+            let settings = [flush("1"), ("innodb_doublewrite", torn)];
+            assert_eq!(class(&settings, innodb), DurabilityClass::TornPages);
+        }
     }
 
     #[test]

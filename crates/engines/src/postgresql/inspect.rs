@@ -53,6 +53,7 @@ fn durability(settings: &BTreeMap<String, String>) -> Durability {
     let class = match (commit, fsync) {
         // The log is written some time after the commit is acknowledged, by another process.
         ("off", _) => DurabilityClass::None,
+        (_, "on") if pages == "off" => DurabilityClass::TornPages,
         (_, "on") => DurabilityClass::PowerSafe,
         _ => DurabilityClass::ProcessSafe,
     };
@@ -108,11 +109,18 @@ mod tests {
 
     #[test]
     fn durability_follows_the_settings() {
-        let class = |fsync: &str, commit: &str| {
-            let settings = [("fsync", fsync), ("synchronous_commit", commit)];
+        let with = |fsync: &str, commit: &str, pages: &str| {
+            let settings = [
+                ("fsync", fsync),
+                ("synchronous_commit", commit),
+                ("full_page_writes", pages),
+            ];
             let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
             durability(&BTreeMap::from(settings)).class
         };
+        let class = |fsync: &str, commit: &str| with(fsync, commit, "on");
+        assert_eq!(with("on", "on", "off"), DurabilityClass::TornPages);
+        assert_eq!(with("off", "on", "off"), DurabilityClass::ProcessSafe);
         assert_eq!(class("on", "on"), DurabilityClass::PowerSafe);
         assert_eq!(class("on", "local"), DurabilityClass::PowerSafe);
         assert_eq!(class("on", "off"), DurabilityClass::None);

@@ -5,6 +5,7 @@
 
 mod bulk;
 mod inspect;
+mod observe;
 mod session;
 mod values;
 mod waits;
@@ -14,6 +15,7 @@ pub use bulk::load;
 pub use session::PostgresqlSession;
 
 use crate::net::block_on;
+use crate::observed::{Backlog, Counters};
 use crate::sql_text::{Dialect, Template, with_example};
 use crate::waits::Waits;
 use crate::{Engine, Facts, Failure};
@@ -75,6 +77,14 @@ impl Engine for PostgresqlEngine {
 
     fn facts(&self) -> Result<Facts, Failure> {
         block_on(inspect::facts(self))
+    }
+
+    fn counters(&self) -> Option<Result<Counters, Failure>> {
+        Some(block_on(observe::counters(self)))
+    }
+
+    fn backlog(&self) -> Option<Result<Backlog, Failure>> {
+        Some(block_on(observe::backlog(self)))
     }
 
     fn sample_waits(&self, running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {

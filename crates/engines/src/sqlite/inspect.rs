@@ -122,10 +122,22 @@ fn durability(path: &str, settings: &BTreeMap<String, String>) -> Durability {
             "the log is synced at checkpoints, not at commits",
         ),
         ("wal", _) => (DurabilityClass::PowerSafe, "the log is synced at each commit"),
-        ("delete", "normal" | "full") => {
-            let why = "journal and database are synced at each commit; the journal's removal is synced only by synchronous=extra";
-            (DurabilityClass::PowerSafe, why)
-        }
+        ("delete", "full") => (
+            DurabilityClass::PowerSafe,
+            "journal and database are synced at each commit, but not the journal's removal that completes it: a power \
+             failure just after it can undo the last commit (synchronous=extra syncs that too), and nothing else",
+        ),
+        ("delete" | "truncate", "normal") => (
+            DurabilityClass::PowerSafe,
+            "journal and database are synced at each commit, but not the journal's end that completes it: a power failure \
+             just after it can undo the last commit; where the file system or the device writes out of order, one at the \
+             wrong moment can also ruin the file",
+        ),
+        (_, "normal") => (
+            DurabilityClass::PowerSafe,
+            "journal and database are synced at each commit; where the file system or the device writes out of order, a \
+             power failure at the wrong moment can ruin the file",
+        ),
         _ => (
             DurabilityClass::PowerSafe,
             "journal and database are synced at each commit",

@@ -6,12 +6,14 @@ mod counters;
 mod fixed;
 mod inspect;
 mod mutex;
+mod observe;
 mod session;
 mod vfs;
 
 pub use bulk::load;
 pub use session::{CountedEngine, SqliteSession, Tally};
 
+use crate::observed::Backlog;
 use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};
 use api::Api;
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
@@ -149,6 +151,10 @@ impl Engine for SqliteEngine {
             return None;
         }
         mutex::contention()
+    }
+
+    fn backlog(&self) -> Option<Result<Backlog, Failure>> {
+        Some(Ok(observe::backlog(&self.target.path, self.watch.io)))
     }
 
     fn slices(&self) -> Option<Slices> {

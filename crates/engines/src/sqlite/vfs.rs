@@ -12,7 +12,7 @@ use dbdyno_probes::Clock;
 use dbdyno_probes::process::{Switches, thread_switches};
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The name under which the layer is registered.
@@ -20,6 +20,8 @@ pub const NAME: &CStr = c"dbdyno";
 
 struct Layer {
     below: *mut ffi::sqlite3_vfs,
+    /// Bytes that the VFS below wants of a file's structure, rounded up to what a word needs.
+    size_below: usize,
     clock: Clock,
 }
 
@@ -28,6 +30,36 @@ struct Layer {
 struct Methods {
     ours: ffi::sqlite3_io_methods,
     below: *const ffi::sqlite3_io_methods,
+}
+
+/// Files of which it is known what was written to them and not synced, in the order of `UNSYNCED`.
+const KINDS: [c_int; 3] = [
+    ffi::SQLITE_OPEN_MAIN_DB,
+    ffi::SQLITE_OPEN_MAIN_JOURNAL,
+    ffi::SQLITE_OPEN_WAL,
+];
+const JOURNAL: usize = 1;
+
+/// Bytes written to the files of each kind since one of them was last synced. One database is under test, so that the
+/// files of a kind that clients have open are one.
+static UNSYNCED: [AtomicU64; KINDS.len()] = [const { AtomicU64::new(0) }; KINDS.len()];
+
+/// Bytes that this process wrote to the database, its journal and its log, and has not had synced.
+pub fn unsynced() -> u64 {
+    UNSYNCED.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
+}
+
+/// What stands behind the file that the VFS below sees: its kind, as a place in `UNSYNCED`; else beyond them.
+fn kind_of(file: *mut ffi::sqlite3_file) -> *mut usize {
+    // SAFETY: the file is as large as `register` said, which is this much larger than the VFS below wants it.
+    unsafe { file.byte_add(layer().size_below).cast() }
+}
+
+fn note_unsynced(file: *mut ffi::sqlite3_file, change: impl FnOnce(&AtomicU64)) {
+    // SAFETY: `open` has written it.
+    if let Some(bytes) = UNSYNCED.get(unsafe { *kind_of(file) }) {
+        change(bytes);
+    }
 }
 
 /// The layer, once registered; it lives as long as the process.
@@ -48,13 +80,20 @@ pub fn register(api: &Api) -> Result<(), Failure> {
         return Err(wrong("the VFS layer is registered already: one library per process"));
     }
     let clock = Clock::get();
-    let layer = Layer { below, clock };
+    // SAFETY: `below` was just given by the library.
+    let size_below = (unsafe { (*below).szOsFile } as usize).next_multiple_of(size_of::<usize>());
+    let layer = Layer {
+        below,
+        size_below,
+        clock,
+    };
     LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
     // Only files opened and deleted matter here. The other functions are the VFS's own, which work on what is in its
     // structure, and this is a copy of it.
     // SAFETY: `below` was just given by the library.
     let vfs = Box::leak(Box::new(ffi::sqlite3_vfs {
         pNext: std::ptr::null_mut(),
+        szOsFile: (size_below + size_of::<usize>()) as c_int,
         zName: NAME.as_ptr(),
         xOpen: Some(open),
         xDelete: Some(delete),
@@ -139,6 +178,9 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount:
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, amount: c_int, offset: i64) -> c_int {
     let (code, spent) = timed(|| below!(file, xWrite, from, amount, offset));
+    note_unsynced(file, |bytes| {
+        bytes.fetch_add(amount as u64, Ordering::Relaxed);
+    });
     count(|c| {
         c.writes += 1;
         c.write_bytes += amount as u64;
@@ -149,6 +191,9 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, am
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
     let (code, spent) = timed(|| below!(file, xTruncate, size));
+    if size == 0 {
+        note_unsynced(file, |bytes| bytes.store(0, Ordering::Relaxed));
+    }
     count(|c| c.write_raw += spent);
     code
 }
@@ -163,6 +208,7 @@ fn count_sync(spent: u64) {
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     let (code, spent) = timed(|| below!(file, xSync, flags));
     count_sync(spent);
+    note_unsynced(file, |bytes| bytes.store(0, Ordering::Relaxed));
     code
 }
 
@@ -235,6 +281,7 @@ unsafe extern "C" fn open(
             Some(open) => open(vfs, name, file, flags, flags_out),
             None => ffi::SQLITE_CANTOPEN,
         };
+        *kind_of(file) = KINDS.iter().position(|kind| flags & kind != 0).unwrap_or(usize::MAX);
         // Where the VFS below set methods, SQLite must call close even after a failure, and finds it in our table too.
         if !(*file).pMethods.is_null() {
             (*file).pMethods = methods_for((*file).pMethods);
@@ -252,6 +299,10 @@ unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync_
             None => ffi::SQLITE_IOERR_DELETE,
         }
     });
+    // SAFETY: a name is a string that ends with a zero.
+    if unsafe { CStr::from_ptr(name) }.to_bytes().ends_with(b"-journal") {
+        UNSYNCED[JOURNAL].store(0, Ordering::Relaxed);
+    }
     // Deleting a journal commits the transaction; its directory entry is synced in the same call.
     if sync_directory != 0 {
         count_sync(spent);

@@ -1,0 +1,48 @@
+//! What a MongoDB server asked of the device, and what it put off, as `serverStatus` tells. FerretDB does not tell.
+
+use super::MongodbEngine;
+use super::{bson, login};
+use crate::observed::{Backlog, Counters};
+use crate::{Failure, Session as _};
+
+/// Where the figures stand below `wiredTiger`.
+const COUNTERS: [(&str, [&str; 3]); 2] = [
+    ("syncs", ["wiredTiger", "log", "log sync operations"]),
+    ("log_bytes", ["wiredTiger", "log", "log bytes written"]),
+];
+const BACKLOG: [(&str, [&str; 3]); 1] = [(
+    "dirty_bytes",
+    ["wiredTiger", "cache", "tracked dirty bytes in the cache"],
+)];
+
+async fn status<const N: usize>(
+    engine: &MongodbEngine,
+    wanted: [(&'static str, [&str; 3]); N],
+) -> Result<Counters, Failure> {
+    let mut session = engine.open().await?;
+    let asked = login::ask(session.wire(), "admin", |out| {
+        bson::put_integer(b"serverStatus", 1, out)
+    })
+    .await;
+    let mut found = Counters::new();
+    // Who may not look sees nothing.
+    if let Ok(place) = asked {
+        let status = session.wire().document(&place)?;
+        for (name, path) in wanted {
+            let value = status.find(&path).and_then(|field| field.integer());
+            found.extend(value.map(|value| (name, value as f64)));
+        }
+    }
+    session.close().await?;
+    Ok(found)
+}
+
+/// Reads the counters.
+pub async fn counters(engine: &MongodbEngine) -> Result<Counters, Failure> {
+    status(engine, COUNTERS).await
+}
+
+/// Reads what is put off.
+pub async fn backlog(engine: &MongodbEngine) -> Result<Backlog, Failure> {
+    status(engine, BACKLOG).await
+}

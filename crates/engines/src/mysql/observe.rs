@@ -1,0 +1,63 @@
+//! What the server asked of the device, and what it put off, as its status tells.
+
+use super::MysqlEngine;
+use super::session::MysqlSession;
+use crate::observed::{Backlog, Counters};
+use crate::{Failure, Session as _};
+use dbdyno_plan::document::PrepareMode;
+use std::collections::BTreeMap;
+
+/// MariaDB tells how many versions of rows are to be purged; MySQL does elsewhere.
+const STATUS: &str = "show global status where variable_name in ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', \
+     'Innodb_os_log_written', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted', 'Innodb_buffer_pool_pages_dirty', 'Innodb_checkpoint_age', 'Innodb_history_list_length')";
+const PURGE: &str = "select 'Innodb_history_list_length', count from information_schema.innodb_metrics \
+     where name = 'trx_rseg_history_len'";
+
+async fn status(engine: &MysqlEngine) -> Result<BTreeMap<String, f64>, Failure> {
+    let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await?;
+    let mut found = BTreeMap::new();
+    for sql in [STATUS, PURGE] {
+        for row in session.query(sql).await.unwrap_or_default() {
+            if let [Some(name), Some(value)] = row.as_slice()
+                && let Ok(value) = value.parse()
+            {
+                found.entry(name.to_ascii_lowercase()).or_insert(value);
+            }
+        }
+    }
+    session.close().await?;
+    Ok(found)
+}
+
+fn named<const N: usize>(status: &BTreeMap<String, f64>, names: [(&'static str, &str); N]) -> Counters {
+    let value = |(ours, theirs): (&'static str, &str)| Some((ours, *status.get(theirs)?));
+    names.into_iter().filter_map(value).collect()
+}
+
+/// Reads the counters. Without one for the log alone, syncs are those of all files of InnoDB.
+pub async fn counters(engine: &MysqlEngine) -> Result<Counters, Failure> {
+    let status = status(engine).await?;
+    let mut found = named(
+        &status,
+        [("syncs", "innodb_data_fsyncs"), ("log_bytes", "innodb_os_log_written")],
+    );
+    found.extend(named(&status, [("syncs", "innodb_os_log_fsyncs")]));
+    let rows = ["innodb_rows_inserted", "innodb_rows_updated", "innodb_rows_deleted"].map(|name| status.get(name));
+    if rows.iter().any(Option::is_some) {
+        found.insert("rows", rows.into_iter().flatten().sum());
+    }
+    Ok(found)
+}
+
+/// Reads what is put off.
+pub async fn backlog(engine: &MysqlEngine) -> Result<Backlog, Failure> {
+    let status = status(engine).await?;
+    Ok(named(
+        &status,
+        [
+            ("dirty_pages", "innodb_buffer_pool_pages_dirty"),
+            ("log_bytes_since_checkpoint", "innodb_checkpoint_age"),
+            ("old_versions", "innodb_history_list_length"),
+        ],
+    ))
+}

@@ -1,0 +1,69 @@
+//! What the server asked of the device, and what it put off, as its statistics tell.
+//!
+//! A session hands its own in when it ends, or a second after it last did. So they are read before the first session of a
+//! trial and after the last.
+
+use super::PostgresqlEngine;
+use super::session::PostgresqlSession;
+use crate::observed::{Backlog, Counters};
+use crate::{Failure, Session as _};
+use dbdyno_plan::document::PrepareMode;
+
+/// From version 18 on, syncs are counted among all I/O.
+const SYNCS_OF_18: &str = "select sum(fsyncs), null from pg_stat_io where object = 'wal'";
+/// Version 14 to 17. Where each write of the log is synced as it is made, syncs are not counted, and writes are.
+const SYNCS_OF_14: &str = "select wal_sync, case when current_setting('wal_sync_method') like 'open%' then wal_write end \
+     from pg_stat_wal";
+const LOG: &str = "select wal_bytes, wal_fpi from pg_stat_wal";
+
+/// Bytes of log that the next checkpoint writes the pages of, and versions of rows that vacuum removes.
+const SINCE_CHECKPOINT: &str = "select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) from pg_control_checkpoint()";
+const OLD_VERSIONS: &str = "select sum(n_dead_tup) from pg_stat_user_tables";
+
+async fn open(engine: &PostgresqlEngine) -> Result<PostgresqlSession, Failure> {
+    PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await
+}
+
+/// Reads the counters. What a version has not, or a user may not see, is left out.
+pub async fn counters(engine: &PostgresqlEngine) -> Result<Counters, Failure> {
+    let mut session = open(engine).await?;
+    let mut found = Counters::new();
+    let version = numbers(&mut session, "select current_setting('server_version_num')").await;
+    let version = version.first().copied().flatten().unwrap_or_default();
+    if version >= 140_000.0 {
+        let sql = if version >= 180_000.0 { SYNCS_OF_18 } else { SYNCS_OF_14 };
+        let row = numbers(&mut session, sql).await;
+        let known: f64 = row.iter().flatten().sum();
+        if row.iter().any(Option::is_some) {
+            found.insert("syncs", known);
+        }
+        let row = numbers(&mut session, LOG).await;
+        for (name, value) in ["log_bytes", "page_images"].into_iter().zip(row) {
+            found.extend(value.map(|value| (name, value)));
+        }
+    }
+    session.close().await?;
+    Ok(found)
+}
+
+/// Reads what is put off, likewise.
+pub async fn backlog(engine: &PostgresqlEngine) -> Result<Backlog, Failure> {
+    let mut session = open(engine).await?;
+    let mut found = Backlog::new();
+    for (name, sql) in [
+        ("log_bytes_since_checkpoint", SINCE_CHECKPOINT),
+        ("old_versions", OLD_VERSIONS),
+    ] {
+        let row = numbers(&mut session, sql).await;
+        found.extend(row.first().copied().flatten().map(|value| (name, value)));
+    }
+    session.close().await?;
+    Ok(found)
+}
+
+/// The numbers of a query's first row; none where it may not be asked.
+async fn numbers(session: &mut PostgresqlSession, sql: &str) -> Vec<Option<f64>> {
+    let rows = session.query(sql).await.unwrap_or_default();
+    let row = rows.into_iter().next().unwrap_or_default();
+    row.into_iter().map(|value| value?.parse().ok()).collect()
+}

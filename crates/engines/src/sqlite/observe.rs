@@ -1,0 +1,40 @@
+//! What SQLite has put off: what it has not had synced, and what lies in the write-ahead log only.
+
+use super::vfs;
+use crate::observed::Backlog;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+/// In the index of the write-ahead log (its file ends in `-shm`), in the machine's own byte order: the size of a page and
+/// the number of frames in the log; and how many of them are in the database too (<https://sqlite.org/walformat.html>).
+const PAGE_SIZE: u64 = 14;
+const FRAMES: u64 = 16;
+const BACKFILLED: u64 = 96;
+
+/// Reads what is put off of a database at `path`; `written`: whether this process's writes were counted.
+pub fn backlog(path: &str, written: bool) -> Backlog {
+    let mut found = Backlog::new();
+    if written {
+        found.insert("unsynced_bytes", vfs::unsynced() as f64);
+    }
+    found.extend(log_bytes(path).map(|bytes| ("log_bytes_since_checkpoint", bytes)));
+    found
+}
+
+fn log_bytes(path: &str) -> Option<f64> {
+    let index = File::open(format!("{path}-shm")).ok()?;
+    let word = |at: u64| {
+        let mut bytes = [0; 4];
+        index.read_exact_at(&mut bytes, at).ok()?;
+        Some(u32::from_ne_bytes(bytes))
+    };
+    let mut size = [0; 2];
+    index.read_exact_at(&mut size, PAGE_SIZE).ok()?;
+    let size = match u16::from_ne_bytes(size) {
+        // What 16 bits cannot hold.
+        1 => 65_536,
+        size => u32::from(size),
+    };
+    let frames = word(FRAMES)?.saturating_sub(word(BACKFILLED)?);
+    Some(f64::from(frames) * f64::from(size))
+}

@@ -1,0 +1,251 @@
+//! The coordinating thread of a trial: leads the clients through the phases, and watches the machine meanwhile.
+
+use crate::latency::Timeline;
+use crate::lead::Lead;
+use crate::live::{Live, LiveCounts};
+use crate::slices::Switch;
+use crate::trial::{Event, Interval, Shared, TrialError};
+use crate::turns::{self, Turns};
+use dbdyno_engines::observed::Backlog;
+use dbdyno_engines::{Engine, Failure};
+use dbdyno_probes::Clock;
+use dbdyno_probes::disk::{Disk, DiskCounters};
+use dbdyno_probes::process::{Usage, tree_cpu_ns};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Nanoseconds between two looks at whether the others have ended of those that take turns.
+const LOOK: u64 = 50_000_000;
+
+/// What the coordinating thread saw of the machine during the window.
+pub(crate) struct Watched {
+    /// When the window began; nanoseconds of the clients' clock.
+    pub(crate) window_start: u64,
+    pub(crate) warmup_s: f64,
+    pub(crate) before: Usage,
+    pub(crate) after: Usage,
+    pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
+    /// Seconds of the trial's turns between the two readings: all, where it takes none.
+    pub(crate) seconds: f64,
+    /// All seconds between them.
+    pub(crate) real_s: f64,
+    /// What the engine had put off at the window's end.
+    pub(crate) backlog: Option<Result<Backlog, Failure>>,
+    /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
+    pub(crate) server_cpu: Option<(u64, u64)>,
+    /// How much longer the time is, to the end of the last transaction that counts, than the part of it in which contended
+    /// mutexes were watched; `None` where no part was.
+    pub(crate) watched_one_in: Option<f64>,
+}
+
+/// One reading of the machine's figures.
+#[derive(Clone)]
+struct Reading {
+    usage: Usage,
+    counts: LiveCounts,
+    disk: Option<DiskCounters>,
+    at: u64,
+}
+
+/// What is read, and from where.
+struct Machine<'a> {
+    disk: Option<&'a Disk>,
+    server: Option<u32>,
+    live: &'a [Live],
+    clock: Clock,
+}
+
+impl Machine<'_> {
+    fn read(&self) -> Result<Reading, TrialError> {
+        Ok(Reading {
+            usage: Usage::read()?,
+            counts: LiveCounts::read(self.live),
+            disk: self.disk.and_then(Disk::read),
+            at: self.clock.now(),
+        })
+    }
+
+    fn server_cpu(&self) -> Option<u64> {
+        self.server.and_then(tree_cpu_ns)
+    }
+}
+
+/// Leads the clients through the phases and watches the machine meanwhile.
+///
+/// The machine's figures are read when the window begins and when it ends, or when the clients have ended where that is
+/// earlier. What is left then is waited for: transactions that the window's end cut are in none of these figures.
+pub(crate) fn coordinate<E: Engine>(
+    shared: &Shared<'_, E>,
+    live: &[Live],
+    timeline: &Timeline,
+    (disk, server): (Option<&Disk>, Option<u32>),
+    finished: &AtomicU32,
+    lead: &mut impl Lead,
+    say: &mut impl FnMut(Event),
+) -> Result<Watched, TrialError> {
+    let clock = shared.clock;
+    let machine = Machine {
+        disk,
+        server,
+        live,
+        clock,
+    };
+    let all_done = || finished.load(Ordering::Acquire) as usize >= live.len();
+    shared.gather(&shared.connected);
+    if shared.refused.load(Ordering::Relaxed) {
+        shared.warmup_start.store(u64::MAX, Ordering::Release);
+        return Err(TrialError::Thread("a client could not connect".into()));
+    }
+    say(Event::Phase("warmup"));
+    let warmup_start = shared.start(lead, "warmup", &shared.warmup_start)?;
+    shared.warmup_start.store(warmup_start, Ordering::Release);
+    shared.gather(&shared.warm);
+    let mut first = machine.read().inspect_err(|_| {
+        shared.window_start.store(u64::MAX, Ordering::Release);
+    })?;
+    say(Event::Phase("window"));
+    let begin = shared.start(lead, "window", &shared.window_start)? + turns::delay(shared.trial.turns);
+    let mut turns = shared
+        .trial
+        .turns
+        .map_or(Turns::none(begin), |turns| Turns::new(turns, begin));
+    shared.engine.reset_contention();
+    timeline.take();
+    let mut server_before = machine.server_cpu();
+    shared.window_start.store(begin, Ordering::Release);
+    first.at = begin;
+    let mut window_start = begin;
+    if shared.leads_in() {
+        wait_until(clock, u64::MAX, || shared.measured_from().is_some() || all_done());
+        window_start = shared.measured_from().unwrap_or(begin);
+        shared.engine.reset_contention();
+        timeline.take();
+        server_before = machine.server_cpu();
+        // What was counted before this thread woke up is the window's.
+        first = Reading {
+            counts: LiveCounts::default(),
+            ..machine.read()?
+        };
+    }
+    shared.watched.store(true, Ordering::Release);
+    // Own time of the clients is active time from the first turn on.
+    let origin = turns.own(window_start);
+    let end = shared
+        .trial
+        .window
+        .seconds
+        .map_or(u64::MAX, |seconds| origin.saturating_add((seconds * 1e9) as u64));
+    let mut switch = shared
+        .engine
+        .slices()
+        .map(|slices| Switch::new(slices, shared.seed, first.at));
+    let mut last = first.clone();
+    let mut index = 0;
+    loop {
+        let interval_end = (origin + (index + 1) * timeline.interval).min(end);
+        // What turns there are changes when the others have ended.
+        let look = if shared.trial.turns.is_some() {
+            clock.now() + LOOK
+        } else {
+            u64::MAX
+        };
+        let done = watch_until(shared, turns.moment(interval_end).min(look), switch.as_mut(), all_done);
+        turns = turns.alone_from(shared.alone.load(Ordering::Acquire));
+        if !done && clock.now() < turns.moment(interval_end) {
+            continue;
+        }
+        let Ok(now) = machine.read() else { break };
+        if !done || now.counts != last.counts {
+            say(interval(&machine, timeline, (index, origin), turns, &last, &now));
+        }
+        last = now;
+        index += 1;
+        if done || interval_end == end {
+            break;
+        }
+    }
+    let server_after = machine.server_cpu();
+    let backlog = shared.engine.backlog();
+    shared.watched.store(false, Ordering::Release);
+    // What the window's end cut is ended, and watched as before.
+    watch_until(shared, u64::MAX, switch.as_mut(), all_done);
+    // A thread that was late for its turns went on in its window.
+    if let Ok(now) = machine.read()
+        && now.counts != last.counts
+    {
+        say(interval(&machine, timeline, (index, origin), turns, &last, &now));
+    }
+    Ok(Watched {
+        window_start,
+        warmup_s: window_start.saturating_sub(warmup_start) as f64 / 1e9,
+        seconds: (turns.active(last.at) - turns.active(first.at)) as f64 / 1e9,
+        real_s: last.at.saturating_sub(first.at) as f64 / 1e9,
+        disk: first.disk.zip(last.disk),
+        before: first.usage,
+        after: last.usage,
+        server_cpu: server_before.zip(server_after),
+        backlog,
+        watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
+    })
+}
+
+/// The interval between two readings. `origin`: the active time at which the window began.
+fn interval(
+    machine: &Machine<'_>,
+    timeline: &Timeline,
+    (index, origin): (u64, u64),
+    turns: Turns,
+    last: &Reading,
+    now: &Reading,
+) -> Event {
+    let own = |moment| turns.active(moment).saturating_sub(origin) as f64 / 1e9;
+    let seconds = own(now.at) - own(last.at);
+    let real_s = now.at.saturating_sub(last.at) as f64 / 1e9;
+    Event::Interval(Box::new(Interval {
+        index,
+        span_s: (own(last.at), own(now.at)),
+        counts: now.counts.since(last.counts),
+        service_ns: timeline.take(),
+        cpu: now.usage.since(&last.usage, seconds, real_s),
+        disk: machine
+            .disk
+            .zip(last.disk.zip(now.disk))
+            .map(|(disk, (a, b))| disk.between(&a, &b, seconds)),
+    }))
+}
+
+/// Waits until a time, or until `done`, and watches the engine in slices meanwhile; tells whether it was the latter.
+fn watch_until<E: Engine>(
+    shared: &Shared<'_, E>,
+    until: u64,
+    mut switch: Option<&mut Switch>,
+    done: impl Fn() -> bool,
+) -> bool {
+    loop {
+        let turn = switch.as_ref().map_or(u64::MAX, |switch| switch.next());
+        if wait_until(shared.clock, until.min(turn), &done) {
+            return true;
+        }
+        let now = shared.clock.now();
+        if let Some(on) = switch.as_mut().and_then(|switch| switch.turn(now)) {
+            shared.engine.watch(on);
+        }
+        if now >= until {
+            return false;
+        }
+    }
+}
+
+/// Waits until a time, or until `done`; tells whether it was the latter.
+fn wait_until(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
+    loop {
+        if done() {
+            return true;
+        }
+        let left = until.saturating_sub(clock.now());
+        if left == 0 {
+            return false;
+        }
+        // Whoever makes it done unparks this thread; until then it takes no time from the clients.
+        std::thread::park_timeout(std::time::Duration::from_nanos(left));
+    }
+}

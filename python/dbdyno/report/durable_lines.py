@@ -1,0 +1,73 @@
+"""The lines on durability: each class with its cells, what was seen of it, and what was left for later."""
+
+from __future__ import annotations
+
+from dbdyno.report.lines import Statement, cell_names
+from dbdyno.report.numbers import rough
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.document import Document
+from dbdyno.results.durable import class_of, worth_telling
+
+_KIB = 1024.0
+
+_LEFT = {
+    "unsynced_bytes": "written and not synced",
+    "log_bytes_since_checkpoint": "of log to checkpoint",
+    "dirty_bytes": "changed in memory and not written",
+    "dirty_pages": "dirty pages",
+    "old_versions": "old versions of rows to remove",
+}
+
+
+def durability(document: Document) -> list[Statement]:
+    """Return each durability class with its cells, and how often these had the device sync for a commit."""
+    classes: dict[str, list[Cell]] = {}
+    for cell in document["cells"]:
+        classes.setdefault(class_of(cell) or "unknown", []).append(cell)
+    return [Statement(name + _seen(cells), [cell["id"] for cell in cells]) for name, cells in classes.items()]
+
+
+def syncs(cell: Cell) -> str:
+    """Return how often a cell had the device sync for a commit, and who counted; empty where nothing tells."""
+    each, by = cell["observed"]["syncs_per_commit"], cell["observed"]["seen_by"]
+    return "" if each is None else f"{rough(each)} {_SYNCS[by or 'device']} a commit"
+
+
+def left_unpaid(document: Document) -> list[str]:
+    """Return what the cells' transactions left for later, at the window's end, as far as the engine tells."""
+    lines: dict[str, list[str]] = {}
+    for cell in document["cells"]:
+        parts = [
+            f"{_amount(name, value)} {_LEFT[name]}"
+            for name, value in worth_telling(cell["observed"]["backlog"]).items()
+            if name in _LEFT
+        ]
+        if parts:
+            lines.setdefault(", ".join(parts), []).append(cell["id"])
+    several = len(document["cells"]) > 1
+    return [
+        f"left for later, a transaction: {text}" + (f" ({cell_names(document, ids)})" if several else "")
+        for text, ids in lines.items()
+    ]
+
+
+_SYNCS = {"files": "syncs", "server": "syncs", "device": "writes and flushes of the device"}
+
+
+def _seen(cells: list[Cell]) -> str:
+    """Give the range of what cells had synced for a commit; nothing where none commits."""
+    seen = [cell for cell in cells if cell["observed"]["syncs_per_commit"] is not None]
+    if not seen:
+        return ""
+    least = min(seen, key=lambda cell: cell["observed"]["syncs_per_commit"] or 0.0)
+    most = max(seen, key=lambda cell: cell["observed"]["syncs_per_commit"] or 0.0)
+    low, high = syncs(least), syncs(most)
+    if low == high:
+        return f", {high} seen"
+    return f", {rough(least['observed']['syncs_per_commit'] or 0.0)} to {high} seen"
+
+
+def _amount(name: str, value: float) -> str:
+    if "bytes" not in name:
+        return rough(value)
+    return f"{rough(value / _KIB)} KiB" if value >= _KIB else f"{rough(value)} bytes"

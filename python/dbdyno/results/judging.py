@@ -1,0 +1,220 @@
+"""The one place that decides what may be ranked, by what, and what a comparison shows.
+
+The table of a run, its headline, the sentences about several cells, ``compare``, ``gate``, ``history`` and the rule
+that ends a run ask here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.document import Comparison
+from dbdyno.results.durable import class_of
+from dbdyno.results.metrics import done, lower_bounds, rates_by_block, usual_metric, values_by_block
+from dbdyno.stats import (
+    CONFIDENCE,
+    MARGIN,
+    Ratio,
+    decide,
+    inverse,
+    paired_rates,
+    paired_ratio,
+    standard_error,
+    unpaired_rates,
+    unpaired_ratio,
+)
+
+# What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
+_CHANCE = 4.0
+# Rows of a transaction that differ by so small a share are the same either way.
+_SAME_ROWS = 0.005
+# A share of failed transactions that differs by less is nothing either way.
+_FAILING = 0.01
+
+ROWS = "rows returned by a transaction"
+"""How a difference in rows begins."""
+
+FAILED = "transactions that failed"
+"""How a difference in failures begins."""
+
+
+@dataclass(frozen=True)
+class RunNoise:
+    """How much the logarithm of a cell's throughput differs from run to run where nothing has changed.
+
+    ``deviation``: its standard deviation; ``freedom``: the degrees of freedom that this is known with; ``runs``: from
+    how many runs, 0 where it is assumed.
+    """
+
+    deviation: float
+    freedom: float
+    runs: int
+
+
+ASSUMED = RunNoise(0.05, 10.0, 0)
+"""What is assumed of a machine of which nobody has measured it: what was found on shared virtual processors."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cells to compare, the baseline's first.
+
+    ``apart``: what else is known that keeps them from being ranked. ``paired``: they have blocks in common. ``metric``:
+    of :data:`dbdyno.results.metrics.METRICS`, or None for the usual one. ``between``: of two runs, how much runs differ
+    of which nothing has changed.
+    """
+
+    a: Cell
+    b: Cell
+    apart: Sequence[str] = field(default_factory=tuple)
+    paired: bool = True
+    metric: str | None = None
+    confidence: float = CONFIDENCE
+    between: RunNoise | None = None
+
+    @property
+    def by(self) -> str:
+        """What they are compared by."""
+        return self.metric or usual_metric(self.a, self.b)
+
+    @property
+    def drift(self) -> tuple[float, float] | None:
+        """The standard deviation from run to run, and its degrees of freedom."""
+        return None if self.between is None else (self.between.deviation, self.between.freedom)
+
+    @property
+    def unlike(self) -> list[str]:
+        """Why they are not ranked; empty where they are."""
+        return [*self.apart, *not_comparable(self.a, self.b)]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether what they are compared by is a lower bound on either side, which no number of rounds settles."""
+        return any(lower_bounds(cell, self.by) for cell in (self.a, self.b))
+
+
+def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
+    """Compare pairs of cells, decided together: their p values are corrected for their number. ``margin`` is a share.
+
+    Of every metric but the throughput less is better: there the reciprocal is judged. Two that did unlike work are not
+    ranked: the ratio stands, the verdict is left out. A time that is a lower bound on either side settles nothing.
+    """
+    ratios = [ratio_of_pair(each) for each in pairs]
+    unlike = [each.unlike for each in pairs]
+    lacking = [_lacking(each, ratio) for each, ratio in zip(pairs, ratios, strict=True)]
+    judged = [
+        None if apart or lack or ratio is None else ratio if pair.by == "throughput" else inverse(ratio)
+        for pair, ratio, apart, lack in zip(pairs, ratios, unlike, lacking, strict=True)
+    ]
+    return [
+        {
+            "a": pair.a["id"],
+            "b": pair.b["id"],
+            "metric": pair.by,
+            "ratio": None if ratio is None else ratio.mean,
+            "ci95": None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high],
+            "bootstrap95": None if ratio is None or ratio.bootstrap is None else list(ratio.bootstrap),
+            "intervals_disagree": ratio is not None and ratio.intervals_disagree,
+            "verdict": None if apart else decision.verdict,
+            "p": decision.p,
+            "margin": margin,
+            "detectable": decision.detectable,
+            "more_rounds": decision.more_rounds,
+            "blocks": 0 if ratio is None else ratio.count,
+            "unlike": apart,
+            "lacking": lack,
+        }
+        for pair, ratio, decision, apart, lack in zip(
+            pairs, ratios, decide(judged, margin), unlike, lacking, strict=True
+        )
+    ]
+
+
+def ratio_of_pair(pair: Pair) -> Ratio | None:
+    """Return the ratio b / a of a pair by its metric; None where either has no value, or no block in common."""
+    a, b = pair.a, pair.b
+    if pair.by == "throughput":
+        rates = rates_by_block(a), rates_by_block(b)
+        if pair.paired:
+            return paired_rates(*rates, pair.confidence)
+        return unpaired_rates(list(rates[0].values()), list(rates[1].values()), pair.confidence, pair.drift)
+    values = values_by_block(a, pair.by), values_by_block(b, pair.by)
+    exact = pair.by == "instructions"
+    if pair.paired:
+        return paired_ratio(*values, pair.confidence, exact=exact)
+    drift = None if exact else pair.drift
+    return unpaired_ratio(list(values[0].values()), list(values[1].values()), pair.confidence, drift, exact=exact)
+
+
+def _lacking(pair: Pair, ratio: Ratio | None) -> str:
+    """Say why a ratio settles nothing, whatever it is; empty where it may."""
+    for cell in (pair.a, pair.b):
+        bounds = lower_bounds(cell, pair.by)
+        if bounds:
+            return (
+                f"{pair.by} is a lower bound in {bounds} of {len(done(cell))} rounds of {cell['id']}: what failed or "
+                "was never begun has no response time"
+            )
+    if ratio is not None and ratio.count > 1 and ratio.low is None:
+        return "all rounds gave the same figure to the last digit, which says nothing of how sure it is"
+    return ""
+
+
+def not_comparable(a: Cell, b: Cell) -> list[str]:
+    """Say why two cells must not be ranked; empty where they may be.
+
+    Where nothing was written, there was nothing to be durable; a class that what was counted contradicts is none. Rows
+    are looked at where nothing but the system differs: else the levels may ask for other ones. They differ, and so do
+    shares of failures, where chance does not explain it. What failed may have been the greater part of the work, and
+    the time is that of what is left.
+    """
+    return [*_durability(a, b), *_rows(a, b), *_failures(a, b)]
+
+
+def _durability(a: Cell, b: Cell) -> list[str]:
+    durability = (class_of(a), class_of(b))
+    doubtful = any(cell["observed"]["contradiction"] for cell in (a, b))
+    if not doubtful and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
+        return []
+    return [f"durability: {durability[0]} against {durability[1]}"]
+
+
+def _rows(a: Cell, b: Cell) -> list[str]:
+    rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
+    same_system = a["system"]["name"] == b["system"]["name"]
+    if rows_a is None or rows_b is None or same_system or other_factors(a) != other_factors(b):
+        return []
+    errors = [each["rows_standard_error"] or 0.0 for each in (a, b)]
+    if _is_no_chance(rows_a - rows_b, errors, _SAME_ROWS * max(rows_a, rows_b)):
+        return [f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}"]
+    return []
+
+
+def _failures(a: Cell, b: Cell) -> list[str]:
+    shares = [
+        [sum(each["failed"].values()) / each["issued"] for each in done(cell) if each["issued"]] for cell in (a, b)
+    ]
+    if not all(shares):
+        return []
+    of_a, of_b = (fmean(each) for each in shares)
+    if not _is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):
+        return []
+    return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
+
+
+def _is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:
+    """Whether two means differ by more than ``least``, and by more than their standard ``errors`` explain."""
+    return abs(difference) > max(least, _CHANCE * math.hypot(*errors))
+
+
+def _writes(cell: Cell) -> bool:
+    return any(each["rows_changed"] != 0 for each in done(cell))
+
+
+def other_factors(cell: Cell) -> dict[str, object]:
+    """Return the levels of a cell without its system."""
+    return {name: level for name, level in cell["factors"].items() if name != "system"}

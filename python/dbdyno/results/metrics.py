@@ -1,0 +1,81 @@
+"""What cells are compared by: throughput, the times that clients waited, instructions; a value for each block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbdyno.limit import OVERLOADED
+from dbdyno.results.cell_document import Cell, Round
+from dbdyno.results.reading import shown_times
+from dbdyno.stats import Rate, Rates
+
+METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
+"""Throughput, instructions, and the percentiles, mean and maximum of the response time as tables show it: in a closed
+loop that is the service time. Of all but the throughput less is better."""
+
+ANSWERS = "p99"
+"""What tells open loops apart that keep up."""
+
+
+def is_open_loop(cell: Cell) -> bool:
+    """Whether transactions started by the clock: only there is a response time beside the service time."""
+    return any("response" in each["latency_ms"] for each in done(cell))
+
+
+def keeps_up(cell: Cell) -> bool:
+    """Whether an open loop began what was due: its throughput is then the rate that it was offered."""
+    rounds = done(cell)
+    due, skipped = sum(each["issued"] for each in rounds), sum(each["skipped"] for each in rounds)
+    return is_open_loop(cell) and skipped < max(OVERLOADED * due, 1)
+
+
+def usual_metric(a: Cell, b: Cell) -> str:
+    """Return what two cells are judged by where nobody says it: throughput, but of open loops that both keep up."""
+    return ANSWERS if keeps_up(a) and keeps_up(b) else "throughput"
+
+
+def done(cell: Cell) -> list[Round]:
+    """Return the rounds that gave a result."""
+    return [each for each in cell["rounds"] if each["status"] == "done"]
+
+
+def rate_of(each: Round) -> Rate | None:
+    """Return a round's throughput with what it is told from; None where it gave none, or nothing was done."""
+    if not each["throughput"]:
+        return None
+    basis = each["rate"]
+    return Rate(
+        each["throughput"],
+        basis["time_s"],
+        basis["count"],
+        basis["seconds"],
+        basis["squares"],
+        basis["resolution"],
+        basis["other"],
+    )
+
+
+def rates_by_block(cell: Cell) -> Rates:
+    """Return the throughput of each block that gave one."""
+    return {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
+
+
+def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
+    """Return a metric of each block that gave a value above 0. ``metric``: of :data:`METRICS`."""
+    if metric == "throughput":
+        return {block: rate.value for block, rate in rates_by_block(cell).items()}
+    if metric == "instructions":
+        return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
+    values: dict[int, float] = {}
+    for each in done(cell):
+        times: Mapping[str, Any] = shown_times(each["latency_ms"]) or {}
+        if times.get(metric):
+            values[each["block"]] = float(times[metric])
+    return values
+
+
+def lower_bounds(cell: Cell, metric: str) -> int:
+    """Return in how many rounds a metric is a lower bound: what failed, or was never begun, has no response time."""
+    shown = [shown_times(each["latency_ms"]) for each in done(cell)]
+    return sum(times is not None and metric in times["at_least"] for times in shown)

@@ -1,0 +1,174 @@
+"""The other side of a gate: what a run is measured against in the same blocks, named or built beforehand."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dbdyno.compile import CompiledCell
+from dbdyno.design import Cell, Cells
+from dbdyno.engines import ENGINES
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.experiment import Experiment, Level, load_experiment
+from dbdyno.results.comparing import SIDE
+from dbdyno.systems.url import SystemSpec, parse_url
+
+# What a build said that failed: so many lines of its end.
+_LINES = 10
+
+
+@dataclass(frozen=True)
+class Against:
+    """The baseline that a run measures beside its own cells.
+
+    ``name``: as it was typed; ``what``: what it stands for, a clause; ``checkout``: where it was checked out.
+    """
+
+    name: str
+    what: str
+    experiment: Experiment
+    systems: list[SystemSpec]
+    checkout: "Checkout | None" = None
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A commit of the repository at ``root``, checked out at ``tree``."""
+
+    root: Path
+    tree: Path
+    commit: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is there what the current one is here."""
+        return self.tree / Path.cwd().relative_to(self.root)
+
+    def there(self, path: str | None) -> str | None:
+        """Give the path of a file as the commit has it, or its build; one outside of the repository is the same."""
+        if path is None or not Path(path).absolute().resolve().is_relative_to(self.root):
+            return path
+        return str(self.tree / Path(path).absolute().resolve().relative_to(self.root))
+
+
+@contextmanager
+def against(
+    reference: str, experiment: Experiment, systems: Sequence[SystemSpec], build: str | None
+) -> Iterator[Against]:
+    """Find or make the other side: a system by its URL, an experiment by its file, or a commit of the repository here.
+
+    A commit is checked out into a directory of its own, which goes with the context; ``build`` is a shell command that
+    is run there. Relative paths of its systems and of its experiment begin there. Raises InputError where the reference
+    is none of these, and SystemFailed where the build fails.
+    """
+    engine = reference.partition(":")[0].lower()
+    if ":" in reference and engine in (*ENGINES, "postgres", "mariadb", "sqlite3", "mssql"):
+        _check_no_build(build, "a system")
+        yield Against(reference, "the same experiment on another system", experiment, [parse_url(reference)])
+    elif reference.endswith(".toml"):
+        _check_no_build(build, "an experiment's file")
+        yield Against(reference, "another experiment's file", load_experiment(reference), list(systems))
+    else:
+        with _checked_out(reference) as checkout:
+            if build is not None:
+                _build(build, checkout.folder, reference)
+            own, there = _experiment_there(experiment, checkout)
+            words = f"commit {checkout.commit[:10]}" + (
+                "" if there else ", which has no such experiment: as it is here"
+            )
+            yield Against(reference, words, own, list(systems), checkout)
+
+
+def _check_no_build(build: str | None, what: str) -> None:
+    if build is not None:
+        raise InputError("--build", f"`--against` names {what}, of which nothing is built", "leave it out")
+
+
+@contextmanager
+def _checked_out(reference: str) -> Iterator[Checkout]:
+    """Check a commit out. Raises InputError."""
+    place = f"--against {reference}"
+    known = "give a commit of the repository here, a URL such as `sqlite:?source=old`, or an experiment's file"
+    if shutil.which("git") is None:
+        raise InputError(place, "git is not installed, which a commit needs", known)
+    top = _git(Path.cwd(), "rev-parse", "--show-toplevel")
+    if top.returncode != 0:
+        raise InputError(place, "this is no URL, no file, and there is no repository here", known)
+    root = Path(top.stdout.strip()).resolve()
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
+    if commit.returncode != 0:
+        raise InputError(place, "the repository has no such commit", known)
+    name = commit.stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="dbdyno-against-") as directory:
+        tree = Path(directory) / "tree"
+        made = _git(root, "worktree", "add", "--detach", "--quiet", str(tree), name)
+        try:
+            if made.returncode != 0:
+                raise SystemFailed(f"git could not check out {reference}: {made.stderr.strip()}")
+            yield Checkout(root, tree, name)
+        finally:
+            _git(root, "worktree", "remove", "--force", str(tree))
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # A hook that calls git leaves variables that would lead it to another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def _build(command: str, folder: Path, reference: str) -> None:
+    """Run a build in a folder. Raises SystemFailed with its last words."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        said = "\n".join(done.stdout.strip().splitlines()[-_LINES:])
+        raise SystemFailed(f"`{command}` ended with {done.returncode} in {reference}: {said or 'it said nothing'}")
+
+
+def _experiment_there(experiment: Experiment, checkout: Checkout) -> tuple[Experiment, bool]:
+    """Give an experiment as a commit has it, and whether it has one; a built-in one is the same everywhere."""
+    own = checkout.there(experiment.place) if experiment.place.endswith(".toml") else experiment.place
+    if own is None or own == experiment.place:
+        return experiment, True
+    return (load_experiment(own), True) if Path(own).is_file() else (experiment, False)
+
+
+def on_side(cells: Cells, side: str, experiment: Experiment) -> Cells:
+    """Give the cells of one side of a gate, which a factor tells apart from the other's. Raises InputError."""
+    if SIDE in experiment.factors:
+        raise InputError(
+            experiment.place, f"a gate calls a factor `{SIDE}` itself", "give the experiment's another name"
+        )
+    return replace(cells, cells=tuple(_on_side(cell, side) for cell in cells.cells))
+
+
+def _on_side(cell: Cell, side: str) -> Cell:
+    return Cell(f"{SIDE}={side},{cell.id}", {SIDE: Level.of(side), **cell.levels}, cell.system)
+
+
+def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> CompiledCell:
+    """Give a cell whose system's files are those of a commit: a library, its source, a program, a database."""
+    if checkout is None:
+        return compiled
+    system = replace(compiled.cell.system, folder=str(checkout.folder))
+    if system.engine != "sqlite":
+        return replace(compiled, cell=replace(compiled.cell, system=system))
+    settings = replace(
+        compiled.sqlite,
+        library=checkout.there(compiled.sqlite.library),
+        source=checkout.there(compiled.sqlite.source),
+    )
+    system = replace(system, database=checkout.there(system.database))
+    return replace(compiled, cell=replace(compiled.cell, system=system), settings=settings)

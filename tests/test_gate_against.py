@@ -1,0 +1,162 @@
+"""`gate --against`: both sides in the same blocks, and what the other side can be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli, workers_of
+from dbdyno.results.comparing import side_pairs, without_side
+
+Small = Callable[..., str]
+
+# Some 3 ms a transaction, and twice that: more than any machine's noise.
+WORK = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000) select count(*) from n"
+EXPERIMENT = f"""
+name = "mine"
+title = "A statement"
+
+[load]
+clients = 1
+stop = {{ seconds = 0.1 }}
+
+[[transactions]]
+name = "t"
+steps = [{{ execute = "{WORK}" }}]
+"""
+SLOWER = EXPERIMENT.replace("i < 10000", "i < 30000")
+BRIEF = ("--rounds", "5", "--store", "g.db")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=n", "-c", "user.email=n@example.com"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(cli: Cli) -> Cli:
+    """A repository with an experiment in its one commit."""
+    cli.write("bench.toml", EXPERIMENT)
+    git(cli.directory, "init", "-q")
+    git(cli.directory, "add", "bench.toml")
+    git(cli.directory, "commit", "-q", "-m", "one")
+    return cli
+
+
+def gate(cli: Cli, *arguments: str) -> tuple[int, str, str]:
+    process = cli.start("gate", *arguments)
+    out, errors = process.communicate(timeout=300)
+    return process.returncode, " ".join(out.split()), " ".join(errors.split())
+
+
+def trees(cli: Cli) -> str:
+    command = ["git", "worktree", "list"]
+    return subprocess.run(command, cwd=cli.directory, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_change_since_a_commit_is_found_and_none_is_not(repository: Cli) -> None:
+    code, out, _ = gate(repository, "./bench.toml", "--against", "HEAD", *BRIEF)
+    assert code in (0, 4), out
+    assert "a baseline: HEAD, commit" in out and "both were measured in the same 5 blocks" in out
+    repository.write("bench.toml", SLOWER)
+    code, out, _ = gate(repository, "./bench.toml", "--against", "HEAD", "--markdown", "g.md", *BRIEF)
+    assert code == 3, out
+    assert "regression single:" in out and "gate: regression" in out
+    assert "differs a b" in out and "statements" in out
+    assert "regression" in (repository.directory / "g.md").read_text()
+    assert trees(repository).count("\n") == 1
+
+
+def test_both_sides_are_cells_of_one_run_in_the_same_blocks(repository: Cli) -> None:
+    gate(repository, "./bench.toml", "--against", "HEAD", *BRIEF)
+    repository("show", "last", "--store", "g.db", "--json", "g.json")
+    document = json.loads((repository.directory / "g.json").read_text())
+    assert [cell["factors"]["side"] for cell in document["cells"]] == ["baseline", "candidate"]
+    assert [[each["block"] for each in cell["rounds"]] for cell in document["cells"]] == [[0, 1, 2, 3, 4]] * 2
+    (found,) = document["comparisons"]
+    assert (found["a"], found["b"]) == ("side=baseline,single", "side=candidate,single")
+    _, errors = repository.start("run", "--resume", document["id"], "--store", "g.db").communicate(timeout=60)
+    assert "a gate's run is not gone on with" in errors
+
+
+def test_a_program_is_built_at_the_commit(repository: Cli) -> None:
+    # The build makes a program that says what it is by how long it takes.
+    repository.write(
+        "Makefile", "prog: prog.txt\n\tprintf '#!/bin/sh\\nsleep %s\\n' \"$$(cat prog.txt)\" > prog\n\tchmod +x prog\n"
+    )
+    repository.write("prog.txt", "0.01")
+    git(repository.directory, "add", "Makefile", "prog.txt")
+    git(repository.directory, "commit", "-q", "-m", "two")
+    repository.write("prog.txt", "0.2")
+    subprocess.run(["make", "prog"], cwd=repository.directory, check=True, capture_output=True)
+    options = ["--system", "exec:./prog", "--against", "HEAD", "--rounds", "3", "--store", "g.db"]
+    code, out, errors = gate(repository, *options, "--build", "make prog")
+    assert code == 3, out + errors
+    # Unbuilt, there is nothing to measure there; it is not the program here that is taken.
+    code, out, errors = gate(repository, *options)
+    assert code != 0 and "./prog cannot be started" in out + errors
+
+
+@pytest.mark.parametrize(
+    ("against", "what"), [("other.toml", "another experiment's file"), ("null:", "on another system")]
+)
+def test_other_sides(repository: Cli, against: str, what: str) -> None:
+    repository.write("other.toml", EXPERIMENT)
+    code, out, errors = gate(
+        repository, "./bench.toml", "--against", f"./{against}" if ".toml" in against else against, *BRIEF
+    )
+    assert code in (0, 3, 4), errors
+    assert what in out
+
+
+def test_what_cannot_be_the_other_side_is_told_before_anything_is_measured(
+    repository: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for arguments, said in (
+        (("--against", "no-such-branch"), "the repository has no such commit"),
+        (("--against", "./nothing.toml"), "nothing.toml"),
+        (("--against", "sqlite:", "--build", "make"), "of which nothing is built"),
+        (("--against", "HEAD", "--build", "echo oh no; exit 7"), "`echo oh no; exit 7` ended with 7 in HEAD: oh no"),
+        (("--against", "HEAD", "--baseline", "main"), "two baselines are named"),
+        ((), "no baseline is named"),
+    ):
+        code, out, errors = gate(repository, "./bench.toml", *arguments, "--store", "g.db")
+        assert code in (1, 2) and said in errors, errors + out
+    assert trees(repository).count("\n") == 1
+    elsewhere = Cli(tmp_path_factory.mktemp("elsewhere"))
+    elsewhere.write("bench.toml", EXPERIMENT)
+    code, _, errors = gate(elsewhere, "./bench.toml", "--against", "HEAD")
+    assert code == 2 and "there is no repository here" in errors
+
+
+def test_an_interrupted_gate_judges_nothing_and_leaves_nothing(repository: Cli) -> None:
+    process = repository.start("gate", "./bench.toml", "--against", "HEAD", "--rounds", "30", "--store", "g.db")
+    while not workers_of(process.pid):
+        assert process.poll() is None
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "gate:" not in out
+    assert trees(repository).count("\n") == 1
+    assert repository.left_behind() == []
+
+
+def test_cells_are_compared_with_those_of_the_other_side() -> None:
+    levels = [
+        {"side": side, "threads": threads, "system": system}
+        for side, system in (("baseline", "one"), ("candidate", "two"))
+        for threads in (1, 2)
+    ]
+    assert side_pairs(levels) == [(0, 2), (1, 3)]
+    same = [each | {"system": "one"} for each in levels]
+    assert side_pairs(same) == [(0, 2), (1, 3)]
+    # One that the baseline has not is compared with nothing.
+    assert side_pairs([*same, {"side": "candidate", "threads": 4, "system": "one"}]) == [(0, 2), (1, 3)]
+    assert without_side("side=candidate,threads=2") == "threads=2"
+    assert without_side("threads=2") == "threads=2"
