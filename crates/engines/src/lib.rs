@@ -5,6 +5,7 @@
 //! runs in the calling thread, such as SQLite; one that must wait for a server says [`Poll::Pending`], and its answer is
 //! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
+pub mod catalog;
 pub mod mongodb;
 pub mod mysql;
 mod net;
@@ -18,6 +19,7 @@ pub mod sqlserver;
 mod tls;
 pub mod waits;
 
+use catalog::Catalog;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value, Values};
@@ -335,6 +337,11 @@ pub struct Facts {
     pub durability: Durability,
     /// How the engine means to carry out each statement of the plan, by its name, a step a line; where it tells.
     pub plans: BTreeMap<String, Vec<String>>,
+    /// The indexes by which the engine could look up rows of a statement, and by its plan does not, by the statement's
+    /// name: as far as it tells.
+    pub passed_over: BTreeMap<String, Vec<String>>,
+    /// What the tables and indexes of the statements are.
+    pub catalog: Catalog,
 }
 
 /// What an acknowledged commit survives.

@@ -69,6 +69,7 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
                 durability: ferretdb_durability(&settings),
                 settings,
                 plans,
+                ..Facts::default()
             })
         }
         None => {
@@ -81,6 +82,7 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
                 durability: mongodb_durability(&engine.options),
                 settings,
                 plans,
+                ..Facts::default()
             })
         }
     }
