@@ -15,6 +15,7 @@ from typing import Any
 
 from bench import LOOKUP, Bench, rate
 from figures import Figure, run
+from gates import gates_of_equal_code, gates_of_slower_code
 
 from dbdyno.run.led import LedWorkers
 from dbdyno.stats import verdict
@@ -199,6 +200,8 @@ ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     power_in_turns,
     counting,
     time_to_a_verdict,
+    gates_of_equal_code,
+    gates_of_slower_code,
 )
 
 

@@ -242,7 +242,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
 
 def _undecided(request: Request, prepared: Prepared) -> bool:
     """Say whether it is dbdyno's to decide that the cells take turns."""
-    return request.turns is None and prepared.stopping is not None
+    return request.turns is None and (prepared.stopping is not None or request.against is not None)
 
 
 def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:

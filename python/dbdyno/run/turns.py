@@ -72,7 +72,7 @@ def without_one_another(results: Sequence[Event]) -> None:
     """Take from what each result says of the whole machine (``machine_percent``) what the others' trials used of it."""
 
     def own_s(result: Event) -> float:
-        return float(result["cpu"]["process_percent"]) / 100 * float(result["elapsed_s"])
+        return float(result["cpu"]["process_percent"]) / 100 * float(result.get("watched_s") or result["elapsed_s"])
 
     used_s = sum(own_s(result) for result in results)
     for result in results:
