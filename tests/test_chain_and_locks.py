@@ -50,7 +50,7 @@ def test_a_plain_begin_that_upgrades_is_explained_and_its_cure_named(cli: Cli) -
         assert each["issued"] == each["ok"] + each["failed"].get("locked", 0) == 6000
     texts = [each["text"] for each in document["findings"]]
     (text,) = [text for text in texts if text.startswith("A plain BEGIN takes no lock.")]
-    assert text.endswith("with it no transaction failed (begin=immediate).")
+    assert text.endswith("with it alone changed no transaction failed: begin=immediate beside begin=deferred.")
 
 
 def test_clients_that_do_not_wait_for_a_lock_are_told_how(cli: Cli) -> None:

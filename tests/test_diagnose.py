@@ -18,6 +18,8 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
     """A trial of two clients and one second, of which ``segments`` are the shares."""
     return {
         "elapsed_s": 1.0,
+        "watched_s": 1.0,
+        "completed": 100,
         "books": {"ok": 100},
         "time": {
             "client_s": 2.0,

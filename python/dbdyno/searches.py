@@ -1,4 +1,4 @@
-"""What a statement searches for, as far as its text tells: a pattern that begins with fixed characters, what is equal."""
+"""What a statement searches for, as far as its text tells: patterns that begin with fixed characters, equal columns."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,17 +27,22 @@ class ColumnName:
 
 @dataclass(frozen=True)
 class PrefixSearch:
-    """A search by ``LIKE`` for what begins with ``prefix``; ``written``: its column, as the statement has it."""
+    """A search by ``LIKE`` for what begins with ``prefix``; ``written``: its column, as the statement has it.
+
+    ``escape``: what takes the meaning from a wildcard, where the statement says it.
+    """
 
     written: str
     pattern: str
     prefix: str
     column: ColumnName
+    escape: str | None = None
 
     @property
     def text(self) -> str:
         """The condition as SQL, with the pattern in it."""
-        return f"{self.written} like '{self.pattern}'"
+        pattern = self.pattern.replace("'", "''")
+        return f"{self.written} like '{pattern}'"
 
 
 def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch | None:
@@ -51,17 +56,19 @@ def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch 
     tree = _tree(sql, engine)
     for node in tree.find_all(exp.Like) if tree is not None else ():
         column, pattern = node.this.unnest(), _text(node.expression, values)
-        denied = node.args.get("negate") or isinstance(node.parent, exp.Not)
+        denied = node.args.get("negate") or node.find_ancestor(exp.Not) is not None
         escape: str | None = "\\" if engine in _BACKSLASH else None
         if isinstance(node.parent, exp.Escape):
-            denied = denied or isinstance(node.parent.parent, exp.Not)
             escape = _text(node.parent.expression, values)
-        if denied or pattern is None or not isinstance(column, exp.Column):
+        # One of several conditions joined by OR is not what decides whether an index serves.
+        is_asked = node.find_ancestor(exp.Where, exp.Join) is not None and node.find_ancestor(exp.Or, exp.Case) is None
+        if denied or not is_asked or pattern is None or not isinstance(column, exp.Column):
             continue
         prefix, whole = _beginning(pattern, escape)
         if prefix and not whole:
             written = ".".join(part.name for part in column.parts)
-            return PrefixSearch(written, pattern, prefix, _named(column))
+            said = escape if isinstance(node.parent, exp.Escape) else None
+            return PrefixSearch(written, pattern, prefix, _named(column), said)
     return None
 
 

@@ -342,6 +342,19 @@ pub struct Facts {
     pub passed_over: BTreeMap<String, Vec<String>>,
     /// What the tables and indexes of the statements are.
     pub catalog: Catalog,
+    /// What came of updates of several sessions to one document at once, where that was tried.
+    pub lost_updates: Option<LostUpdates>,
+}
+
+/// Updates that several sessions made to one document at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LostUpdates {
+    /// How many sessions.
+    pub sessions: u32,
+    /// The updates that the server acknowledged.
+    pub acknowledged: u64,
+    /// Those that the document had in the end.
+    pub counted: u64,
 }
 
 /// What an acknowledged commit survives.

@@ -18,6 +18,8 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document, Published, build_document
 from dbdyno.results.comparing import BASELINE, CANDIDATE
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.results.reading import objects, part, text
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
@@ -273,7 +275,7 @@ def _carry_out(
     trials = len(plan.cells) * plan.rounds - len(plan.done)
     interrupted = hosts.interrupted
     ended = False
-    troubles: list[dict[str, Any]] = []
+    troubles: list[Finding] = []
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
@@ -289,8 +291,9 @@ def _carry_out(
         cut_short = bool(interrupted)
         document = read_document(store, plan.run_id, experiment)
         if said and not cut_short:
-            troubles.append({"text": said, "cells": [], "evidence": None})
-        troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
+            blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
+            troubles.append(finding("ended", said, [], {"rounds": len(blocks)}))
+        troubles += [finding("name resolution", note.text, [], {"seconds": note.seconds}) for note in hosts.notes]
         if plan.instructions:
             troubles += _unrepeatable(prepared.compiled)
         findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
@@ -306,23 +309,23 @@ def _carry_out(
     return read_document(store, plan.run_id, experiment), cut_short
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[dict[str, Any]]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[Finding]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
-    troubles: list[dict[str, Any]] = []
+    troubles: list[Finding] = []
     try:
         store.update_run(plan.run_id, device=device_facts(hosts.workspace.path, hosts.interrupted))
     except RunInterrupted:
         return troubles
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
-        troubles.append({"text": text, "cells": [], "evidence": None})
+        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     if prepared.compiled[0].cell.system.engine == EXEC:
         return troubles
     try:
         store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
     except WorkerFailed as error:
         text = f"The worker's own ceiling could not be measured: {error}."
-        troubles.append({"text": text, "cells": [], "evidence": None})
+        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     return troubles
 
 
@@ -425,7 +428,7 @@ def _stored_stopping(run: RunRecord) -> Stopping:
     return Stopping(**{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s") if name in stored})
 
 
-def _unrepeatable(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+def _unrepeatable(compiled: list[CompiledCell]) -> list[Finding]:
     """Say of which cells the counts differ from one time to the next, once for each reason."""
     reasons: dict[str, list[str]] = {}
     for each in compiled:
@@ -433,29 +436,34 @@ def _unrepeatable(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
         if words:
             reasons.setdefault("; ".join(words), []).append(each.cell.id)
     return [
-        {"text": f"The instructions counted are not the same each time: {words}.", "cells": ids, "evidence": None}
+        finding(
+            "counts vary", f"The instructions counted are not the same each time: {words}.", ids, {"reasons": words}
+        )
         for words, ids in reasons.items()
     ]
 
 
-def _left_out(cells: Cells) -> list[dict[str, Any]]:
+def _left_out(cells: Cells) -> list[Finding]:
     """Say which combinations were not measured, once for each reason."""
     reasons: dict[str, list[str]] = {}
     for each in cells.excluded:
         reasons.setdefault(each.reason, []).append(each.cell.id)
     return [
-        {"text": f"Not measured: {', '.join(ids)}: {reason}.", "cells": [], "evidence": {"excluded": ids}}
+        finding("not measured", f"Not measured: {', '.join(ids)}: {reason}.", [], {"excluded": ids})
         for reason, ids in reasons.items()
     ]
 
 
-def _left_steps(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+def _left_steps(compiled: list[CompiledCell]) -> list[Finding]:
     """Say which steps were not done on an engine because they are for others, once for each engine."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for each in compiled:
         if each.left_out:
             found.setdefault((each.cell.system.engine, each.left_out), []).append(each.cell.id)
-    return [{"text": _without(engine, steps), "cells": ids, "evidence": None} for (engine, steps), ids in found.items()]
+    return [
+        finding("steps left out", _without(engine, steps), ids, {"steps": list(steps)})
+        for (engine, steps), ids in found.items()
+    ]
 
 
 def _without(engine: str, steps: tuple[str, ...]) -> str:

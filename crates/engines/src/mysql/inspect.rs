@@ -68,6 +68,7 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
         plans,
         passed_over,
         catalog,
+        ..Facts::default()
     })
 }
 

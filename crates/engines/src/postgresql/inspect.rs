@@ -48,6 +48,7 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
         plans,
         passed_over,
         catalog,
+        ..Facts::default()
     })
 }
 

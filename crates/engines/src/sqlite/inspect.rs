@@ -95,6 +95,7 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
         plans: plans(engine, &mut session),
         passed_over: BTreeMap::new(),
         catalog,
+        ..Facts::default()
     })
 }
 

@@ -10,7 +10,7 @@ from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError
 from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.files import FileHost
-from dbdyno.run.hosts.host import Host, Ready
+from dbdyno.run.hosts.host import Host, Note, Ready
 from dbdyno.run.hosts.managed import ManagedHost
 from dbdyno.run.hosts.named import NamedHost
 from dbdyno.run.listening import Interrupted
@@ -24,7 +24,7 @@ __all__ = ["Host", "Hosts", "Ready"]
 class NoHost:
     """The null engine: there is nothing to be made ready."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """All is there."""
@@ -69,7 +69,7 @@ class Hosts:
         return self._of[key]
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """What the user should know of the systems."""
         return [note for host in self._of.values() for note in host.notes or []]
 

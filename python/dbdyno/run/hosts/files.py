@@ -10,7 +10,7 @@ from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
-from dbdyno.run.hosts.host import Ready
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
@@ -66,7 +66,7 @@ class _File:
 class FileHost:
     """Keeps the file that trials on SQLite work on; of trials that take turns, each has one of its own."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
 
     def __init__(self, workspace: Workspace, interrupted: Interrupted) -> None:
         """Make nothing yet. ``interrupted``: what ends loading and copying."""

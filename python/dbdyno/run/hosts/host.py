@@ -2,7 +2,7 @@
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dbdyno.compile import CompiledCell
 
@@ -26,11 +26,18 @@ class Ready:
         return None
 
 
+class Note(NamedTuple):
+    """What the user should know of a system: a sentence on what was seen to take ``seconds``."""
+
+    text: str
+    seconds: float
+
+
 class Host(Protocol):
     """Makes one kind of system ready for the trials of a run."""
 
     # What the user should know of the system; None or empty: nothing.
-    notes: list[str] | None
+    notes: list[Note] | None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""

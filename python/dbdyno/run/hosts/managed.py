@@ -15,7 +15,7 @@ from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_directory, set_os_cache
-from dbdyno.run.hosts.host import Ready
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import AtOnce, Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
@@ -89,7 +89,7 @@ class Served(Ready):
 class ManagedHost:
     """Starts the servers of one engine."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
 
     def __init__(self, engine: str, workspace: Workspace, interrupted: Interrupted) -> None:
         """``workspace``: where the run works; a server that may not go there gets a place of its own.

@@ -16,7 +16,7 @@ from typing import IO, Any
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.run.hosts.host import Ready
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
 from dbdyno.store import utc_now
@@ -63,7 +63,7 @@ class NamedHost:
         self._lock: IO[bytes] | None = None
         self._checked = False
         self._made: set[str] = set()
-        self.notes: list[str] | None = None
+        self.notes: list[Note] | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that the server answers, and that no other run works on it."""
@@ -230,7 +230,7 @@ class NamedHost:
         return lock
 
 
-def resolution(name: str, host: str, port: int) -> list[str]:
+def resolution(name: str, host: str, port: int) -> list[Note]:
     """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
     if host.startswith("/"):
         return []
@@ -247,9 +247,8 @@ def resolution(name: str, host: str, port: int) -> list[str]:
         return []
     notes = []
     if resolved >= _SLOW_S:
-        notes.append(
-            f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
-        )
+        text = f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
+        notes.append(Note(text, resolved))
     lost = 0.0
     for number, (family, address) in enumerate(addresses):
         begun = time.monotonic()
@@ -264,7 +263,8 @@ def resolution(name: str, host: str, port: int) -> list[str]:
             text = (
                 f"{name}: `{host}` means {addresses[0][1][0]} first, where nothing answers: each new connection loses "
             )
-            notes.append(f"{text}{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL.")
+            text += f"{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL."
+            notes.append(Note(text, lost))
         break
     return notes
 
