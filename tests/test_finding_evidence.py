@@ -115,9 +115,7 @@ READ = '[[transactions]]\nname = "r"\nsteps = [{ execute = "select * from user" 
 def of_plan(blind: bool) -> list[Finding]:
     """What is said of cells before they are measured, from what was planned."""
     only = 'engines = ["sqlite"]'
-    steps = (
-        f'{{ begin = "deferred", {only} }}, {{ execute = "select * from user" }}, {{ commit = true, {only} }}'
-    )
+    steps = f'{{ begin = "deferred", {only} }}, {{ execute = "select * from user" }}, {{ commit = true, {only} }}'
     transaction = READ if blind else f'[[transactions]]\nname = "r"\nsteps = [{steps}]\n'
     text = f"{transaction}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
     own = experiment(HEADLESS, TABLE, text)

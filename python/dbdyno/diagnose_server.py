@@ -20,7 +20,7 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 10. Anything else is unclear, and says so with the shares.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
@@ -30,6 +30,7 @@ from dbdyno.limit import (
     WAITING,
     Json,
     Limit,
+    cheaper,
     disturbed_machine,
     failing,
     limit,
@@ -39,7 +40,6 @@ from dbdyno.limit import (
     too_short,
     unclear,
 )
-from dbdyno.systems.searching import looks_up
 
 _CLIENT = 90.0
 _CONNECTING = 1 / 3
@@ -58,11 +58,16 @@ _BESIDE = 0.1
 _HOLDERS = 0.5
 
 
-def diagnose_server(result: Json, clients: int, begins: Collection[str] | None = None) -> Limit | None:
+def diagnose_server(
+    result: Json,
+    clients: int,
+    begins: Collection[str] | None = None,
+    statements: Mapping[str, str] | None = None,
+) -> Limit | None:
     """Name the limit of a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
-    transactions begin, none where none does, ``None`` where that is not known.
+    transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
     """
     time = result.get("time") or {}
     total = float(time.get("client_s") or 0)
@@ -93,7 +98,7 @@ def diagnose_server(result: Json, clients: int, begins: Collection[str] | None =
     sightings, facts = Sightings.of(result, clients), Server.of(result, clients)
     return (
         _wait(sightings, facts)
-        or _cpu(client, server, cores, clients, sightings, result)
+        or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))
         or unclear(_shares(client, server, cores, sightings, facts))
     )
 
@@ -161,7 +166,7 @@ def _held_for(sightings: Sightings, waits: list[str], server: Server) -> tuple[s
 
 
 def _cpu(
-    client: float, server: float | None, cores: int, clients: int, sightings: Sightings | None, result: Json
+    client: float, server: float | None, cores: int, clients: int, sightings: Sightings | None, cheaper_words: str
 ) -> Limit | None:
     if server is None:
         return None
@@ -170,7 +175,7 @@ def _cpu(
     if used >= FULL * cores:
         if server >= client:
             apart = "a machine of its own for the load" if client >= _CLIENT_TAKES * cores else ""
-            return limit("server CPU", shares, "; ".join(each for each in (_cheaper(result), apart) if each))
+            return limit("server CPU", shares, "; ".join(each for each in (cheaper_words, apart) if each))
         return limit("client", shares, "a machine of its own for the load")
     if clients < cores or clients == 1:
         share = server / clients
@@ -178,7 +183,7 @@ def _cpu(
         text += f"{percent(share)} of the time, the client for {percent(client / clients)}"
         if share >= _COMPUTING:
             more = "more clients would use the other processors" if clients < cores else ""
-            return limit("server CPU", text, "; ".join(each for each in (_cheaper(result), more) if each))
+            return limit("server CPU", text, "; ".join(each for each in (cheaper_words, more) if each))
         return _round_trip(text, client / clients, share, sightings)
     return None
 
@@ -197,14 +202,6 @@ def _round_trip(text: str, client: float, server: float, sightings: Sightings | 
         return None
     text += f"; messages took {percent(messages.mean)}, in which no session was at work ({sightings.looks:,} looks)"
     return limit("round trip", text, "more clients, or more work in each statement")
-
-
-def _cheaper(result: Json) -> str:
-    """Advise cheaper statements; and an index, where a plan reads all of a table."""
-    engine = result.get("engine") or {}
-    plans = (engine.get("plans") or {}).values()
-    scans = any(looks_up(str(engine.get("engine") or ""), plan) is False for plan in plans)
-    return "cheaper statements or an index" if scans else "cheaper statements"
 
 
 def _shares(client: float, server: float | None, cores: int, sightings: Sightings | None, facts: Server) -> str:
