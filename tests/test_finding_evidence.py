@@ -259,6 +259,15 @@ def connecting(blind: bool) -> list[Finding]:
     return connect_findings(document, there)
 
 
+def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
+    def told(**options: Any) -> str:
+        cell = Cell([result(cpu={"process_percent": 50.0, "machine_percent": 150.0})])
+        return next(each["text"] for each in found(cell, options=options) if each["kind"] == "disturbed")
+
+    assert told().endswith("; `--rest` waits for a quiet machine.")
+    assert told(rest=True).endswith(", though each waited for a quiet machine.")
+
+
 def test_every_kind_has_a_scenario() -> None:
     assert set(SCENARIOS) | OF_THE_RUN == set(OBSERVATIONS)
 

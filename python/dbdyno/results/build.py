@@ -95,7 +95,12 @@ def build_document(
             *beyond_the_device(cells),
             *slower_device(cells, run.device or {}),
             *outlying_rounds(cells),
-            *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
+            *doubts(
+                cells,
+                measure,
+                beyond_cache=bool(part(design, "measure").get("beyond_cache")),
+                rested=bool(run.options.get("rest")),
+            ),
             *troubles,
         ],
         "failed_trials": _failed(cells),

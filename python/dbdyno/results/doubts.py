@@ -43,8 +43,11 @@ _MISSES = 0.01
 _Doubt = tuple[str, JsonObject] | None
 
 
-def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> list[Finding]:
-    """Return all doubts, each with the cells it is about. ``beyond_cache``: the data was meant not to fit in cache."""
+def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, rested: bool = False) -> list[Finding]:
+    """Return all doubts, each with the cells it is about.
+
+    ``beyond_cache``: the data was meant not to fit in cache; ``rested``: the run waited for a quiet machine.
+    """
     checks: dict[str, Callable[[Cell], _Doubt]] = {
         UNSETTLED: lambda cell: _unsettled(cell, measure),
         STALLED: lambda cell: _stood_still(cell, measure),
@@ -61,7 +64,7 @@ def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> li
             words, observed = check(cell) or ("", {})
             if words:
                 found.append(finding(name, words, [cell["id"]], {"warning": name, **observed}))
-    return [*_disturbed(cells), *found]
+    return [*_disturbed(cells, rested=rested), *found]
 
 
 def _done(cell: Cell) -> list[Round]:
@@ -154,7 +157,7 @@ def _bistable(cell: Cell) -> _Doubt:
     return words, {"levels": list(levels)}
 
 
-def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
+def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
     """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
@@ -176,9 +179,8 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
     if max(stolen) >= _STOLEN:
         parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
     text = " and ".join(parts)
-    text = (
-        f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials; `--rest` waits for a quiet machine."
-    )
+    text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
+    text += ", though each waited for a quiet machine." if rested else "; `--rest` waits for a quiet machine."
     where = list(hit) if len(hit) < len(cells) else []
     return [finding(DISTURBED, text, where, {"warning": DISTURBED, "trials": hit})]
 
