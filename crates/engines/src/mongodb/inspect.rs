@@ -59,7 +59,7 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
     let newer = build.find(&["ferretdb", "version"]);
     let ferretdb = text("ferretdbVersion").or_else(|| newer?.text().map(str::to_owned));
     let plans = plans(engine, &mut session).await?;
-    let lost_updates = lost_updates::probe(engine).await?;
+    let lost_updates = lost_updates::probe(engine).await;
     match ferretdb {
         Some(ferretdb) => {
             let settings = backend(engine.target.process.as_ref());
