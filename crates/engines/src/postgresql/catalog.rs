@@ -22,7 +22,7 @@ const COLUMNS: &str = "\
     left join pg_collation c on c.oid = a.attcollation \
     join pg_database d on d.datname = current_database() \
     where t.relkind in ('r', 'p', 'm') and pg_table_is_visible(t.oid) and t.relnamespace not in \
-    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) order by t.relname, a.attnum";
+    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
 
 /// The columns of their indexes. What an index only holds beside them has no operator class.
 const KEYS: &str = "\
@@ -33,7 +33,10 @@ const KEYS: &str = "\
     left join pg_collation c on c.oid = x.indcollation[n] \
     join pg_database d on d.datname = current_database() \
     where pg_table_is_visible(t.oid) and t.relnamespace not in \
-    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) order by t.relname, i.relname, n";
+    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
+
+/// What quotes a text that no statement has in it.
+const QUOTE: &str = "$dbdyno_statements$";
 
 type Row = Vec<Option<String>>;
 
@@ -48,7 +51,16 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
         .next()
         .and_then(|text| text.parse().ok());
     let named = |table: &str| engine.statements.iter().any(|each| names(&each.numbered, table));
-    let sql = format!("select t.relname, a.attname, format_type(a.atttypid, a.atttypmod), {COLLATION} {COLUMNS}");
+    // A server can have many thousand tables: it gives those alone whose names stand in the statements.
+    let texts: Vec<&str> = engine.statements.iter().map(|each| each.numbered.as_str()).collect();
+    let asked = format!(
+        "and strpos(lower({QUOTE}{}{QUOTE}), lower(t.relname)) > 0",
+        texts.join(" ")
+    );
+    let sql = format!(
+        "select t.relname, a.attname, format_type(a.atttypid, a.atttypmod), {COLLATION} {COLUMNS} {asked} \
+         order by t.relname, a.attnum"
+    );
     for row in rows(session, &sql).await? {
         let [Some(table), Some(name), Some(kind), ..] = &row[..] else {
             continue;
@@ -63,7 +75,7 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
     }
     let sql = format!(
         "select t.relname, i.relname, m.amname, x.indisvalid and x.indisready, x.indpred is not null, a.attname, \
-         o.opcname, {COLLATION} {KEYS}"
+         o.opcname, {COLLATION} {KEYS} {asked} order by t.relname, i.relname, n"
     );
     for row in rows(session, &sql).await? {
         let [
