@@ -81,6 +81,9 @@ def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> N
             "no pattern with such an ESCAPE",
         ),
         ("MariaDB", [index()], {"kind": "int(11)", "pattern": "12%"}, "`word` is of the type int(11): LIKE makes a"),
+        # Without an index too: one would not help.
+        ("MariaDB", [], {"kind": "int(11)", "pattern": "12%"}, "`word` is of the type int(11): LIKE makes a"),
+        ("sqlite", [], {"settings": OFF, "kind": "integer", "pattern": "12%"}, "which may hold numbers"),
         ("MariaDB", [index(method="fulltext")], {"kind": "varchar(9)"}, "the index `i` is of the kind fulltext"),
         ("MariaDB", [index(usable=False)], {"kind": "varchar(9)"}, "the index `i` may not be used"),
         ("MariaDB", [index()], {"kind": "varchar(9)"}, "why it does not is not known"),

@@ -76,13 +76,13 @@ def why_no_prefix(
     asked = _Search(search, table, column, settings, number)
     indexes = [each for each in table.get("indexes") or [] if _begins_with(each, column["name"])]
     rows: dict[str, Any] = {"table": table["name"], "column": column, "indexes": indexes}
+    unfit = rules.of_column(asked)
+    if unfit:
+        return Why(unfit, rows, can_be_helped=False)
     if not indexes:
         others = [str(each["name"]) for each in table.get("indexes") or []]
         rows["other_indexes"] = others
         return _helped(f"no index of `{table['name']}` begins with {asked.name}", asked, rules, rows)
-    unfit = rules.of_column(asked)
-    if unfit:
-        return Why(unfit, rows, can_be_helped=False)
     judged = {str(each["name"]): _usable(each) or rules.of_index(asked, each) for each in indexes}
     rows["settings"] = {name: settings[name] for name in ("case_sensitive_like", "lc_collate") if name in settings}
     serving = [name for name, why in judged.items() if why == ""]
