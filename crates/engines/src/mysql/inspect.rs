@@ -163,7 +163,7 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTree
                     statement.template.render(&values, Dialect::Mysql, &mut sql);
                 }
             }
-            match session.query(&format!("explain {sql}")).await {
+            match session.query(&format!("explain format=traditional {sql}")).await {
                 Ok(rows) => {
                     let lines = rows.into_iter().map(|row| step(&row)).collect();
                     plans.insert(statement.name.clone(), lines);
