@@ -42,6 +42,8 @@ pub enum Task {
     Trial(Box<Trial>),
     /// Create and fill tables.
     Load(Box<Load>),
+    /// Give a SQLite file the settings that it keeps.
+    SetFile(Box<SetFile>),
     /// Read back the version, settings and durability of a system.
     Inspect(Box<Inspect>),
     /// See whether a system's sessions do what every engine's must.
@@ -383,6 +385,15 @@ pub struct LoadColumn {
     pub stream: u64,
     /// What goes into it.
     pub fill: Generator,
+}
+
+/// Give a SQLite file its `file_pragmas`, by one connection that is alone. What an earlier process has left beside the file
+/// (a log, a journal) becomes part of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetFile {
+    /// The file.
+    pub target: Target,
 }
 
 /// Read back what a system is.

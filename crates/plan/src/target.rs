@@ -184,6 +184,9 @@ pub struct SqliteTarget {
     /// PRAGMAs in the order they are given to each new connection: name and value.
     #[serde(default)]
     pub pragmas: Vec<(String, String)>,
+    /// PRAGMAs that the file keeps: `set_file` gives them to it, and no connection is given them again.
+    #[serde(default)]
+    pub file_pragmas: Vec<(String, String)>,
     /// The state the operating system's cache of the file is brought into before the trial.
     #[serde(default)]
     pub os_cache: OsCache,

@@ -121,6 +121,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             }
         },
         Task::Load(load) => fill(load, plan.seed, events),
+        Task::SetFile(task) => set_file(&task.target, events),
         Task::Inspect(inspect) => look(inspect, events),
         Task::Check(task) => check(&task.target, events),
         Task::Device(device) => {
@@ -183,6 +184,18 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Mongodb(target) => mongodb::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
+    Ok(())
+}
+
+fn set_file(target: &Target, events: &Events) -> Result<(), WorkError> {
+    let Target::Sqlite(target) = target else {
+        return Err(WorkError::Plan(PlanError::Invalid {
+            place: "task.target".into(),
+            problem: "only SQLite has a file that keeps settings".into(),
+        }));
+    };
+    sqlite::set_file(target)?;
+    events.line(&json!({"event": "file_set"}))?;
     Ok(())
 }
 
