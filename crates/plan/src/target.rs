@@ -39,6 +39,9 @@ pub struct ServerTarget {
     /// Settings (of MariaDB and MySQL: variables) that each session is begun with: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
+    /// Whether the server is to refuse each session's writes: its transactions then only read.
+    #[serde(default)]
+    pub read_only: bool,
     /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
     #[serde(default)]
     pub tls: Option<Tls>,

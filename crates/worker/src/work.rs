@@ -2,6 +2,7 @@
 
 use crate::events::Events;
 use crate::led::Led;
+use crate::writes;
 use dbdyno_contract::Problem;
 use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
@@ -123,6 +124,8 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
         Task::Load(load) => fill(load, plan.seed, events),
         Task::SetFile(task) => set_file(&task.target, events),
         Task::Inspect(inspect) => look(inspect, events),
+        Task::Writes(task) => writes::find(task, plan.seed, events),
+        Task::Reach(task) => writes::look_beyond(task, events),
         Task::Check(task) => check(&task.target, events),
         Task::Device(device) => {
             let facts = dbdyno_probes::device::measure(

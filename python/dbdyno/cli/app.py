@@ -51,6 +51,9 @@ _Turns = Annotated[
     str | None,
     typer.Option("--turns", metavar="TIME|none", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
 ]
+_AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
+]
 _Margin = Annotated[str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")]
 _Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`")]
 
@@ -77,11 +80,12 @@ def list_systems() -> None:
 @app.command("check")
 def check_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="What to check, as postgresql://me@host/database")],
+    allow_writes: _AllowWrites = False,
 ) -> None:
     """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
     from dbdyno.cli.checking import print_checks
 
-    code = print_checks(url)
+    code = print_checks(url, allow_writes)
     if code:
         raise typer.Exit(code)
 
@@ -149,6 +153,7 @@ def run(
         str | None,
         typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
     ] = None,
+    allow_writes: _AllowWrites = False,
     store: _Store = None,
     json: _Json = None,
     csv: _Csv = None,
@@ -178,6 +183,7 @@ def run(
         same_durability=same_durability,
         try_remedies=try_remedies,
         turns=turns,
+        allow_writes=allow_writes,
     )
     code = run_experiment(asked, store, exports, sys.argv)
     if code:
@@ -312,6 +318,7 @@ def noise(
     margin: _Margin = None,
     rest: Annotated[bool, typer.Option("--rest", help="Wait for a quiet machine before each trial")] = False,
     turns: _Turns = None,
+    allow_writes: _AllowWrites = False,
     store: _Store = None,
     json: _Json = None,
 ) -> None:
@@ -335,6 +342,7 @@ def noise(
         margin=margin,
         rest=rest,
         turns=turns,
+        allow_writes=allow_writes,
     )
     code = measure_noise(asked, store, json, sys.argv)
     if code:

@@ -9,10 +9,12 @@ mod inspect;
 mod mutex;
 mod session;
 mod vfs;
+mod writes;
 
 pub use bulk::load;
 pub use file::set_file;
 pub use session::{CountedEngine, SqliteSession, Tally};
+pub use writes::writes;
 
 use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};
 use api::Api;

@@ -224,6 +224,14 @@ impl SqliteSession {
         }
     }
 
+    /// Whether the first statement of a text only reads, and how many bytes of the text that is; it is not run.
+    pub(super) fn reads_only(&self, sql: &str) -> Result<(bool, usize), Failure> {
+        let (prepared, read) = self.parse(sql)?;
+        let reads = prepared.statement.is_null() || prepared.readonly;
+        self.finalize(prepared.statement);
+        Ok((reads, read.max(1)))
+    }
+
     pub(super) fn finalize(&self, statement: *mut ffi::sqlite3_stmt) {
         // SAFETY: each statement is finalised once: here, by the one who holds it. A null statement is allowed.
         unsafe { (self.api.finalize)(statement) };

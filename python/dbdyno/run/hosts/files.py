@@ -15,12 +15,15 @@ from dbdyno.run.hosts.host import Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
+from dbdyno.run.writes import finding, reaching_statements, refuse
 from dbdyno.systems.sqlite_library import Library, find_library
 from dbdyno.worker import ask
 
 _SHARED_MEMORY = "-shm"
 _SIDE_FILES = ("-wal", _SHARED_MEMORY, "-journal")
 
+
+_OTHER_FILE = "the other file"
 
 # What the worker says where a file cannot have a setting.
 _KEEPS = ": the file keeps "
@@ -116,9 +119,15 @@ class FileHost:
 
     notes: list[str] | None = None
 
-    def __init__(self, workspace: Workspace, interrupted: Interrupted) -> None:
-        """Make nothing yet. ``interrupted``: what ends loading and copying."""
+    def __init__(self, workspace: Workspace, interrupted: Interrupted, allow_writes: bool = False) -> None:
+        """Make nothing yet. ``interrupted``: what ends loading and copying.
+
+        ``allow_writes``: statements may lead to files that are not copies of dbdyno's.
+        """
         self._interrupted = interrupted
+        self._allow_writes = allow_writes
+        self.written: list[dict[str, Any]] = []
+        self._judged: set[str] = set()
         self._directory = workspace.path
         self._files = [_File(self._directory / "trial.db", interrupted)]
         self._libraries: dict[tuple[str | int | None, ...], Library] = {}
@@ -137,9 +146,22 @@ class FileHost:
         if named is not None and (compiled.tables or compiled.before):
             problem = "the experiment makes its own tables, and a named file is not written to"
             raise InputError(name, problem, "use `sqlite:`, or an experiment without tables")
+        self._judge(compiled)
         library = self._library(compiled)
         if named is not None and compiled.sqlite.load_pragmas:
             self._check_kept(NamedFile(Path(named)), compiled, library)
+
+    def _judge(self, compiled: CompiledCell) -> None:
+        """See that no statement leads to a file that is not dbdyno's. Raises InputError, unless that is allowed."""
+        asked = json.dumps([compiled.before, compiled.after, compiled.trial["statements"]])
+        if asked in self._judged:
+            return
+        found = reaching_statements(compiled, compiled.load_target(""), [])
+        if not self._allow_writes:
+            refuse(compiled.cell.system, _OTHER_FILE, found)
+        self._judged.add(asked)
+        if found:
+            self.written.append(finding(compiled.cell.system, _OTHER_FILE, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """See that a copy of a named file takes what decides its bytes. Raises InputError."""
