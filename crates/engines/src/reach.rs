@@ -139,10 +139,7 @@ fn beyond(sql: &str, beginnings: Beginnings, leading: Leading, others: &[String]
         // A database in memory, or one that goes with its connection, is nobody's.
         let nobodys = first == "attach" && NOBODYS.iter().any(|name| part.contains(name));
         if !nobodys && beginnings.iter().any(about) || first == "set" && has(part, &SCOPES) {
-            return Some(format!(
-                "`{}` is about more than its database",
-                words[..words.len().min(2)].join(" ")
-            ));
+            return Some(format!("`{first}` leads beyond its database"));
         }
     }
     if let Some(word) = leading.iter().find(|word| has(&text, &[word])) {
