@@ -11,12 +11,14 @@ mod net;
 pub mod null;
 pub mod observed;
 pub mod postgresql;
+pub mod reach;
 pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
 pub mod sqlserver;
 mod tls;
 pub mod waits;
+pub mod writes;
 
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::transaction::BeginMode;

@@ -2,6 +2,7 @@
 
 use crate::events::Events;
 use crate::led::Led;
+use crate::writes;
 use dbdyno_contract::Problem;
 use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
@@ -121,7 +122,10 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             }
         },
         Task::Load(load) => fill(load, plan.seed, events),
+        Task::SetFile(task) => set_file(&task.target, events),
         Task::Inspect(inspect) => look(inspect, events),
+        Task::Writes(task) => writes::find(task, plan.seed, events),
+        Task::Reach(task) => writes::look_beyond(task, events),
         Task::Check(task) => check(&task.target, events),
         Task::Device(device) => {
             let facts = dbdyno_probes::device::measure(
@@ -183,6 +187,18 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
         Target::Mongodb(target) => mongodb::load(target, load, seed)?,
     };
     events.line(&json!({"event": "loaded", "tables": report}))?;
+    Ok(())
+}
+
+fn set_file(target: &Target, events: &Events) -> Result<(), WorkError> {
+    let Target::Sqlite(target) = target else {
+        return Err(WorkError::Plan(PlanError::Invalid {
+            place: "task.target".into(),
+            problem: "only SQLite has a file that keeps settings".into(),
+        }));
+    };
+    sqlite::set_file(target)?;
+    events.line(&json!({"event": "file_set"}))?;
     Ok(())
 }
 

@@ -142,6 +142,9 @@ def prepared(part: Part, build: Build) -> Iterator[Prepared]:
         # Where the library lies must not show in the count, and its path is that of the object in callgrind's file.
         library = directory / LIBRARY
         shutil.copyfile(build.library, library)
+        target = part.target(str(database), str(library))
+        if part.compiled is not None and target["file_pragmas"]:
+            ask(part.compiled.file_plan(target), "file_set")
         yield Prepared(directory, database, library)
 
 

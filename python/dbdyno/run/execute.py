@@ -29,7 +29,7 @@ from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.runner import Plan, carry_out
-from dbdyno.run.turns import Turns, check_turns, decide
+from dbdyno.run.turns import Turns, check_turns, decide, unlike_turns
 from dbdyno.stats import CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -44,7 +44,8 @@ class Request:
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
     ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
-    ``against``: a baseline whose cells are measured in the same blocks.
+    ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
+    dbdyno did not make.
     """
 
     experiment: Experiment
@@ -60,6 +61,7 @@ class Request:
     instructions: bool = False
     try_remedies: bool = False
     turns: Turns = None
+    allow_writes: bool = False
     against: Against | None = None
 
     @property
@@ -121,7 +123,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
-    with Hosts(request.directory) as hosts:
+    with Hosts(request.directory, request.allow_writes) as hosts:
         _check(prepared.compiled, hosts)
         undecided = _undecided(request, prepared)
         run = RunRecord(
@@ -140,6 +142,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "rest": request.rest,
                 "instructions": request.instructions,
                 "try_remedies": request.try_remedies,
+                "allow_writes": request.allow_writes,
                 "process": this_process(),
             }
             | ({} if undecided else {"turn_s": request.turn_s}),
@@ -219,10 +222,11 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         bool(options.get("try_remedies")),
         # Not there: the run was interrupted before it was decided, and nothing has been measured.
         (options["turn_s"] or "none") if "turn_s" in options else None,
+        bool(options.get("allow_writes")),
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    with Hosts(request.directory) as hosts, hosts.interrupted.listening():
+    with Hosts(request.directory, request.allow_writes) as hosts, hosts.interrupted.listening():
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials
@@ -293,7 +297,9 @@ def _carry_out(
         troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
         if plan.instructions:
             troubles += _unrepeatable(prepared.compiled)
-        findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
+        if plan.turn_s is not None and not turns_undecided and not cut_short:
+            troubles += unlike_turns(plan.cells, hosts)
+        findings = [*hosts.written, *troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
         confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
         findings += connect_findings(document, prepared.compiled)

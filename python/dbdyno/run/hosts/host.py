@@ -31,6 +31,8 @@ class Host(Protocol):
 
     # What the user should know of the system; None or empty: nothing.
     notes: list[str] | None
+    # Findings of what a run is allowed to write to that dbdyno did not make.
+    written: list[dict[str, Any]]
 
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
@@ -43,3 +45,10 @@ class Host(Protocol):
 
     def close(self) -> None:
         """Remove what was kept between trials."""
+
+
+class Hosting(Protocol):
+    """Gives each cell its host."""
+
+    def of(self, compiled: CompiledCell) -> Host:
+        """Give the host of a cell's system."""

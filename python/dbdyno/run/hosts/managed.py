@@ -102,6 +102,7 @@ class ManagedHost:
         self._own: Workspace | None = None
         # Looking for one asks programs for their versions; a run keeps to the one it began with.
         self._found: Installation | None = None
+        self.written: list[dict[str, Any]] = []
         self._tried: set[tuple[tuple[str, str], ...]] = set()
 
     def check(self, compiled: CompiledCell) -> None:

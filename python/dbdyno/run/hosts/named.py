@@ -3,6 +3,7 @@
 import fcntl
 import getpass
 import hashlib
+import json
 import math
 import os
 import re
@@ -19,6 +20,7 @@ from dbdyno.paths import cache_directory
 from dbdyno.run.hosts.host import Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
+from dbdyno.run.writes import finding, reaching_statements, refuse, writing_statements
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE, ServerSettings
 from dbdyno.systems.tls import Tls
@@ -52,8 +54,14 @@ class NamedHost:
     Their names are the same in every run of a user on a machine, so that a run removes what a killed one left there.
     """
 
-    def __init__(self, system: SystemSpec, interrupted: Interrupted) -> None:
-        """``system``: the server. ``interrupted``: what ends loading. Nothing is connected yet."""
+    def __init__(self, system: SystemSpec, interrupted: Interrupted, allow_writes: bool = False) -> None:
+        """``system``: the server. ``interrupted``: what ends loading. Nothing is connected yet.
+
+        ``allow_writes``: statements may write to what dbdyno did not make on it.
+        """
+        self._allow_writes = allow_writes
+        self.written: list[dict[str, Any]] = []
+        self._judged: set[str] = set()
         self._system = system
         self._interrupted = interrupted
         # The key of the data in the database to copy, and what loading them took.
@@ -74,9 +82,33 @@ class NamedHost:
         if not self._checked:
             # What dbdyno does itself it does as one that the server lets in.
             self._system = compiled.cell.system
+        self._judge(compiled)
         if _makes_data(compiled) and self._lock is None:
             self._lock = self._take_lock()
         self._checked = True
+
+    def _judge(self, compiled: CompiledCell) -> None:
+        """See that no statement writes to what dbdyno did not make. Raises InputError, unless that is allowed.
+
+        Without tables of its own, an experiment runs in the database that the URL names; with some, in one that is made
+        for it, and then only what names another can lead beyond it.
+        """
+        trial = compiled.trial
+        texts = [compiled.before, compiled.tables, compiled.after, trial["statements"], trial["transactions"]]
+        asked = json.dumps([*texts, trial["prepare"], list(compiled.server.parameters.items())])
+        if asked in self._judged:
+            return
+        target = self._target(compiled, self._own_database)
+        if _makes_data(compiled):
+            own = [f"{self._prefix}_trial", f"{self._prefix}_template"]
+            what, found = "what it names", reaching_statements(compiled, target, own)
+        else:
+            what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
+        if not self._allow_writes:
+            refuse(compiled.cell.system, what, found)
+        self._judged.add(asked)
+        if found:
+            self.written.append(finding(compiled.cell.system, what, found))
 
     def _inspect(self, compiled: CompiledCell) -> None:
         """See that the server answers, and takes the session's settings.
@@ -105,8 +137,9 @@ class NamedHost:
         if not self._checked:
             # The run goes on after an earlier one, or the server was not there before.
             self.check(compiled)
+        self._judge(compiled)
         if not _makes_data(compiled):
-            yield Ready(self._target(compiled, self._own_database))
+            yield Ready(self._target(compiled, self._own_database) | self._guard(compiled))
             return
         name = f"{self._prefix}_trial"
         begun = time.monotonic()
@@ -193,6 +226,15 @@ class NamedHost:
             "database": database,
             "session": [list(pair) for pair in own.parameters.items()],
         } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})
+
+    def _guard(self, compiled: CompiledCell) -> dict[str, Any]:
+        """Have the server itself refuse what the statements were not seen to write.
+
+        PostgreSQL is told so when a session is opened. MariaDB and MySQL are told by a statement, which would be a part
+        of what is measured where clients open a session for each transaction.
+        """
+        once = self._system.engine == "mysql" and compiled.trial["connect"] == "once"
+        return {"read_only": True} if not self._allow_writes and (once or self._system.engine == "postgresql") else {}
 
     @property
     def _host(self) -> str:
