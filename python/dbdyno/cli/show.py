@@ -135,7 +135,7 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     """Show a stored run, and write the files asked for."""
     from dbdyno.report.table import show
-    from dbdyno.run.execute import read_document
+    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
 
     exports.check()
@@ -148,7 +148,7 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     """Write the report of a stored run."""
     from dbdyno.export import check_writable
     from dbdyno.report.html import write_html
-    from dbdyno.run.execute import read_document
+    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
 
     document = read_document(open_store(store_place, make=False), name)
