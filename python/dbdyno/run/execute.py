@@ -15,6 +15,8 @@ from dbdyno.experiment import Experiment
 from dbdyno.remedies import Tried, remedy_cells
 from dbdyno.results import Document
 from dbdyno.results.comparing import BASELINE, CANDIDATE
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.results.reading import part
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
@@ -276,7 +278,7 @@ def _carry_out(
     trials = len(plan.cells) * plan.rounds - len(plan.done)
     interrupted = hosts.interrupted
     ended = False
-    troubles: list[dict[str, Any]] = []
+    troubles: list[Finding] = []
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
@@ -292,8 +294,9 @@ def _carry_out(
         cut_short = bool(interrupted)
         document = read_document(store, plan.run_id, experiment)
         if said and not cut_short:
-            troubles.append({"text": said, "cells": [], "evidence": None})
-        troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
+            blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
+            troubles.append(finding("ended", said, [], {"rounds": len(blocks)}))
+        troubles += [finding("name resolution", note.text, [], {"seconds": note.seconds}) for note in hosts.notes]
         if plan.instructions:
             troubles += unrepeatable_counts(prepared.compiled)
         if plan.turn_s is not None and not turns_undecided and not cut_short:
@@ -311,23 +314,23 @@ def _carry_out(
     return read_document(store, plan.run_id, experiment), cut_short
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[dict[str, Any]]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[Finding]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
-    troubles: list[dict[str, Any]] = []
+    troubles: list[Finding] = []
     try:
         store.update_run(plan.run_id, device=device_facts(hosts.workspace.path, hosts.interrupted))
     except RunInterrupted:
         return troubles
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
-        troubles.append({"text": text, "cells": [], "evidence": None})
+        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     if prepared.compiled[0].cell.system.engine == EXEC:
         return troubles
     try:
         store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
     except WorkerFailed as error:
         text = f"The worker's own ceiling could not be measured: {error}."
-        troubles.append({"text": text, "cells": [], "evidence": None})
+        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     return troubles
 
 

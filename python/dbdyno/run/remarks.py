@@ -1,13 +1,13 @@
 """What a run has to say of what it did not do, or cannot promise, before anything is read from its figures."""
 
-from typing import Any
-
 from dbdyno.compile import CompiledCell
 from dbdyno.design import Cells
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.run.counting import unrepeatable
 
 
-def unrepeatable_counts(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+def unrepeatable_counts(compiled: list[CompiledCell]) -> list[Finding]:
     """Say of which cells the counts differ from one time to the next, once for each reason."""
     reasons: dict[str, list[str]] = {}
     for each in compiled:
@@ -15,29 +15,34 @@ def unrepeatable_counts(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
         if words:
             reasons.setdefault("; ".join(words), []).append(each.cell.id)
     return [
-        {"text": f"The instructions counted are not the same each time: {words}.", "cells": ids, "evidence": None}
+        finding(
+            "counts vary", f"The instructions counted are not the same each time: {words}.", ids, {"reasons": words}
+        )
         for words, ids in reasons.items()
     ]
 
 
-def left_out(cells: Cells) -> list[dict[str, Any]]:
+def left_out(cells: Cells) -> list[Finding]:
     """Say which combinations were not measured, once for each reason."""
     reasons: dict[str, list[str]] = {}
     for each in cells.excluded:
         reasons.setdefault(each.reason, []).append(each.cell.id)
     return [
-        {"text": f"Not measured: {', '.join(ids)}: {reason}.", "cells": [], "evidence": {"excluded": ids}}
+        finding("not measured", f"Not measured: {', '.join(ids)}: {reason}.", [], {"excluded": ids})
         for reason, ids in reasons.items()
     ]
 
 
-def left_steps(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
+def left_steps(compiled: list[CompiledCell]) -> list[Finding]:
     """Say which steps were not done on an engine because they are for others, once for each engine."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for each in compiled:
         if each.left_out:
             found.setdefault((each.cell.system.engine, each.left_out), []).append(each.cell.id)
-    return [{"text": _without(engine, steps), "cells": ids, "evidence": None} for (engine, steps), ids in found.items()]
+    return [
+        finding("steps left out", _without(engine, steps), ids, {"steps": list(steps)})
+        for (engine, steps), ids in found.items()
+    ]
 
 
 def _without(engine: str, steps: tuple[str, ...]) -> str:

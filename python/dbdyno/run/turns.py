@@ -1,12 +1,14 @@
 """Trials of a block that take turns: what can, when they do unasked, and what each saw without the others."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import psutil
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.writes import writing_transactions
@@ -79,7 +81,7 @@ def sync_unlike(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Compiled
     return writing if len({_syncing(each) for each in writing}) > 1 else []
 
 
-def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[dict[str, Any]]:
+def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Finding]:
     """Return the finding that cells which took turns as they were told do not sync alike, or none."""
     try:
         unlike = sync_unlike(compiled, hosts)
@@ -92,7 +94,7 @@ def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[dict[st
         "device in the others' turns; `--turns none` measures them one after another."
     )
     settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
-    return [{"text": text, "cells": [each.cell.id for each in unlike], "evidence": {"settings": settings}}]
+    return [finding("turns sync unlike", text, list(settings), {"settings": settings})]
 
 
 def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:

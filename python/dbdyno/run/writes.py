@@ -6,6 +6,8 @@ from typing import Any
 
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.run.hosts.host import Hosting
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import Event, ask
@@ -87,16 +89,13 @@ def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
     raise InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
 
 
-def finding(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
+def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> Finding:
     """Say of a run for which that was allowed what it wrote to."""
     found = list(found)
     told = "; ".join(each.told for each in found)
     left = f"with {ALLOW}, the run wrote to {what}, which dbdyno did not make, and left it so"
-    return {
-        "text": f"{system.name}: {left}: {told}.",
-        "cells": [],
-        "evidence": {"wrote_to": what, "statements": [vars(each) for each in found]},
-    }
+    evidence = {"wrote_to": what, "statements": [vars(each) for each in found]}
+    return finding("writes allowed", f"{system.name}: {left}: {told}.", [], evidence)
 
 
 def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Event:

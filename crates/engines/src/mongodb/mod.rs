@@ -10,6 +10,7 @@ mod command;
 mod inspect;
 mod json;
 mod login;
+mod lost_updates;
 mod observe;
 mod options;
 mod parts;

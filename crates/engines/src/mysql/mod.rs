@@ -5,6 +5,7 @@
 //! those that are captured are looked into.
 
 mod bulk;
+mod catalog;
 mod inspect;
 mod login;
 mod observe;

@@ -4,6 +4,7 @@
 //! serves many clients. A prepared statement is one message there (bind, execute, sync) and one back.
 
 mod bulk;
+mod catalog;
 mod inspect;
 mod observe;
 mod session;

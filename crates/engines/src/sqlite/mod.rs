@@ -2,6 +2,7 @@
 
 mod api;
 mod bulk;
+mod catalog;
 mod counters;
 mod file;
 mod fixed;

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError
 from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
 from dbdyno.run.hosts.files import FileHost
-from dbdyno.run.hosts.host import Host, Ready
+from dbdyno.run.hosts.host import Host, Note, Ready
 from dbdyno.run.hosts.managed import ManagedHost
 from dbdyno.run.hosts.named import NamedHost
 from dbdyno.run.listening import Interrupted
@@ -24,11 +25,11 @@ __all__ = ["Host", "Hosts", "Ready"]
 class NoHost:
     """The null engine: there is nothing to be made ready."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
 
     def __init__(self) -> None:
         """Nothing is made, and nothing written to."""
-        self.written: list[dict[str, Any]] = []
+        self.written: list[Finding] = []
 
     def check(self, compiled: CompiledCell) -> None:
         """All is there."""
@@ -77,12 +78,12 @@ class Hosts:
         return self._of[key]
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """What the user should know of the systems."""
         return [note for host in self._of.values() for note in host.notes or []]
 
     @property
-    def written(self) -> list[dict[str, Any]]:
+    def written(self) -> list[Finding]:
         """Findings of what was written to that dbdyno did not make, where that is allowed."""
         return [finding for host in self._of.values() for finding in host.written]
 

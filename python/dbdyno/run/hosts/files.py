@@ -10,12 +10,13 @@ from typing import Any
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
 from dbdyno.run.copying import copy_file
-from dbdyno.run.hosts.host import Ready
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
-from dbdyno.run.writes import finding, reaching_statements, refuse
+from dbdyno.run.writes import allowed, reaching_statements, refuse
 from dbdyno.systems.sqlite_library import Library, find_library
 from dbdyno.worker import ask
 
@@ -117,7 +118,7 @@ class _File:
 class FileHost:
     """Keeps the file that trials on SQLite work on; of trials that take turns, each has one of its own."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
 
     def __init__(self, workspace: Workspace, interrupted: Interrupted, allow_writes: bool = False) -> None:
         """Make nothing yet. ``interrupted``: what ends loading and copying.
@@ -126,7 +127,7 @@ class FileHost:
         """
         self._interrupted = interrupted
         self._allow_writes = allow_writes
-        self.written: list[dict[str, Any]] = []
+        self.written: list[Finding] = []
         self._judged: set[str] = set()
         self._directory = workspace.path
         self._files = [_File(self._directory / "trial.db", interrupted)]
@@ -161,7 +162,7 @@ class FileHost:
             refuse(compiled.cell.system, _OTHER_FILE, found)
         self._judged.add(asked)
         if found:
-            self.written.append(finding(compiled.cell.system, _OTHER_FILE, found))
+            self.written.append(allowed(compiled.cell.system, _OTHER_FILE, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """See that a copy of a named file takes what decides its bytes. Raises InputError."""

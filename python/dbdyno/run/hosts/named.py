@@ -17,10 +17,11 @@ from typing import IO, Any
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.run.hosts.host import Ready
+from dbdyno.results.document import Finding
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
-from dbdyno.run.writes import finding, reaching_statements, refuse, writing_statements
+from dbdyno.run.writes import allowed, reaching_statements, refuse, writing_statements
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE, ServerSettings
 from dbdyno.systems.tls import Tls
@@ -60,7 +61,7 @@ class NamedHost:
         ``allow_writes``: statements may write to what dbdyno did not make on it.
         """
         self._allow_writes = allow_writes
-        self.written: list[dict[str, Any]] = []
+        self.written: list[Finding] = []
         self._judged: set[str] = set()
         self._system = system
         self._interrupted = interrupted
@@ -71,7 +72,7 @@ class NamedHost:
         self._lock: IO[bytes] | None = None
         self._checked = False
         self._made: set[str] = set()
-        self.notes: list[str] | None = None
+        self.notes: list[Note] | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that the server answers, and that no other run works on it."""
@@ -108,7 +109,7 @@ class NamedHost:
             refuse(compiled.cell.system, what, found)
         self._judged.add(asked)
         if found:
-            self.written.append(finding(compiled.cell.system, what, found))
+            self.written.append(allowed(compiled.cell.system, what, found))
 
     def _inspect(self, compiled: CompiledCell) -> None:
         """See that the server answers, and takes the session's settings.
@@ -272,7 +273,7 @@ class NamedHost:
         return lock
 
 
-def resolution(name: str, host: str, port: int) -> list[str]:
+def resolution(name: str, host: str, port: int) -> list[Note]:
     """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
     if host.startswith("/"):
         return []
@@ -289,9 +290,8 @@ def resolution(name: str, host: str, port: int) -> list[str]:
         return []
     notes = []
     if resolved >= _SLOW_S:
-        notes.append(
-            f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
-        )
+        text = f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
+        notes.append(Note(text, resolved))
     lost = 0.0
     for number, (family, address) in enumerate(addresses):
         begun = time.monotonic()
@@ -306,7 +306,8 @@ def resolution(name: str, host: str, port: int) -> list[str]:
             text = (
                 f"{name}: `{host}` means {addresses[0][1][0]} first, where nothing answers: each new connection loses "
             )
-            notes.append(f"{text}{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL.")
+            text += f"{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL."
+            notes.append(Note(text, lost))
         break
     return notes
 
