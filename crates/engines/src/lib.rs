@@ -5,6 +5,7 @@
 //! runs in the calling thread, such as SQLite; one that must wait for a server says [`Poll::Pending`], and its answer is
 //! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
+mod holding;
 pub mod mongodb;
 pub mod mysql;
 mod net;

@@ -66,6 +66,8 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     Those of its transactions are asked about where they name something; those that make and fill its tables are taken
     for what they name. ``target``: a database of the system that is there. Raises SystemFailed.
     """
+    if target["engine"] == "sqlite" and not _may_lead_away(compiled):
+        return []
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
     measured = [str(each["sql"]) for each in compiled.trial["statements"]]
     task = {"kind": "reach", "target": target, "own": list(own), "statements": [*making, *measured]}
@@ -76,6 +78,12 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
         writing = {each.statement for each in writing_statements(compiled, target)}
         named = {text: why for text, why in named.items() if text in writing}
     return [*found, *(Writing(text, why, certain=False) for text, why in named.items())]
+
+
+def _may_lead_away(compiled: CompiledCell) -> bool:
+    """Whether a statement of SQLite has a word in it without which none leads to another file."""
+    texts = [*compiled.before, *compiled.after, *(str(each["sql"]) for each in compiled.trial["statements"])]
+    return any(word in text.lower() for text in texts for word in ("attach", "vacuum"))
 
 
 def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:

@@ -4,6 +4,7 @@
 //! serves many clients. A prepared statement is one message there (bind, execute, sync) and one back.
 
 mod bulk;
+mod hold;
 mod inspect;
 mod session;
 mod values;
@@ -12,6 +13,7 @@ mod wire;
 mod writes;
 
 pub use bulk::load;
+pub use hold::hold;
 pub use session::PostgresqlSession;
 pub use writes::writes;
 
