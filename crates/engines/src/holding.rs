@@ -9,8 +9,8 @@ const DIGITS: usize = 12;
 
 /// How long such a session waits before it looks again whether it is over, and how often before it asks the server
 /// something: what is between them may close a session that is silent for minutes.
-const PAUSE: Duration = Duration::from_millis(50);
-const PAUSES: u32 = 600;
+const PAUSE: Duration = Duration::from_millis(200);
+const PAUSES: u32 = 50;
 
 /// The number of a token. Fails for one that is none.
 pub fn number(token: &str) -> Result<i64, Failure> {

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError
-from dbdyno.run.hosts.host import Hosting
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import Event, ask
 
+if TYPE_CHECKING:
+    # The hosts ask about their statements here.
+    from dbdyno.run.hosts.host import Hosting
+
 ALLOW = "--allow-writes"
+
+# What a statement of SQLite leads to that leads away from the copy.
+OTHER_FILE = "the other file"
 
 # Seconds for asking about all statements of a cell; each that reads is run once.
 _LONGEST_S = 3600.0
@@ -35,7 +41,7 @@ class Writing:
         return f"{name} {'writes' if self.certain else 'may write'} ({self.why})"
 
 
-def writing_transactions(compiled: CompiledCell, hosts: Hosting) -> dict[str, bool]:
+def writing_transactions(compiled: CompiledCell, hosts: "Hosting") -> dict[str, bool]:
     """Tell for each transaction of a planned cell, by its name, whether it writes, as the engine says.
 
     What cannot be told counts as writing. The cell's tables are loaded where they were not yet, and nothing is written
