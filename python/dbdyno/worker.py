@@ -97,12 +97,6 @@ class Worker:
         """Whether it is still at work."""
         return self._process.poll() is None
 
-    def hang_up(self) -> None:
-        """Tell one that is led that there is nothing more to tell."""
-        if self._process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-
     def __iter__(self) -> Iterator[Event]:
         """Give the events as they come. Raises WorkerFailed where the last one is no success."""
         process = self._process

@@ -67,8 +67,8 @@ class SessionLock:
         return self._worker.alive
 
     def release(self) -> None:
-        """End the session."""
-        self._worker.hang_up()
+        """End the session; one whose server no longer answers is killed."""
+        self._worker.stop()
         try:
             for _ in self._events:
                 pass
