@@ -288,6 +288,23 @@ def test_tables_of_its_own_let_nothing_write_to_those_of_others(hosts: Hosts, cl
 
 
 @needs_mysql
+def test_what_makes_its_tables_may_not_lead_to_those_of_others(hosts: Hosts, mysql: Served) -> None:
+    reading = transaction("select * from t")
+    for sql, refused in [
+        ("create trigger a after insert on t for each row insert into app.users (v) values (new.id)", True),
+        ("create view v as select * from app.users", True),
+        ("create index i on t (id)", False),
+        ("set global max_connections = 99", True),
+    ]:
+        setup = f'setup = [{{ any = "select 1", mysql = {json.dumps(sql)} }}]\n'
+        said = check(hosts, compiled(setup + HEAD + OWN_TABLE + reading, mysql.url))
+        assert (said is not None) == refused, sql
+        if said is not None:
+            assert sql[:60] in said
+    assert mysql.sql("select count(*) from app.users") == "2"
+
+
+@needs_mysql
 def test_what_is_allowed_to_write_beyond_tables_of_its_own_says_so(cli: Cli, mysql: Served) -> None:
     text = HEAD + OWN_TABLE + transaction("insert into app.users (v) values (1)", own="mysql")
     file = cli.write("mine.toml", text)

@@ -6,6 +6,7 @@
 //! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
 pub mod catalog;
+mod holding;
 pub mod mongodb;
 pub mod mysql;
 mod net;

@@ -50,6 +50,8 @@ pub enum Task {
     Writes(Box<Writes>),
     /// Find out which statements reach beyond the database that they run in.
     Reach(Box<Reach>),
+    /// Hold a lock on a server until standard input ends, and tell which databases nobody holds one for.
+    Hold(Box<Hold>),
     /// See whether a system's sessions do what every engine's must.
     Check(Box<Check>),
     /// Measure a storage device: sync latency and random reads.
@@ -439,6 +441,17 @@ pub struct Reach {
     pub own: Vec<String>,
     /// The statements.
     pub statements: Vec<String>,
+}
+
+/// Hold a lock on a server, by a session, until standard input ends. It stands for databases that are made under a name that
+/// is nobody else's; those of such names for which no session holds a lock were left behind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// The server: PostgreSQL, MariaDB or MySQL.
+    pub target: Target,
+    /// What tells the names from others': twelve hexadecimal digits, in `dbdyno_DIGITS_trial` and `dbdyno_DIGITS_template`.
+    pub token: String,
 }
 
 /// See whether a system's sessions do what every engine's must, in tables that are made for it and removed.

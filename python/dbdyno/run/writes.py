@@ -2,17 +2,23 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError
 from dbdyno.results.document import Finding
 from dbdyno.results.finding import finding
-from dbdyno.run.hosts.host import Hosting
 from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import Event, ask
 
+if TYPE_CHECKING:
+    # The hosts ask about their statements here.
+    from dbdyno.run.hosts.host import Hosting
+
 ALLOW = "--allow-writes"
+
+# What a statement of SQLite leads to that leads away from the copy.
+OTHER_FILE = "the other file"
 
 # Seconds for asking about all statements of a cell; each that reads is run once.
 _LONGEST_S = 3600.0
@@ -37,7 +43,7 @@ class Writing:
         return f"{name} {'writes' if self.certain else 'may write'} ({self.why})"
 
 
-def writing_transactions(compiled: CompiledCell, hosts: Hosting) -> dict[str, bool]:
+def writing_transactions(compiled: CompiledCell, hosts: "Hosting") -> dict[str, bool]:
     """Tell for each transaction of a planned cell, by its name, whether it writes, as the engine says.
 
     What cannot be told counts as writing. The cell's tables are loaded where they were not yet, and nothing is written
@@ -68,6 +74,8 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     Those of its transactions are asked about where they name something; those that make and fill its tables are taken
     for what they name. ``target``: a database of the system that is there. Raises SystemFailed.
     """
+    if target["engine"] == "sqlite" and not _may_lead_away(compiled):
+        return []
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
     measured = [str(each["sql"]) for each in compiled.trial["statements"]]
     task = {"kind": "reach", "target": target, "own": list(own), "statements": [*making, *measured]}
@@ -78,6 +86,12 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
         writing = {each.statement for each in writing_statements(compiled, target)}
         named = {text: why for text, why in named.items() if text in writing}
     return [*found, *(Writing(text, why, certain=False) for text, why in named.items())]
+
+
+def _may_lead_away(compiled: CompiledCell) -> bool:
+    """Whether a statement of SQLite has a word in it without which none leads to another file."""
+    texts = [*compiled.before, *compiled.after, *(str(each["sql"]) for each in compiled.trial["statements"])]
+    return any(word in text.lower() for text in texts for word in ("attach", "vacuum"))
 
 
 def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:

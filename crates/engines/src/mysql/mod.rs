@@ -6,6 +6,7 @@
 
 mod bulk;
 mod catalog;
+mod hold;
 mod inspect;
 mod login;
 mod observe;
@@ -19,6 +20,7 @@ mod wire;
 mod writes;
 
 pub use bulk::load;
+pub use hold::hold;
 pub use session::MysqlSession;
 pub use writes::writes;
 
@@ -101,14 +103,12 @@ impl Engine for MysqlEngine {
 
 /// The names of the server's databases, as far as the user may know them.
 pub async fn databases(target: &ServerTarget) -> Result<Vec<String>, Failure> {
-    let mut session = MysqlSession::open(target, Arc::new([]), PrepareMode::Never).await?;
-    Ok(session
-        .query("show databases")
-        .await?
-        .into_iter()
-        .flatten()
-        .flatten()
-        .collect())
+    names(&mut MysqlSession::open(target, Arc::new([]), PrepareMode::Never).await?).await
+}
+
+async fn names(session: &mut MysqlSession) -> Result<Vec<String>, Failure> {
+    let rows = session.query("show databases").await?;
+    Ok(rows.into_iter().flatten().flatten().collect())
 }
 
 /// The kind under which an error is counted, by its number and its SQLSTATE ("MariaDB Error Codes"; "MySQL Error

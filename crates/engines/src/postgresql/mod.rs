@@ -5,6 +5,7 @@
 
 mod bulk;
 mod catalog;
+mod hold;
 mod inspect;
 mod observe;
 mod session;
@@ -14,6 +15,7 @@ mod wire;
 mod writes;
 
 pub use bulk::load;
+pub use hold::hold;
 pub use session::PostgresqlSession;
 pub use writes::writes;
 

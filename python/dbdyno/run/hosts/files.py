@@ -16,15 +16,13 @@ from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
-from dbdyno.run.writes import allowed, reaching_statements, refuse
+from dbdyno.run.writes import OTHER_FILE, allowed, reaching_statements, refuse
 from dbdyno.systems.sqlite_library import Library, find_library
 from dbdyno.worker import ask
 
 _SHARED_MEMORY = "-shm"
 _SIDE_FILES = ("-wal", _SHARED_MEMORY, "-journal")
 
-
-_OTHER_FILE = "the other file"
 
 # What the worker says where a file cannot have a setting.
 _KEEPS = ": the file keeps "
@@ -159,10 +157,10 @@ class FileHost:
             return
         found = reaching_statements(compiled, compiled.load_target(""), [])
         if not self._allow_writes:
-            refuse(compiled.cell.system, _OTHER_FILE, found)
+            refuse(compiled.cell.system, OTHER_FILE, found)
         self._judged.add(asked)
         if found:
-            self.written.append(allowed(compiled.cell.system, _OTHER_FILE, found))
+            self.written.append(allowed(compiled.cell.system, OTHER_FILE, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """See that a copy of a named file takes what decides its bytes. Raises InputError."""

@@ -5,19 +5,18 @@ import getpass
 import hashlib
 import json
 import math
-import os
 import re
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
 from dbdyno.results.document import Finding
+from dbdyno.run.hosts.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
 from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
@@ -52,7 +51,7 @@ _REFUSAL = re.compile(
 class NamedHost:
     """Makes databases on one server, and removes them.
 
-    Their names are the same in every run of a user on a machine, so that a run removes what a killed one left there.
+    Their names are one run's, which holds a lock for them; it removes those of runs that were killed, and of no other.
     """
 
     def __init__(self, system: SystemSpec, interrupted: Interrupted, allow_writes: bool = False) -> None:
@@ -70,6 +69,8 @@ class NamedHost:
         self._loaded: dict[str, Any] = {}
         self._tls = Tls()
         self._lock: IO[bytes] | None = None
+        self._token = new_token()
+        self._holding: Holding | None = None
         self._checked = False
         self._made: set[str] = set()
         self.notes: list[Note] | None = None
@@ -84,9 +85,26 @@ class NamedHost:
             # What dbdyno does itself it does as one that the server lets in.
             self._system = compiled.cell.system
         self._judge(compiled)
-        if _makes_data(compiled) and self._lock is None:
-            self._lock = self._take_lock()
+        if _makes_data(compiled):
+            if self._lock is None:
+                self._lock = self._take_lock()
+            self._hold()
         self._checked = True
+
+    def _hold(self) -> None:
+        """Hold what says that the databases to be made are this run's. Raises SystemFailed.
+
+        Where that was lost, as with a server that was restarted, others may have dropped them: then new ones are made.
+        """
+        if self._holding is not None and self._holding.alive:
+            return
+        if self._holding is not None:
+            self._holding.release()
+            self._token, self._key = new_token(), ""
+        if self._system.engine in ("postgresql", "mysql"):
+            self._holding = SessionLock(self._target(None, self._own_database), self._token, self._drop)
+        else:
+            self._holding = FileLock(self._system, self._token, self._drop)
 
     def _judge(self, compiled: CompiledCell) -> None:
         """See that no statement writes to what dbdyno did not make. Raises InputError, unless that is allowed.
@@ -101,7 +119,7 @@ class NamedHost:
             return
         target = self._target(compiled, self._own_database)
         if _makes_data(compiled):
-            own = [f"{self._prefix}_trial", f"{self._prefix}_template"]
+            own = [database_name(self._token, end) for end in ENDS]
             what, found = "what it names", reaching_statements(compiled, target, own)
         else:
             what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
@@ -142,12 +160,13 @@ class NamedHost:
         if not _makes_data(compiled):
             yield Ready(self._target(compiled, self._own_database) | self._guard(compiled))
             return
-        name = f"{self._prefix}_trial"
+        self._hold()
+        name = database_name(self._token, "trial")
         begun = time.monotonic()
         if self._system.engine == "postgresql":
             load_s = self._template(compiled)
             loaded = time.monotonic()
-            self._recreate(name, f" template {self._prefix}_template")
+            self._recreate(name, f" template {database_name(self._token, 'template')}")
             durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
         else:
             # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
@@ -165,6 +184,8 @@ class NamedHost:
                 self._drop(name)
         finally:
             self._made.clear()
+            if self._holding is not None:
+                self._holding.release()
             if self._lock is not None:
                 self._lock.close()
 
@@ -175,7 +196,7 @@ class NamedHost:
             return 0.0
         begun = time.monotonic()
         self._key = ""
-        name = f"{self._prefix}_template"
+        name = database_name(self._token, "template")
         self._recreate(name)
         self._load(compiled, name)
         self._key = key
@@ -250,15 +271,6 @@ class NamedHost:
     @property
     def _own_database(self) -> str:
         return self._system.database or _ALWAYS[self._system.engine]
-
-    @property
-    def _prefix(self) -> str:
-        """The beginning of the names of databases: the machine's and the user's own."""
-        try:
-            machine = Path("/etc/machine-id").read_text()
-        except OSError:
-            machine = os.uname().nodename
-        return "dbdyno_" + hashlib.sha256(f"{machine}/{os.geteuid()}".encode()).hexdigest()[:8]
 
     def _take_lock(self) -> IO[bytes]:
         place = f"{self._system.engine}-{self._system.host}-{self._system.port}"
