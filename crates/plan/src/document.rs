@@ -78,6 +78,10 @@ pub struct Trial {
     /// each client, whatever this says.
     #[serde(default)]
     pub threads: Option<u32>,
+    /// Whether the clients' threads take no processor away from a server on the same machine, where that is of use. An
+    /// ordinary client does take it, and the server is slower then.
+    #[serde(default)]
+    pub give_way: bool,
     /// When transactions start.
     #[serde(default)]
     pub arrival: Arrival,

@@ -231,6 +231,7 @@ def _load(definition: Definition) -> dict[str, Any]:
         "warmup": load.warmup.model_dump(),
         "window": load.stop.model_dump(),
         "connect": load.connect,
+        **({"give_way": True} if load.give_way else {}),
         "prepare": load.prepare,
         "retry": load.retry.model_dump(),
     }
