@@ -6,18 +6,21 @@
 //! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
 pub mod catalog;
+mod holding;
 pub mod mongodb;
 pub mod mysql;
 mod net;
 pub mod null;
 pub mod observed;
 pub mod postgresql;
+pub mod reach;
 pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
 pub mod sqlserver;
 mod tls;
 pub mod waits;
+pub mod writes;
 
 use catalog::Catalog;
 use dbdyno_plan::document::FailureKind;

@@ -54,6 +54,8 @@ OBSERVATIONS: Mapping[str, frozenset[str]] = {
         "probe failed": "error",
         "ended": "rounds",
         "name resolution": "seconds",
+        "writes allowed": "wrote_to statements",
+        "turns sync unlike": "settings",
     }.items()
 }
 """By the kind of a finding, the names that its evidence has at least, each with something in it."""

@@ -18,9 +18,11 @@ mod reply;
 mod scram;
 mod session;
 mod wire;
+mod writes;
 
 pub use bulk::load;
 pub use session::MongodbSession;
+pub use writes::{reach, writes};
 
 use crate::net::block_on;
 use crate::observed::{Backlog, Counters};

@@ -173,7 +173,7 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(BySt
                     statement.template.render(&values, Dialect::Mysql, &mut sql);
                 }
             }
-            match session.query(&format!("explain {sql}")).await {
+            match session.query(&format!("explain format=traditional {sql}")).await {
                 Ok(rows) => {
                     let possible: Vec<String> = rows.iter().flat_map(|row| possible(row)).collect();
                     if !possible.is_empty() {

@@ -27,9 +27,9 @@ const PRAGMAS: [&str; 16] = [
     "wal_autocheckpoint",
 ];
 
-/// Opens a connection as a client does, and reads back what is in force.
+/// Opens a connection with a client's settings, and reads back what is in force.
 pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
-    let mut session = engine.open()?;
+    let mut session = engine.open_patiently()?;
     let mut settings = BTreeMap::new();
     for pragma in PRAGMAS {
         session.query(&format!("pragma {pragma}"), |row| {

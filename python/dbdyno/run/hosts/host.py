@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from dbdyno.compile import CompiledCell
+from dbdyno.results.document import Finding
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Host(Protocol):
 
     # What the user should know of the system; None or empty: nothing.
     notes: list[Note] | None
+    # Findings of what a run is allowed to write to that dbdyno did not make.
+    written: list[Finding]
 
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
@@ -50,3 +53,10 @@ class Host(Protocol):
 
     def close(self) -> None:
         """Remove what was kept between trials."""
+
+
+class Hosting(Protocol):
+    """Gives each cell its host."""
+
+    def of(self, compiled: CompiledCell) -> Host:
+        """Give the host of a cell's system."""

@@ -14,6 +14,7 @@ from typing import Any
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
 from dbdyno.run.copying import copy_directory, set_os_cache
 from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import AtOnce, Interrupted
@@ -102,6 +103,7 @@ class ManagedHost:
         self._own: Workspace | None = None
         # Looking for one asks programs for their versions; a run keeps to the one it began with.
         self._found: Installation | None = None
+        self.written: list[Finding] = []
         self._tried: set[tuple[tuple[str, str], ...]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
