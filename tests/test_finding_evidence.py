@@ -15,17 +15,18 @@ from dbdyno.results import build_document
 from dbdyno.results.document import Finding
 from dbdyno.results.finding import OBSERVATIONS, UnfoundedError, finding
 from dbdyno.run.connect_findings import connect_findings
-from dbdyno.run.execute import _left_out, _left_steps, _unrepeatable
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.lock_findings import lock_findings
+from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.store import TrialRecord
 from experiment_files import TABLE, compiled, experiment
 from synthetic import lookup_document, lookup_result, rate_of, run_record
 
 PACKAGE = Path(dbdyno.__file__).parent
 
-# What a run says of itself as it goes: its own rule, its own clock and its own errors are what was observed.
-OF_THE_RUN = {"ended", "probe failed", "name resolution"}
+# What a run says of itself as it goes: its own rule, its own clock and its own errors are what was observed, and what
+# the engine said of each statement. They have tests of their own (test_run, test_resolution, test_writes, test_turns).
+OF_THE_RUN = {"ended", "probe failed", "name resolution", "writes allowed", "turns sync unlike"}
 
 
 def result(ok: int = 1000, seconds: float = 10.0, **changes: Any) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def of_plan(blind: bool) -> list[Finding]:
     text = f"{transaction}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
     own = experiment(HEADLESS, TABLE, text)
     there = [*compiled(own), *compiled(own, "postgresql:")]
-    return [*_left_steps(there), *_unrepeatable(there)]
+    return [*left_steps(there), *unrepeatable_counts(there)]
 
 
 # By kind, what makes it be said; and what is known less, so that it is not.
@@ -223,7 +224,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         Cell([result(io={"cache_hits": 5000, "cache_misses": None if blind else 0})]), measure={"beyond_cache": True}
     ),
     "unreadable data": lambda blind: found(Cell([result(histograms={} if blind else {"service": "!"})])),
-    "not measured": lambda blind: _left_out(ExcludedCells([] if blind else [Excluded()])),  # type: ignore[arg-type]
+    "not measured": lambda blind: left_out(ExcludedCells([] if blind else [Excluded()])),  # type: ignore[arg-type]
     "steps left out": of_plan,
     "counts vary": of_plan,
     "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
