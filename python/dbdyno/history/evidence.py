@@ -10,8 +10,9 @@ The answer is the logarithm of the ratio of marginal likelihoods (Bayes factor; 
 doi:10.1080/01621459.1995.10476572). With ``rho`` given, the values are whitened, ``z_1 = sqrt(1 - rho²)·x_1`` and
 ``z_i = x_i - rho·x_{i-1}``, and the rest is linear regression: the level has a flat prior, the innovations' variance
 ``s²`` has ``1/s²``, a step is normal around 0 with ``STEP`` times the variance of a run, a shock with ``SHOCK`` times
-that of an innovation. With R the squares left by the level alone, q the whitened regressor's squares (its part along
-the level's taken out), c its product with the values, and λ the prior's precision in units of ``1/s²``,
+that of an innovation; each of two sizes, since one alone would hold great steps against themselves. With R the squares
+left by the level alone, q the whitened regressor's squares (its part along the level's taken out), c its product with
+the values, and λ the prior's precision in units of ``1/s²``,
 
     ln m = ½·ln((1 - rho²)/w) + ½·ln(λ/(q + λ)) - (n-1)/2·ln(R - c²/(q + λ)),
 
@@ -45,11 +46,11 @@ _WEIGHTS = np.linspace(1.0, 0.15, len(CORRELATIONS))
 LIKELY = _WEIGHTS / _WEIGHTS.sum()
 """How likely each of them is beforehand."""
 
-STEP = 10.0
-"""The prior variance of a step, in variances of a run: steps of three standard deviations and more are looked for."""
+STEP = (10.0, 1000.0)
+"""The prior variances of a step, in variances of a run, each as likely: what is looked for is of any size."""
 
-SHOCK = 30.0
-"""The prior variance of a shock, in variances of an innovation."""
+SHOCK = (30.0, 3000.0)
+"""The prior variances of a shock, in variances of an innovation, each as likely."""
 
 FAR = 3.0
 """Robust standard deviations from the median at which a value is as far as any."""
@@ -104,10 +105,12 @@ def log_odds(values: _Floats, known: Noise, resolution: float) -> _Floats:
     factor = _PRIOR + known.logarithms + part.logarithm
     half = (known.freedom + part.freedom) / 2
 
-    def explained(product: _Floats, size: _Floats, precision: _Floats | float) -> _Floats:
-        left = np.maximum(squares - product**2 / (size + precision), _ROUNDING * squares)
-        each: _Floats = factor + np.log(precision / (size + precision)) / 2 - half * np.log(left)
-        together: _Floats = np.logaddexp.reduce(each, axis=0)
+    def explained(product: _Floats, size: _Floats, precisions: list[_Floats]) -> _Floats:
+        each = []
+        for precision in precisions:
+            left = np.maximum(squares - product**2 / (size + precision), _ROUNDING * squares)
+            each.append(factor + np.log(precision / (size + precision)) / 2 - half * np.log(left))
+        together: _Floats = np.logaddexp.reduce(np.concatenate(each), axis=0) - math.log(len(each))
         return together
 
     later = x[::-1].cumsum()[::-1][places]
@@ -117,8 +120,12 @@ def log_odds(values: _Floats, known: Noise, resolution: float) -> _Floats:
     along = _LOSS + (number - 1) * _LOSS**2
     step_size = 1 + (number - 1) * _LOSS**2 - along**2 / part.weight
     nothing = np.logaddexp.reduce(factor - half * np.log(squares), axis=0)
-    change = explained(step - along * part.level / part.weight, step_size, _FRESH / STEP)
-    shock = explained(innovation - _LOSS * part.level / part.weight, 1 - _LOSS**2 / part.weight, 1 / SHOCK)
+    change = explained(step - along * part.level / part.weight, step_size, [_FRESH / each for each in STEP])
+    shock = explained(
+        innovation - _LOSS * part.level / part.weight,
+        1 - _LOSS**2 / part.weight,
+        [np.full_like(_RHO, 1 / each) for each in SHOCK],
+    )
     odds: _Floats = change - np.logaddexp(nothing, shock) + math.log(2)
     return odds
 
