@@ -48,7 +48,7 @@ def shifted(count: int, steps: dict[int, float], seed: int, correlation: float =
 def test_a_series_without_a_change_seldom_has_one_in_all_its_life(
     kind: str, correlation: float, allowed: float
 ) -> None:
-    series = 150
+    series = 100
     noise = 4.6 + DEVIATION * lingering(kind, correlation, (series, LIFE), seed=1)
     alarms = sum(bool(find_change_points(list(each))) for each in noise)
     assert alarms / series <= most(allowed, series)

@@ -33,7 +33,7 @@ def test_a_drift_of_the_machine_is_none_of_the_ratios() -> None:
     assert fixed(runs, 10).false <= most(0.02, RUNS)
 
 
-@pytest.mark.parametrize("rounds", [2, 3, 5, 8, 12, 30])
+@pytest.mark.parametrize("rounds", [2, 3, 5, 8, 10, 30])
 def test_blocks_that_are_alike_seldom_make_a_difference(rounds: int) -> None:
     runs = of_each(RUNS, 0.3, 0.03)
     # The promise is 2 %; without an allowance it is 5 to 8 %.
@@ -82,11 +82,11 @@ def test_the_error_of_a_mean_is_what_simulation_finds() -> None:
 
 
 def test_what_is_usually_allowed_is_what_independent_blocks_get() -> None:
-    for count in (5, 8, 12, 30):
+    for count in (5, 10, 15, 30):
         own = lingering("normal", 0.0, (1500, count), seed=7)
         ratios = [ratio_of(list(each), resample=False) for each in own]
         mean = numpy.mean([each.wider for each in ratios if each is not None])
-        assert usual_allowance(count) == pytest.approx(mean, rel=0.05)
+        assert usual_allowance(count) == pytest.approx(mean, rel=0.06)
 
 
 def test_a_great_difference_is_found_all_the_same() -> None:

@@ -21,7 +21,7 @@ _NO_SPREAD = 1e-13
 # Fewer blocks have too few distinct resamples for a bootstrap to say anything.
 _LEAST_FOR_BOOTSTRAP = 5
 
-LEAST_FOR_CORRELATION = 8
+LEAST_FOR_CORRELATION = 10
 """Blocks from which on it can be told whether neighbours are alike."""
 
 ASSUMED_CORRELATION = 0.3
@@ -29,7 +29,7 @@ ASSUMED_CORRELATION = 0.3
 
 _ALLOWED = 0.5
 # What that and chance come to on average, of a correlation that is none.
-_USUALLY_ALLOWED = 0.75
+_USUALLY_ALLOWED = 0.9
 _MOST_CORRELATED = 0.8
 # One time in twenty by chance.
 _BEYOND_CHANCE = 1.645
@@ -225,7 +225,7 @@ def correlation(values: Sequence[float]) -> tuple[float, float]:
 
     The first is the autocorrelation ``r`` at lag 1 without its bias, ``r + (1 + 3·r)/n`` (Marriott and Pope 1954,
     doi:10.1093/biomet/41.3-4.390, for a mean that is estimated). It is known to ``1/sqrt(n)``, so half of that is added
-    in the second. Both are between 0 and 0.8: that neighbours are unlike is never assumed. Fewer than 8 values tell
+    in the second. Both are between 0 and 0.8: that neighbours are unlike is never assumed. Fewer than 10 values tell
     nothing of it: then it is 0 and 0.3.
     """
     count = len(values)
