@@ -42,8 +42,8 @@ def history_without_a_change(_bench: Bench) -> Iterator[Figure]:
 def history_with_a_step(_bench: Bench) -> Iterator[Figure]:
     """A step held for ten runs, so many standard deviations high: in how many series it is marked, and when."""
     for size, before, correlation, target in (
-        (3, 30, 0.0, 85), (3, 50, 0.0, 90), (4, 30, 0.0, 90), (5, 20, 0.0, 90), (10, 10, 0.0, 90),
-        (5, 30, 0.4, 85), (10, 20, 0.4, 90),
+        (3, 20, 0.0, 50), (3, 30, 0.0, 85), (3, 50, 0.0, 90), (4, 30, 0.0, 90), (5, 20, 0.0, 90), (10, 10, 0.0, 90),
+        (3, 50, 0.4, 50), (5, 30, 0.4, 85), (10, 20, 0.4, 90),
     ):  # fmt: skip
         delays = []
         for values in lingering("normal", correlation, (STEPS, before + HELD), seed=22):
