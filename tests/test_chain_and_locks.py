@@ -50,7 +50,37 @@ def test_a_plain_begin_that_upgrades_is_explained_and_its_cure_named(cli: Cli) -
         assert each["issued"] == each["ok"] + each["failed"].get("locked", 0) == 6000
     texts = [each["text"] for each in document["findings"]]
     (text,) = [text for text in texts if text.startswith("A plain BEGIN takes no lock.")]
-    assert text.endswith("with it no transaction failed (begin=immediate).")
+    assert text.endswith("with it alone changed no transaction failed: begin=immediate beside begin=deferred.")
+
+
+def cures(cli: Cli, text: str) -> dict[str, str]:
+    """By the cell in which transactions failed the one that is told to have cured it."""
+    document = cli.run(cli.write("matched.toml", text), "--rounds", "1")
+    (found,) = [each for each in document["findings"] if each["kind"] == "locked while upgrading"]
+    assert all(each > 0 for each in found["evidence"]["failed"].values())
+    (read, write), *_ = found["evidence"]["statements"].values()
+    assert read.startswith("select") and write.startswith("update")
+    return dict(found["evidence"]["cured"])
+
+
+def test_a_cure_is_told_of_a_cell_that_differs_in_nothing_else(cli: Cli) -> None:
+    # Deferred with four clients against immediate with one is no evidence, whatever the levels are called.
+    modes = """
+[factors.mode.upgrading]
+begin = "deferred"
+clients = 4
+[factors.mode.alone]
+begin = "immediate"
+clients = 1
+"""
+    one = CHAIN.replace('[factors]\nbegin = ["deferred", "immediate"]\n', modes).replace('x = "begin"', 'x = "mode"')
+    one = one.replace("${begin}", "${mode.begin}").replace("clients = 4\nstop", 'clients = "${mode.clients}"\nstop')
+    assert "${mode.clients}" in one and "${mode.begin}" in one
+    assert cures(cli, one) == {}
+    # Of several cells that begin so, it is the one with as many clients.
+    several = CHAIN.replace("clients = 4", 'clients = "${clients}"').replace("chain = true\n", "")
+    several = several.replace('"immediate"]', '"immediate"]\nclients = [1, 3]')
+    assert cures(cli, several) == {"begin=deferred,clients=3": "begin=immediate,clients=3"}
 
 
 def test_clients_that_do_not_wait_for_a_lock_are_told_how(cli: Cli) -> None:

@@ -86,7 +86,7 @@ def server_databases(cli: Cli, data: Path) -> set[str]:
     return {path.name for path in (base if base.is_dir() else data).iterdir() if path.is_dir()}
 
 
-def test_without_the_right_to_make_databases_the_named_one_is_used(
+def test_without_the_right_to_make_databases_the_named_one_is_used_if_that_is_allowed(
     server_cli: Cli,
 ) -> None:
     if not find_installations("postgresql"):
@@ -98,7 +98,11 @@ def test_without_the_right_to_make_databases_the_named_one_is_used(
         task = {"kind": "load", "target": target(server), "before": statements}
         ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
         host = str(server.socket).replace("/", "%2F")
-        out = server_cli("check", f"postgresql://me@{host}:{server.port}/{server.database}")
+        url = f"postgresql://me@{host}:{server.port}/{server.database}"
+        refused = server_cli("check", url, code=2)
+        assert "no database can be made for the checks" in refused
+        assert "--allow-writes" in refused
+        out = server_cli("check", url, "--allow-writes")
         lines = lines_of(out)
         assert lines["a database of its own is made"] == "not applicable"
         assert "permission denied to create database" in out

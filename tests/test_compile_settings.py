@@ -92,6 +92,7 @@ def test_every_further_factor_of_pk_lookup_reaches_the_plan() -> None:
         "config_threading": "multi",
         "busy_timeout_ms": 0,
         "pragmas": [["cache_size", "-4000"], ["mmap_size", "1000000"]],
+        "file_pragmas": [],
         "os_cache": "warm",
     }
 

@@ -2,11 +2,11 @@
 
 import gzip
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -393,12 +393,16 @@ def test_an_unfinished_load_goes_when_it_is_ended(cli: Cli, small: Callable[...,
 
 @pytest.mark.parametrize("parent", [Path("/dev/shm"), Path(tempfile.gettempdir()).resolve()])
 def test_what_a_killed_count_left_goes_with_the_next(parent: Path) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
     with counting_directory(0) as directory:
         assert directory.is_dir()
-        left = parent / directory.name.replace(f"{os.getpid():010}", f"{ended.pid:010}")
-        left.mkdir()
+        prefix, length = directory.name[:-19], 19
+        script = (
+            f"import os; from pathlib import Path; from dbdyno.claims import Claim; parent = Path({str(parent)!r}); "
+        )
+        script += f"made = Claim(parent, {prefix!r}, length={length}); made.path.mkdir(); "
+        script += "print(made.path, flush=True); os._exit(9)"
+        killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        left = Path(killed.stdout.strip())
         (left / "trial.db").touch()
         with counting_directory(0) as other:
             # Another length of its path would be another count.

@@ -18,6 +18,8 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
     """A trial of two clients and one second, of which ``segments`` are the shares."""
     return {
         "elapsed_s": 1.0,
+        "watched_s": 1.0,
+        "completed": 100,
         "books": {"ok": 100},
         "time": {
             "client_s": 2.0,
@@ -31,7 +33,7 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
             "steal_percent": steal,
         },
         "io": {"syncs": 200, "file_lock_waits": 7},
-        "engine": {"settings": {"journal_mode": "delete"}},
+        "engine": {"settings": {"journal_mode": "delete", "cache_size": "2000", "page_size": "4096", "mmap_size": "0"}},
     }
 
 
@@ -102,6 +104,82 @@ def test_a_log_that_is_synced_is_not_told_to_use_a_log() -> None:
     limit = diagnose(trial, clients=2)
     assert limit is not None
     assert "journal_mode" not in limit["advice"]
+
+
+READS: Any = {"cpu_s": 1.1, "read": 0.6, "engine": 0.4}
+LOCKS: Any = {"cpu_s": 2.0, "lock_calls": 0.7, "engine": 0.3}
+WRITES: Any = {"cpu_s": 2.0, "write": 0.7, "engine": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("shares", "settings", "data_bytes", "advised", "not_advised"),
+    [
+        (READS, {}, 80_000_000, "raise cache_size (7.81 MB for 76.3 MB of data), or map the file with mmap_size", ""),
+        (READS, {"mmap_size": "99999999"}, 80_000_000, "raise cache_size", "mmap_size"),
+        (READS, {"cache_size": "-200000"}, 80_000_000, "a longer warm-up", "raise"),
+        (LOCKS, {}, None, "journal_mode=wal", "locking_mode"),
+        (LOCKS, {"journal_mode": "wal"}, None, "keep one read transaction open", "journal_mode"),
+        (WRITES, {}, None, "journal_mode=wal", "cache_size"),
+        (WRITES, {"journal_mode": "wal"}, None, "more rows per transaction", "journal_mode"),
+        ({"cpu_s": 1.0, "file_lock_wait": 0.5, "engine": 0.5}, {"journal_mode": None}, None, "shorter write", "wal"),
+        ({"cpu_s": 0.4, "sync": 0.8}, {"journal_mode": "wal", "synchronous": "full"}, None, "synchronous=normal", ""),
+        ({"cpu_s": 0.4, "sync": 0.8}, {"journal_mode": "wal", "synchronous": "normal"}, None, "more rows", "normal"),
+    ],
+)
+def test_what_is_in_force_or_not_known_is_not_advised(
+    shares: Any, settings: dict[str, Any], data_bytes: int | None, advised: str, not_advised: str
+) -> None:
+    trial = result(**shares)
+    own = {name: of for name, of in (trial["engine"]["settings"] | settings).items() if of is not None}
+    limit = diagnose(trial | {"engine": {"settings": own, "catalog": {"data_bytes": data_bytes}}}, clients=2)
+    assert limit is not None
+    assert advised in limit["advice"]
+    assert not not_advised or not_advised not in limit["advice"]
+
+
+@pytest.mark.parametrize(("options", "advised"), [(["DEFAULT_MEMSTATUS=0"], False), (["THREADSAFE=1"], True)])
+def test_a_library_built_so_is_not_told_to_be_built_so(options: list[str], advised: bool) -> None:
+    sites = [{"mutex": "memory allocator", "function": "sqlite3Malloc", "wait_s": 0.9}]
+    trial = result(cpu_s=1.0, mutex_wait=0.5, engine=0.5) | {"mutex": {"sites": sites}}
+    trial["engine"]["compile_options"] = options
+    limit = diagnose(trial, clients=2)
+    assert limit is not None
+    assert ("DEFAULT_MEMSTATUS" in limit["advice"]) == advised
+
+
+@pytest.mark.parametrize(
+    ("sql", "plan", "over", "advised"),
+    [
+        ("select * from t where a = ?", "SCAN t", [], True),
+        ("select * from t where a = ?", "SEARCH t USING INDEX i (a=?)", [], False),
+        # What asks for all rows, or for what an index does not look up, is not helped by one.
+        ("select count(*) from t", "SCAN t", [], False),
+        ("select * from t where a <> ?", "SCAN t", [], False),
+        # Nor where there is one, and reading all is cheaper.
+        ("select * from t where a > ?", "SCAN t", ["i"], False),
+        # Of a plan that was not read nothing is known.
+        ("select * from t where a = ?", "", [], False),
+    ],
+)
+def test_an_index_is_advised_for_a_statement_that_would_use_one(
+    sql: str, plan: str, over: list[str], advised: bool
+) -> None:
+    trial = result(cpu_s=2.0, engine=1.0)
+    trial["engine"] |= {"engine": "sqlite", "plans": {"s": [plan] if plan else []}, "passed_over": {"s": over}}
+    limit = diagnose(trial, clients=2, statements={"s": sql})
+    assert limit is not None
+    assert limit["advice"].startswith("cheaper statements")
+    assert ("an index for" in limit["advice"]) == advised
+
+
+def test_who_tries_again_is_not_told_to() -> None:
+    trial = result(engine=1.0)
+    trial["books"] = {"issued": 100, "ok": 1, "failed": {"deadlock": 99}, "retries": 0}
+    for retries in (0, 7):
+        trial["books"]["retries"] = retries
+        limit = diagnose(trial, clients=2)
+        assert limit is not None
+        assert ("load.retry" in limit["advice"]) == (retries == 0)
 
 
 BOTH = pytest.mark.parametrize("judge", [diagnose, diagnose_server])
@@ -218,19 +296,6 @@ def test_whoever_disturbs_a_server_is_named(machine: float, steal: float, eviden
     limit = diagnose_server(trial, clients=2)
     assert limit is not None
     assert (limit["resource"], limit["evidence"]) == ("disturbed machine", evidence)
-
-
-def test_events_of_one_name_are_told_with_their_class() -> None:
-    trial = result(cpu_s=0.1, cores=2, engine=1.0)
-    seen = {"IO:WALWrite": 50, "LWLock:WALWrite": 30, "IO:WALSync": 10, "CPU:running": 10, "Client:ClientRead": 900}
-    trial["waits"] = {"samples": 20, "seen": seen}
-    limit = diagnose_server(trial, clients=8)
-    assert limit is not None
-    assert limit["resource"] == "disk flush"
-    assert limit["evidence"] == (
-        "90 % of the sessions at work were seen waiting: "
-        "IO:WALWrite 50 %, LWLock:WALWrite 30 %, WALSync 10 % (20 looks)"
-    )
 
 
 def test_of_a_window_of_a_moment_nothing_is_said() -> None:

@@ -512,17 +512,33 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
         )
 
 
-def test_a_device_that_was_slower_than_when_it_was_measured_is_in_doubt() -> None:
-    def told(seconds: float) -> list[str]:
-        synced = result(books=books(500), elapsed_s=1.0, io={"syncs": 1000})
-        synced["time"] = {"client_s": 10.0, "segments": {"sync": seconds}}
-        document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0})
-        return [each["text"] for each in document["findings"] if "slower during" in each["text"]]
+def slower_device(seconds: float, written: float | None, **device: float) -> list[dict[str, Any]]:
+    """What is said of a device that syncs 4 KiB in 1 ms, of a trial whose 1000 syncs took so long and wrote so much."""
+    io = {"syncs": 1000} | ({} if written is None else {"write_bytes": 1000 * written})
+    synced = result(books=books(500), elapsed_s=1.0, io=io)
+    synced["time"] = {"client_s": 10.0, "segments": {"sync": seconds}}
+    document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0} | device)
+    return [dict(each) for each in document["findings"] if each["kind"] == "slower device"]
 
-    assert told(4.9) == []
-    (text,) = told(5.0)
-    assert "a sync took 5 ms on average, and 1 ms on the idle device" in text
-    assert "`of syncs`" in text
+
+def test_a_device_that_was_slower_than_when_it_was_measured_is_in_doubt() -> None:
+    assert slower_device(4.9, 4096) == []
+    (told,) = slower_device(5.0, 4096)
+    assert "a sync took 5 ms on average and wrote 4 KiB, for which the idle device takes 1 ms" in told["text"]
+    assert "`of syncs`" in told["text"]
+    assert told["evidence"] == {"sync_ms": {"a": 5.0}, "bytes_per_sync": {"a": 4096.0}, "measured_ms": {"a": 1.0}}
+
+
+def test_a_sync_is_compared_with_one_that_writes_as_much() -> None:
+    # One that writes 200 MB takes longer than one of a page, on any device: without another figure nothing is said.
+    assert slower_device(800.0, 200e6) == []
+    # Nor of one of which it is not known what it wrote.
+    assert slower_device(5.0, None) == []
+    # 1 MiB in 5 ms are 200 MB in some 767 ms.
+    large = {"large_sync_us": 5000.0, "large_sync_bytes": 2.0**20}
+    assert slower_device(800.0, 200e6, **large) == []
+    (told,) = slower_device(4000.0, 200e6, **large)
+    assert "took 4,000 ms on average and wrote 195,312 KiB, for which the idle device takes 767 ms" in told["text"]
 
 
 def test_outliers_are_marked_and_counted() -> None:
@@ -541,8 +557,14 @@ def test_a_cell_without_a_trial_and_a_trial_without_a_planned_cell_are_shown() -
 
 
 def test_findings_of_the_run_are_kept() -> None:
-    finding = {"text": "The host was disturbed.", "cells": ["a"], "evidence": {"steal": 0.2}}
+    finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}}
     assert finding in one_cell([trial()], findings=[finding])["findings"]
+
+
+@pytest.mark.parametrize("change", [{"kind": "gossip"}, {"kind": None}, {"evidence": None}, {"evidence": {"round": 2}}])
+def test_what_a_run_stored_without_an_observation_is_not_said(change: dict[str, Any]) -> None:
+    finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}} | change
+    assert one_cell([trial()], findings=[finding])["findings"] == one_cell([trial()])["findings"]
 
 
 def test_a_document_is_the_same_before_and_after_the_store(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Cli, loading
+from dbdyno.claims import Claim
 from dbdyno.cli.naming import Named
 from dbdyno.cli.running import Asked
 from dbdyno.results.schema import json_schema
@@ -332,12 +333,13 @@ def test_a_template_that_a_killed_run_left_unfinished_goes_with_the_next_run(cli
     process.kill()
     process.communicate()
     psutil.wait_procs(workers, timeout=60)
-    of_another = unfinished.with_name(f"other.{os.getpid()}.tmp")
-    of_another.touch()
+    of_another = Claim(unfinished.parent, "other.", ".tmp")
+    of_another.path.touch()
     assert unfinished.exists()
     # One that loads nothing itself.
     cli.run(cli.write("small.toml", small()), "--system", "null:", "--rounds", "1")
-    assert list(unfinished.parent.iterdir()) == [of_another]
+    assert set(unfinished.parent.iterdir()) == {of_another.path, of_another.lock_path}
+    of_another.release()
 
 
 def test_no_load_goes_on_without_the_laboratory(cli: Cli, small: Small) -> None:

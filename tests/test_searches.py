@@ -15,7 +15,7 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.results import build_document
 from dbdyno.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.store import RunRecord, TrialRecord
-from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
+from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up
 from dbdyno.systems.url import parse_url
 
 # Words in both cases, an index, and the remedies of SQLite; scans end after three transactions.
@@ -92,19 +92,24 @@ x = "pattern"
         ("select * from t where word like ?", ["create %"], ("word", "create ")),
         ("select * from t where a = ? and t.word LIKE ?", [1, "a_b"], ("t.word", "a")),
         ("select '?' from t where word like ?", ["a%"], ("word", "a")),
-        ("select * from t where word like 'it''s%'", [], ("word", "it''s")),
+        ("select * from t where word like 'it''s%'", [], ("word", "it's")),
         ("select * from t where word not like ?", ["a%"], None),
         ("select * from t where word like ?", ["%a"], None),
         ("select * from t where word like ?", ["exact"], None),
         ("select * from t where word like ?", [], None),
         ("select * from t where word like ?", [5], None),
-        ("select * from t where word like ? escape '!'", ["a!%b%"], None),
+        ("select * from t where word like ? escape '!'", ["a!%b%"], ("word", "a%b")),
+        ("select * from t where word like ? escape '!'", ["a!%"], None),
+        ("select * from t where not (word like ?)", ["a%"], None),
+        ("select * from t where word like ? or id = 3", ["a%"], None),
+        ("select word like ? from t", ["a%"], None),
+        ("select * from t join u on u.id = t.id where u.word like ?", ["a%"], ("u.word", "a")),
         ("select * from t where word = ?", ["a%"], None),
     ],
 )
 def test_what_a_statement_searches_for(sql: str, values: list[Any], found: tuple[str, str] | None) -> None:
     search = prefix_search(sql, values, "sqlite")
-    assert (search and (search.column, search.prefix)) == found
+    assert (search and (search.written, search.prefix)) == found
 
 
 def test_brackets_hold_a_value_where_they_are_no_quotes() -> None:
@@ -134,23 +139,34 @@ def test_plans_are_read(engine: str, plan: list[str], expected: bool | None) -> 
     assert looks_up(engine, plan) is expected
 
 
-def test_rules_of_comparison_and_advice() -> None:
-    assert regards(like_rule("sqlite", {"case_sensitive_like": "on"})) is True
-    assert regards(like_rule("sqlite", {"case_sensitive_like": "off"})) is False
-    assert regards(like_rule("sqlite", {})) is None
-    assert regards(like_rule("PostgreSQL", {}, own_tables=False)) is True
-    # A column has the collation of its database: those of the server and of the session decide nothing.
-    assert regards(like_rule("MariaDB", {"collation_server": "utf8mb4_bin"})) is False
-    assert regards(like_rule("MariaDB", {"collation_server": "utf8mb4_bin"}, own_tables=False)) is None
-    assert regards(like_rule("SQL Server", {"collation": "SQL_Latin1_General_CP1_CI_AS"})) is False
-    assert regards(like_rule("SQL Server", {"collation": "Latin1_General_BIN2"})) is True
-    assert regards(like_rule("FerretDB", {})) is None
-    assert regards(equality_rule("sqlite", {"case_sensitive_like": "off"})) is True
-    assert regards(equality_rule("mysql", {})) is False
-    assert regards(equality_rule("sqlite", {}, own_tables=False)) is None
-    assert "`collate nocase`" in why_no_prefix("sqlite", {"case_sensitive_like": "off"})
-    assert "the collation de_DE.UTF-8" in why_no_prefix("PostgreSQL", {"lc_collate": "de_DE.UTF-8"})
-    assert why_no_prefix("mongodb", {}) == ""
+def column(kind: str = "text", **collation: Any) -> dict[str, Any]:
+    """The column `word` as a catalogue has it."""
+    return {"name": "word", "type": kind, "collation": collation or None}
+
+
+def test_rules_of_comparison_are_those_of_settings_and_columns() -> None:
+    usual = [column(name="C", regards_case=True)]
+    assert regards(like_rule("sqlite", {"case_sensitive_like": "on"}, [])) is True
+    assert regards(like_rule("sqlite", {"case_sensitive_like": "off"}, usual)) is False
+    assert regards(like_rule("sqlite", {}, usual)) is None
+    assert regards(like_rule("PostgreSQL", {}, usual)) is True
+    assert regards(like_rule("PostgreSQL", {}, [])) is None
+    assert regards(like_rule("PostgreSQL", {}, [column(kind="citext", name="C", regards_case=True)])) is False
+    assert regards(like_rule("PostgreSQL", {}, [column(name="any")])) is None
+    # A column has a collation of its own: those of the server and of the session decide nothing.
+    folded = [column(kind="varchar(20)", name="utf8mb4_general_ci", regards_case=False)]
+    assert regards(like_rule("MariaDB", {"collation_server": "utf8mb4_bin"}, folded)) is False
+    assert regards(like_rule("MariaDB", {}, [column(name="utf8mb4_bin", regards_case=True)])) is True
+    assert regards(like_rule("MariaDB", {}, [*folded, column(name="utf8mb4_bin", regards_case=True)])) is None
+    assert regards(like_rule("MariaDB", {}, [])) is None
+    assert regards(like_rule("SQL Server", {"collation": "SQL_Latin1_General_CP1_CI_AS"}, [])) is False
+    assert regards(like_rule("SQL Server", {"collation": "Latin1_General_BIN2"}, [])) is True
+    assert regards(like_rule("SQL Server", {"collation": "Latin1_General_BIN2"}, [], own_tables=False)) is None
+    assert regards(like_rule("FerretDB", {}, usual)) is None
+    assert regards(equality_rule("sqlite", {"case_sensitive_like": "off"}, usual)) is True
+    assert regards(equality_rule("sqlite", {}, [column(name="NOCASE", regards_case=False)])) is False
+    assert regards(equality_rule("mysql", {}, folded)) is False
+    assert regards(equality_rule("sqlite", {}, [])) is None
 
 
 def regards(rule: CaseRule | None) -> bool | None:
@@ -246,14 +262,19 @@ def test_what_returns_one_row_whatever_it_finds(sql: str, expected: bool) -> Non
 
 MARIADB = "mysql:?engine=myisam"
 ENGINES = {
-    "sqlite:": ("sqlite", {"case_sensitive_like": "off"}),
-    "postgresql:": ("PostgreSQL", {}),
-    MARIADB: ("MariaDB", {"collation_server": "latin1_swedish_ci"}),
+    "sqlite:": ("sqlite", {"case_sensitive_like": "off"}, {"name": "BINARY", "regards_case": True}),
+    "postgresql:": ("PostgreSQL", {}, {"name": "C.UTF-8", "regards_case": True}),
+    MARIADB: (
+        "MariaDB",
+        {"collation_server": "latin1_swedish_ci"},
+        {"name": "utf8mb4_general_ci", "regards_case": False},
+    ),
 }
+CI = "by the collation utf8mb4_general_ci"
 
 
 def found_on(
-    made: Experiment, rows: dict[str, int], *, loaded: bool = True, changed: int = 0, **chosen: str
+    made: Experiment, rows: dict[str, int], *, catalog: bool = True, changed: int = 0, **chosen: str
 ) -> list[dict[str, Any]]:
     """The findings of a run in which an experiment's one statement returned so many rows, by system. SYNTHETIC."""
     options = [f"{name}={level}" for name, level in chosen.items()]
@@ -261,18 +282,17 @@ def found_on(
     trials = []
     for cell in cells:
         task = compile_cell(made, cell).trial_plan({}, 1)
-        engine, settings = ENGINES[cell.system.name]
+        engine, settings, collation = ENGINES[cell.system.name]
+        made_of = [{"name": name, "columns": [column(**collation)]} for name in ("eijiro", "w")]
         (name,) = [each["name"] for each in task["task"]["statements"]]
         count = rows[cell.system.name]
         result = {
             "books": {"issued": 1, "ok": 1},
             "elapsed_s": 1.0,
-            "engine": {"engine": engine, "settings": settings},
+            "engine": {"engine": engine, "settings": settings, "catalog": {"tables": made_of if catalog else []}},
             "statements": {name: {"executions": 1, "rows": count, "changed": changed}},
             "work": {"transactions": 1, "statements": 1, "rows_returned": count, "rows_changed": changed},
         }
-        if loaded:
-            result["loaded"] = {"at": "", "names": ["w"], "tables": [{"table": "w", "rows": 1, "seconds": 1.0}]}
         trials.append(TrialRecord(cell=cell.id, block=0, position=0, status="done", plan=task, result=result))
     design = {"cells": [{"id": c.id, "system": c.system.name, "factors": c.factors} for c in cells]}
     return cast(
@@ -327,7 +347,7 @@ def test_rules_of_case_that_differ_are_told_apart() -> None:
     (text,) = texts({"findings": found_on(made, rows, pattern="ab%", more="none")})
     assert text.endswith(
         "LIKE disregards the case of the letters A to Z alone on sqlite:, regards case on postgresql: and disregards "
-        f"case and accents on {MARIADB}."
+        f"case, {CI}, on {MARIADB}."
     )
 
 
@@ -337,8 +357,8 @@ def test_a_rule_that_does_not_fit_the_rows_explains_nothing() -> None:
     chosen = {"pattern": "ab%", "more": "none"}
     (text,) = texts({"findings": found_on(made, rows, **chosen)})
     assert "why is not known" in text
-    # Of columns that somebody else made no rule is known.
-    (text,) = texts({"findings": found_on(made, {"sqlite:": 7, MARIADB: 5}, loaded=False, **chosen)})
+    # Of columns that no catalogue has no rule is known.
+    (text,) = texts({"findings": found_on(made, {"sqlite:": 7, MARIADB: 5}, catalog=False, **chosen)})
     assert "why is not known" in text
     # Where rows are changed the data may have grown, also where a rule would fit.
     for found in (rows, {"sqlite:": 7, "postgresql:": 5}):
@@ -379,8 +399,15 @@ def test_a_prefix_that_no_index_serves_is_told_with_what_would(cli: Cli) -> None
     assert text.startswith(
         "On sqlite: no index was used for `word like 'ab%'`, whose beginning is fixed: the plan is `SCAN"
     )
-    assert "LIKE disregards case there and the index does not: `case_sensitive_like=on`" in text
-    assert text.endswith("`--try-remedies` measures that.")
+    assert (
+        "; the index `w_word` is in the order of BINARY, and LIKE disregards case (case_sensitive_like=off): "
+        "`case_sensitive_like=on`, or an index on it with `collate nocase`, would let it look up how the pattern "
+        "begins."
+    ) in text
+    assert text.endswith("`--try-remedies` measures what the experiment has against that.")
+    (finding,) = [each for each in document["findings"] if each["kind"] == "prefix scan"]
+    (index,) = finding["evidence"]["catalog"]["indexes"]
+    assert [key["collation"]["name"] for key in index["keys"]] == ["BINARY"]
     assert [each["cells"] for each in document["remedies"]] == [{}, {}]
     (statement,) = document["cells"][0]["statements"]
     assert (statement["values"], statement["rows"]) == (["ab%"], 7)
@@ -404,11 +431,13 @@ def test_remedies_are_measured_beside_the_cells_they_are_for(cli: Cli) -> None:
     by_case, nocase = (
         next(each for each in texts(document) if f"Remedy {name} " in each) for name in ("by-case", "nocase")
     )
-    assert "times the throughput, in 1 cell" in by_case
+    assert " times the throughput (" in by_case
+    assert "but not for the same work: rows returned by a transaction: 7 against 5" in by_case
+    assert ": pattern=ab%,more=nocase against pattern=ab%,more=none" in nocase
     assert "it returns other rows: 5 for `word like 'ab%'` instead of 7" in by_case
     assert "other rows" not in nocase
     assert not any("`--try-remedies`" in each for each in texts(document))
-    (rows,) = [each for each in texts(document) if " returned " in each]
+    (rows,) = [each for each in texts(document) if each.startswith("`select")]
     assert rows == (
         "`select * from w where word like 'ab%'` returned 7 rows on sqlite:, 5 rows on sqlite:?case_sensitive_like=on: "
         "LIKE regards case on sqlite:?case_sensitive_like=on and disregards it on sqlite:."

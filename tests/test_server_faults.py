@@ -98,11 +98,12 @@ def test_ctrl_c_ends_a_run_whose_server_stands_still(server_cli: Cli, small: Sma
     with start(server_cli, {"fsync": "off"}) as server:
         process = start_long(server_cli, small, server, 60)
         with standing_still(server):
-            workers = workers_of(process.pid)
+            # The oldest holds the lock for the databases, which can be dropped only when the server answers again.
+            holder, *workers = sorted(workers_of(process.pid), key=psutil.Process.create_time)
             assert workers != []
             process.send_signal(signal.SIGINT)
-            # The databases can be dropped only when the server answers again.
             wait_until(lambda: not any(each.is_running() for each in workers))
+            assert holder.is_running()
         document = finish(process, server_cli)
     assert process.returncode == 130
     (failed,) = document["failed_trials"]

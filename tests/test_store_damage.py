@@ -19,7 +19,7 @@ from dbdyno.history.metrics import metric
 from dbdyno.history.reading import read_history
 from dbdyno.report.html import html_report
 from dbdyno.report.table import show
-from dbdyno.run.execute import read_document
+from dbdyno.run.stored import read_document
 from dbdyno.store import open_store
 
 Read = Callable[[str], object]

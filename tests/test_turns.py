@@ -206,3 +206,49 @@ def workers_in_turns(process_id: int) -> list[psutil.Process]:
     found = workers_at_work(process_id, 2)
     time.sleep(0.3)
     return found
+
+
+SYNCS = """
+name = "syncs"
+title = "What a sync costs"
+question = "What does a sync cost?"
+rounds = 2
+[factors]
+sync = ["off", "full"]
+[tables.t]
+rows = 100
+[tables.t.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+v = { type = "integer", fill = { serial = 1 } }
+[system.sqlite]
+synchronous = "${sync}"
+[load]
+stop = { transactions = 50 }
+[[transactions]]
+name = "t"
+steps = [{ execute = "%s", params = [{ key = "t.id" }] }]
+"""
+WRITES, READS = "update t set v = v + 1 where id = ?", "select v from t where id = ?"
+AUTO = ("--rounds", "auto", "--min-rounds", "2", "--max-rounds", "2")
+
+
+@pytest.mark.parametrize(
+    ("statement", "chosen", "turns"),
+    [(WRITES, (), False), (WRITES, ("--set", "sync=full"), None), (READS, (), True)],
+)
+def test_cells_that_write_and_sync_unlike_take_no_turns_unasked(
+    cli: Cli, statement: str, chosen: tuple[str, ...], turns: bool | None
+) -> None:
+    file = cli.write("syncs.toml", SYNCS % statement)
+    # A cell alone has nobody to take turns with: a second one that syncs alike.
+    systems = () if turns is not None else ("--system", "sqlite:", "--system", "sqlite:?cache_size=100")
+    document = cli.run(file, *chosen, *systems, *AUTO)
+    assert (document["options"]["turn_s"] is not None) == (turns is not False)
+
+
+def test_turns_that_were_asked_for_between_them_are_remarked_on(cli: Cli) -> None:
+    document = cli.run(cli.write("syncs.toml", SYNCS % WRITES), "--rounds", "2", *TURNS)
+    (told,) = (each for each in document["findings"] if "do not sync alike" in each["text"])
+    assert len(told["cells"]) == 2 and len(told["evidence"]["settings"]) == 2
+    document = cli.run(cli.write("reads.toml", SYNCS % READS), "--rounds", "2", *TURNS)
+    assert not any("do not sync alike" in each["text"] for each in document["findings"])

@@ -1,6 +1,7 @@
 """The directory of a run: whatever ends dbdyno, it goes."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dbdyno.errors import SystemFailed
 from dbdyno.run.workspace import Workspace
 from test_server_runs import wait_until
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 LABORATORY = """
 import signal, sys, time
 from dbdyno.run.workspace import Workspace
@@ -21,7 +23,7 @@ work = Workspace(sys.argv[1])
 (work.path / "data").mkdir()
 (work.path / "data" / "file").touch()
 print(work.path, flush=True)
-time.sleep(600)
+time.sleep(120)
 """
 
 
@@ -35,7 +37,7 @@ def test_it_goes_where_dbdyno_is_killed_also_after_ctrl_c(tmp_path: Path) -> Non
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=ENVIRONMENT,
     ) as laboratory:
         assert laboratory.stdout is not None
         path = tmp_path / laboratory.stdout.readline().strip()
@@ -81,10 +83,49 @@ def test_where_it_cannot_be_made_nothing_stays(tmp_path: Path) -> None:
 
 
 def test_what_a_run_left_whose_guard_was_killed_too_goes_with_the_next(tmp_path: Path) -> None:
-    with subprocess.Popen(["true"]) as ended:
-        ended.wait()
-    left, going_on = tmp_path / f"dbdyno-run-{ended.pid}", tmp_path / f"dbdyno-run-{os.getppid()}"
-    for each in (left, going_on):
-        each.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", LABORATORY, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as laboratory:
+        assert laboratory.stdout is not None
+        left = Path(laboratory.stdout.readline().strip())
+        (guard,) = psutil.Process(laboratory.pid).children()
+        going_on = Workspace(tmp_path)
+        assert left.exists()
+        guard.kill()
+        wait_until(lambda: guard.status() == psutil.STATUS_ZOMBIE)
+        Workspace(tmp_path).close()
+        assert left.exists() and going_on.path.exists()
+        laboratory.kill()
+    assert left.exists()
     Workspace(tmp_path).close()
-    assert list(tmp_path.iterdir()) == [going_on]
+    assert set(tmp_path.glob("dbdyno-run-*[!k]")) == {going_on.path}
+    going_on.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root makes namespaces")
+def test_containers_with_equal_process_ids_and_names_leave_each_others_alone(tmp_path: Path) -> None:
+    """Each sees itself as the same process of the same host, and nothing of the other's processes."""
+    command = ["unshare", "--pid", "--fork", "--mount-proc", "--uts", "--kill-child", "sh", "-c"]
+    command += [f"hostname twin; {sys.executable} -c '{LABORATORY}' {tmp_path}; true"]
+    containers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) for _ in range(3)]
+    try:
+        paths = [tmp_path / each.stdout.readline().strip() for each in containers if each.stdout is not None]
+        assert len(set(paths)) == 3
+        assert all(path.exists() for path in paths)
+        # All of the container, its guard too.
+        containers[2].kill()
+        wait_until(lambda: gone_with_the_next(paths[2]))
+        assert paths[0].exists() and paths[1].exists()
+    finally:
+        for each in containers:
+            each.kill()
+            each.communicate()
+    wait_until(lambda: all(map(gone_with_the_next, paths)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def gone_with_the_next(path: Path) -> bool:
+    """Whether what a run has left is gone when the next has begun; its processes may still be about to end."""
+    Workspace(path.parent).close()
+    return not path.exists()

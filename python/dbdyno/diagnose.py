@@ -14,13 +14,23 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 8. Anything else is unclear, and says so with the shares.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from dbdyno.causes.embedded import (
+    Library,
+    against_file_locks,
+    against_lock_calls,
+    against_mutex,
+    against_reads,
+    against_syncs,
+    against_writes,
+)
 from dbdyno.limit import (
     FULL,
     WAITING,
     Json,
     Limit,
+    cheaper,
     disturbed_machine,
     failing,
     limit,
@@ -31,35 +41,28 @@ from dbdyno.limit import (
     unclear,
 )
 
-# What each kind of work is called, and what would make it less.
+# What each kind of work is called.
 _WORK = {
-    "engine": (
-        "computing in SQLite",
-        "look for cheaper statements or an index; more cores help only with more clients",
-    ),
-    "read": ("reading pages that were not in the page cache", "raise cache_size, or map the file with mmap_size"),
-    "lock_calls": (
-        "system calls that lock and unlock the file",
-        "keep one read transaction open over several statements, or use locking_mode=exclusive or journal_mode=wal",
-    ),
-    "write": ("writing pages", "more rows per transaction, a larger cache_size, or journal_mode=wal"),
-    "prepare": ("parsing statements", "prepare each statement once and bind its values"),
+    "engine": "computing in SQLite",
+    "read": "reading pages that were not in the page cache",
+    "lock_calls": "system calls that lock and unlock the file",
+    "write": "writing pages",
+    "prepare": "parsing statements",
 }
 
-_MUTEXES = {
-    "shared B-tree": "give each connection a page cache of its own (cache=private)",
-    "connection": "give each thread a connection of its own",
-    "memory allocator": "build SQLite with -DSQLITE_DEFAULT_MEMSTATUS=0, or use a page cache of fixed memory",
-    "index of the write-ahead log": "keep one read transaction open over several statements",
-    "file locks of the process": "keep one read transaction open over several statements, or use journal_mode=wal",
-}
+_AGAINST = {"read": against_reads, "lock_calls": against_lock_calls, "write": against_writes}
 
 
-def diagnose(result: Json, clients: int, begins: Collection[str] | None = None) -> Limit | None:
+def diagnose(
+    result: Json,
+    clients: int,
+    begins: Collection[str] | None = None,
+    statements: Mapping[str, str] | None = None,
+) -> Limit | None:
     """Name the limit of a trial: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
-    transactions begin, none where none does, ``None`` where that is not known.
+    transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
     """
     time = result.get("time") or {}
     total = float(time.get("client_s") or 0)
@@ -69,6 +72,7 @@ def diagnose(result: Json, clients: int, begins: Collection[str] | None = None) 
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
     elapsed = float(result.get("elapsed_s") or 0)
+    library = Library.of(result, clients)
     # The clients' own time, which for those that the window's end cut is longer than the window.
     used = float(time.get("cpu_s") or 0) / max(total / clients, 1e-9)
     possible = min(clients, cores)
@@ -79,51 +83,40 @@ def diagnose(result: Json, clients: int, begins: Collection[str] | None = None) 
     if first is not None:
         return first
     if waits[wait] >= WAITING and largest == wait:
-        return _wait(wait, waits[wait], result)
+        return _wait(wait, waits[wait], result, library)
     if used >= FULL * possible:
-        return _cpu(shares, used, possible, cores)
+        return _cpu(shares, used, possible, cores, library, cheaper(result, statements))
     disturbed = disturbed_machine(cpu, float(cpu.get("process_percent") or 0) / 100, elapsed)
     if disturbed is not None:
         return disturbed
     if waits[wait] >= WAITING:
-        return _wait(wait, waits[wait], result)
+        return _wait(wait, waits[wait], result, library)
     for name in ("read", "write"):
         if shares.get(name, 0.0) >= WAITING:
-            return _storage(name, shares[name], result)
+            return _storage(name, shares[name], result, library)
     return unclear(f"{_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %")
 
 
-def _wait(name: str, share: float, result: Json) -> Limit:
+def _wait(name: str, share: float, result: Json, library: Library) -> Limit:
     if name == "mutex_wait":
-        return _mutex(share, result)
+        return _mutex(share, result, library)
     if name == "file_lock_wait":
         waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
         text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
-        settings = (result.get("engine") or {}).get("settings") or {}
-        advice = "shorter write transactions, or fewer writers at a time"
-        if settings.get("journal_mode") != "wal":
-            advice = "journal_mode=wal lets readers and one writer work together; shorter write transactions help"
-        return limit("file lock", text, advice)
+        return limit("file lock", text, against_file_locks(library))
     syncs = int((result.get("io") or {}).get("syncs") or 0)
     transactions = max(int(result.get("completed") or 0), 1)
     seconds = float(result["time"]["segments"]["sync"])
     each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
     text = f"{percent(share)} of the time went into waiting for the device to sync: {each}"
-    settings = (result.get("engine") or {}).get("settings") or {}
-    advice = "put more rows into a transaction"
-    if settings.get("journal_mode") != "wal":
-        advice += (
-            ", or use journal_mode=wal, which syncs once per commit (not at all with synchronous=normal, where a power "
-            "failure may lose the last commits)"
-        )
-    return limit("device sync", text, advice)
+    return limit("device sync", text, against_syncs(library))
 
 
-def _mutex(share: float, result: Json) -> Limit:
+def _mutex(share: float, result: Json, library: Library) -> Limit:
     sites = ((result.get("mutex") or {}).get("sites")) or []
     text = f"clients waited {percent(share)} of their time for a mutex"
     if not sites:
-        return limit("mutex", text, "use fewer clients, or connections that share less")
+        return limit("mutex", text, against_mutex("", library))
     by_holder: dict[tuple[str, str], float] = {}
     for site in sites:
         key = (str(site.get("mutex")), str(site.get("function")))
@@ -131,40 +124,39 @@ def _mutex(share: float, result: Json) -> Limit:
     (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
     part = seconds / max(sum(by_holder.values()), 1e-12)
     text += f", {percent(part)} of that for the one of the {mutex}, which {function} takes"
-    return limit("mutex", text, _MUTEXES.get(mutex, "use fewer clients, or connections that share less"))
+    return limit("mutex", text, against_mutex(mutex, library))
 
 
-def _cpu(shares: Json, used: float, possible: int, cores: int) -> Limit:
+def _cpu(shares: Json, used: float, possible: int, cores: int, library: Library, cheaper_words: str) -> Limit:
     work = {name: float(shares.get(name, 0.0)) for name in _WORK}
     total = max(sum(work.values()), 1e-12)
     top = max(work, key=lambda name: work[name])
     # Waste is named before honest work: parsing that takes a fifth of the time is worth a sentence of its own.
     if work["prepare"] / total >= 0.2:
         top = "prepare"
-    advice = _WORK[top][1]
+    advice = _AGAINST[top](library) if top in _AGAINST else cheaper_words
+    if top == "prepare":
+        advice = "prepare each statement once and bind its values"
     parts = ", ".join(
-        f"{percent(part / total)} {_WORK[name][0]}"
+        f"{percent(part / total)} {_WORK[name]}"
         for name, part in sorted(work.items(), key=lambda item: -item[1])
         if part / total >= 0.05
     )
     if possible < cores:
         whose = f"{possible} client{'s' if possible > 1 else ''} kept {used * 100:.0f} % of {possible * 100} % CPU busy"
-        advice = (
-            f"{advice}; {cores - possible} more processor{'s' if cores - possible > 1 else ''} would serve more clients"
-        )
+        more = f"{cores - possible} more processor{'s' if cores - possible > 1 else ''} would serve more clients"
+        advice = "; ".join(each for each in (advice, more) if each)
     else:
         whose = f"the clients kept {used * 100:.0f} % of the machine's {cores * 100} % CPU busy"
-    return limit(
-        "CPU", f"{whose}: {parts}", advice if top != "engine" or possible < cores else f"{advice.partition(';')[0]}"
-    )
+    return limit("CPU", f"{whose}: {parts}", advice)
 
 
-def _storage(name: str, share: float, result: Json) -> Limit:
+def _storage(name: str, share: float, result: Json, library: Library) -> Limit:
     disk = result.get("disk") or {}
     requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("watched_s") or 0), 1e-9)
-    text = f"{percent(share)} of the time went into {_WORK[name][0]}; the device did {requests:,.0f} {name}s/s"
+    text = f"{percent(share)} of the time went into {_WORK[name]}; the device did {requests:,.0f} {name}s/s"
     text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
-    return limit(f"device {name}s" if requests >= 1 else "page cache", text, _WORK[name][1])
+    return limit(f"device {name}s" if requests >= 1 else "page cache", text, _AGAINST[name](library))
 
 
 def _largest(shares: Json) -> str:

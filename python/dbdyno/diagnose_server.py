@@ -1,8 +1,8 @@
 """The limit of a trial on a server: the resource that stopped it from going faster, the evidence, and what to try.
 
 The evidence is how the clients' time was divided between computing and waiting for answers, the CPU of the client and
-of the server's processes, and what the server's sessions were seen waiting for. The rules, first match wins;
-docs/architecture.md gives the reasons for the bounds:
+of the server's processes, and what the server's sessions were seen waiting for (:mod:`dbdyno.causes`). The rules, first
+match wins; docs/architecture.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.
@@ -11,20 +11,26 @@ docs/architecture.md gives the reasons for the bounds:
 4. A thread of the clients used 90 % or more of a processor: the client.
 5. Other programs kept the processors busy: the machine was disturbed.
 6. Connecting took a third of the clients' time or more: connection set-up.
-7. A quarter or more of the sessions at work were seen in waits of one kind, more than in any other: it.
+7. A quarter or more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into
+   any other and into working: it. Of fewer than ten looks, or ten sightings, nothing is said.
 8. Client and server used 85 % or more of the processors: the CPU, and whose.
-9. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time, else
-   the round trip.
+9. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
+   round trip where the sessions were away from the server for more than their clients computed, a quarter or more of
+   the time.
 10. Anything else is unclear, and says so with the shares.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from dbdyno.causes import FEWEST, Share, Sightings
+from dbdyno.causes.advice import advice, named, without_flush
+from dbdyno.causes.server import Server
 from dbdyno.limit import (
     FULL,
     WAITING,
     Json,
     Limit,
+    cheaper,
     disturbed_machine,
     failing,
     limit,
@@ -39,36 +45,29 @@ _CLIENT = 90.0
 _CONNECTING = 1 / 3
 _COMPUTING = 0.5
 
-_FLUSH = "more work in a transaction, or more clients, whose commits share a flush"
-_SAME_PAGES = "fewer clients at a time (a pool of connections), or work that meets on other pages"
+# Of the processors: what the clients must use for a machine of their own to be worth advising.
+_CLIENT_TAKES = 0.1
 
-# What saves flushes where the last commits may be lost in a crash, by the server's name for itself.
-_WITHOUT_FLUSH = {
-    "PostgreSQL": "synchronous_commit=off",
-    "MariaDB": "innodb_flush_log_at_trx_commit=2",
-    "MySQL": "innodb_flush_log_at_trx_commit=2",
-}
+# Freeing a resource of which the clients spend less than this can gain less than a factor of 2, which is worth saying.
+_SMALL_GAIN = 0.5
 
-# The kinds of waits, by the class and the event a server names, the first that fits: kind, and what would help.
-_KINDS: tuple[tuple[str, str, str], ...] = (
-    ("IO:WAL", "disk flush", _FLUSH),
-    ("LWLock:WAL", "disk flush", _FLUSH),
-    ("Commit:", "disk flush", _FLUSH),
-    ("IO:DataFileRead", "disk read", "a larger shared_buffers, more memory, or a faster device"),
-    ("IO:", "disk", "a faster device, or more memory"),
-    ("Lock:Waiting for table", "lock", "a storage engine that locks rows (engine=innodb), or fewer writers at a time"),
-    ("Lock:", "lock", "shorter transactions, or work that meets less often on the same rows"),
-    ("LWLock:", "latch", _SAME_PAGES),
-    ("BufferPin:", "latch", _SAME_PAGES),
-    ("IPC:", "waiting for other server processes", "fewer parallel workers"),
-)
+# What is told beside the largest: of the clients' time, or of the sightings.
+_BESIDE = 0.1
+
+# Of those who did not wait for a lock: seen in one thing, for it to be said what the lock is held for.
+_HOLDERS = 0.5
 
 
-def diagnose_server(result: Json, clients: int, begins: Collection[str] | None = None) -> Limit | None:
+def diagnose_server(
+    result: Json,
+    clients: int,
+    begins: Collection[str] | None = None,
+    statements: Mapping[str, str] | None = None,
+) -> Limit | None:
     """Name the limit of a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
-    transactions begin, none where none does, ``None`` where that is not known.
+    transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
     """
     time = result.get("time") or {}
     total = float(time.get("client_s") or 0)
@@ -96,7 +95,12 @@ def diagnose_server(result: Json, clients: int, begins: Collection[str] | None =
     if connecting >= _CONNECTING:
         text = f"{percent(connecting)} of the clients' time went into connecting"
         return limit("connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server')
-    return _wait(result) or _cpu(client, server, cores, clients) or unclear(_shares(client, server, cores, result))
+    sightings, facts = Sightings.of(result, clients), Server.of(result, clients)
+    return (
+        _wait(sightings, facts)
+        or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))
+        or unclear(_shares(client, server, cores, sightings, facts))
+    )
 
 
 def _connecting(result: Json, total: float) -> float:
@@ -104,71 +108,117 @@ def _connecting(result: Json, total: float) -> float:
     return float(latency.get("count") or 0) * float(latency.get("mean") or 0) / 1000 / total
 
 
-def at_work(result: Json) -> dict[str, int]:
-    """Give what the server's sessions were seen doing when they were not waiting for their client, by wait."""
-    seen = (result.get("waits") or {}).get("seen") or {}
-    return {name: int(count) for name, count in seen.items() if not name.startswith(("Client:", "Activity:"))}
-
-
-def _wait(result: Json) -> Limit | None:
-    seen = at_work(result)
-    total = sum(seen.values())
-    kinds: dict[str, int] = {}
-    advice: dict[str, str] = {}
-    events: dict[str, dict[str, int]] = {}
-    for name, count in seen.items():
-        kind, remedy = next(((kind, remedy) for begin, kind, remedy in _KINDS if name.startswith(begin)), ("", ""))
-        kinds[kind] = kinds.get(kind, 0) + count
-        advice.setdefault(kind, remedy)
-        events.setdefault(kind, {})[name] = count
-    largest = max(kinds, key=lambda kind: kinds[kind], default="")
-    if not largest or kinds[largest] < WAITING * total:
+def _wait(sightings: Sightings | None, server: Server) -> Limit | None:
+    """Name the wait that takes most of the clients' time, where what was seen is enough to say that it does."""
+    if sightings is None or sightings.looks < FEWEST:
         return None
-    most = sorted(events[largest].items(), key=lambda item: -item[1])[:3]
-    # Some events of different classes have one name, as IO:WALWrite and LWLock:WALWrite.
-    shown = [name.partition(":")[2] for name, _ in most]
-    parts = ", ".join(
-        f"{name if shown.count(event) > 1 else event} {percent(count / total)}"
-        for event, (name, count) in zip(shown, most, strict=True)
-    )
-    samples = int((result.get("waits") or {}).get("samples") or 0)
-    text = f"{percent(kinds[largest] / total)} of the sessions at work were seen waiting: {parts} ({samples:,} looks)"
-    product = str((result.get("engine") or {}).get("engine"))
-    remedy = advice[largest]
-    if remedy == _FLUSH and product in _WITHOUT_FLUSH:
-        remedy += f"; {_WITHOUT_FLUSH[product]} saves it, and loses the last commits in a crash"
+    limits = _by_limit(sightings, server)
+    if not limits:
+        return None
+    largest, *others = limits
+    waits = limits[largest]
+    share = sightings.share(waits)
+    rivals = [sightings.count(sightings.working()), *(sightings.seen[name] for name in sightings.unknown())]
+    if sightings.count(waits) < FEWEST or share.low < WAITING or sightings.count(waits) < max(rivals):
+        return None
+    meaning = sightings.meanings[max(waits, key=lambda name: sightings.seen[name])]
+    text = f"{share.text} of all clients' time went into waiting: {sightings.largest(waits)}"
+    text += f" ({meaning.words}; {sightings.looks:,} looks)"
+    beside = [(name, sightings.share(limits[name]).mean) for name in others]
+    text += "".join(f"; {name} {percent(mean)}" for name, mean in beside if mean >= _BESIDE)
+    if share.mean < _SMALL_GAIN:
+        text += f"; without it at most {1 / (1 - share.mean):.2g} times as fast"
+    remedy = advice(meaning.limit, meaning.about, server)
+    if largest == "lock":
+        held, more = _held_for(sightings, waits, server)
+        text, remedy = text + held, "; ".join(each for each in (remedy, more) if each)
     return limit(largest, text, remedy)
 
 
-def _cpu(client: float, server: float | None, cores: int, clients: int) -> Limit | None:
+def _by_limit(sightings: Sightings, server: Server) -> dict[str, list[str]]:
+    """Group the waits by the limit that they and the settings name, the most frequent first."""
+    found: dict[str, list[str]] = {}
+    for name, waits in sightings.limits().items():
+        found.setdefault(named(name, server), []).extend(waits)
+    return dict(sorted(found.items(), key=lambda each: -sightings.count(each[1])))
+
+
+def _held_for(sightings: Sightings, waits: list[str], server: Server) -> tuple[str, str]:
+    """Say what those did who were not waiting for a lock, one of whom holds it; and what would shorten that.
+
+    Sessions outside a transaction hold none, and are not among those seen.
+    """
+    others = [name for name in sightings.seen if name not in waits]
+    total = sightings.count(others)
+    if total < FEWEST:
+        return "", ""
+    shares = {name: sightings.seen[name] / total for name in others}
+    told = ", ".join(
+        f"{name.partition(':')[2]} {percent(share)}"
+        for name, share in sorted(shares.items(), key=lambda each: -each[1])[:3]
+        if share >= _BESIDE
+    )
+    flushing = sum(
+        share for name, share in shares.items() if named(sightings.meanings[name].limit, server) == "disk flush"
+    )
+    saves = without_flush(server) if flushing >= _HOLDERS else ""
+    return f"; who did not wait for a lock was seen in: {told}", saves and f"the lock is held during the flush: {saves}"
+
+
+def _cpu(
+    client: float, server: float | None, cores: int, clients: int, sightings: Sightings | None, cheaper_words: str
+) -> Limit | None:
     if server is None:
         return None
     used = client + server
     shares = f"server {server * 100:.0f} %, client {client * 100:.0f} % of {cores * 100} %"
     if used >= FULL * cores:
         if server >= client:
-            return limit("server CPU", shares, "cheaper statements or an index; a machine of its own for the load")
+            apart = "a machine of its own for the load" if client >= _CLIENT_TAKES * cores else ""
+            return limit("server CPU", shares, "; ".join(each for each in (cheaper_words, apart) if each))
         return limit("client", shares, "a machine of its own for the load")
     if clients < cores or clients == 1:
         share = server / clients
         text = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the server computed for "
         text += f"{percent(share)} of the time, the client for {percent(client / clients)}"
         if share >= _COMPUTING:
-            return limit("server CPU", text, "cheaper statements; more clients would use the other processors")
-        rest = max(1 - share - client / clients, 0.0)
-        text += f", and messages took {percent(rest)}"
-        return limit("round trip", text, "more clients, or more work in each statement")
+            more = "more clients would use the other processors" if clients < cores else ""
+            return limit("server CPU", text, "; ".join(each for each in (cheaper_words, more) if each))
+        return _round_trip(text, client / clients, share, sightings)
     return None
 
 
-def _shares(client: float, server: float | None, cores: int, result: Json) -> str:
+def _round_trip(text: str, client: float, server: float, sightings: Sightings | None) -> Limit | None:
+    """Say that messages took the rest, where the looks show that no session was at work meanwhile.
+
+    Else the server may have waited for something that nobody looked at.
+    """
+    if sightings is None or sightings.looks < FEWEST:
+        return None
+    away, rest = sightings.away(), max(1 - client - server, 0.0)
+    # Some of a server's work is done before its session says that it is at work: it is no message.
+    messages = Share(*(min(max(each - client, 0.0), rest) for each in (away.mean, away.low, away.high)))
+    if messages.low < WAITING or messages.mean < server:
+        return None
+    text += f"; messages took {percent(messages.mean)}, in which no session was at work ({sightings.looks:,} looks)"
+    return limit("round trip", text, "more clients, or more work in each statement")
+
+
+def _shares(client: float, server: float | None, cores: int, sightings: Sightings | None, facts: Server) -> str:
     parts = [f"client {client * 100:.0f} %"]
     if server is not None:
         parts.insert(0, f"server {server * 100:.0f} %")
     text = f"CPU {', '.join(parts)} of {cores * 100} %"
-    seen = at_work(result)
-    if seen:
-        total = sum(seen.values())
-        largest = sorted(seen.items(), key=lambda item: -item[1])[:3]
-        text += "; sessions at work: " + ", ".join(f"{name} {percent(count / total)}" for name, count in largest)
-    return text
+    if sightings is None:
+        return f"{text}; what the sessions waited for is not known"
+    text += f"; for {percent(sightings.away().mean)} of all clients' time no session was at work"
+    at_work = sightings.at_work()
+    if at_work:
+        text += f", {sightings.largest(at_work)}"
+    limits = _by_limit(sightings, facts)
+    if limits:
+        largest = next(iter(limits))
+        gain = 1 / max(1 - sightings.share(limits[largest]).mean, 0.01)
+        text += f"; at most {gain:.3g} times as fast without {largest}"
+    few = ", too few to say more" if sightings.looks < FEWEST else ""
+    return f"{text} ({sightings.looks:,} looks{few})"

@@ -3,10 +3,17 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from dbdyno.searches import looks_for_some
+from dbdyno.systems.searching import looks_up
+from dbdyno.text import shortened
+
 Json = Mapping[str, Any]
 
 # ``resource``, ``evidence`` and ``advice``.
 Limit = dict[str, str]
+
+# Characters of a statement that are shown.
+_LONGEST = 80
 
 # Bounds; docs/architecture.md gives the reasons for them. Of the clients' time: idle, and in a wait.
 IDLE = 0.5
@@ -71,10 +78,10 @@ def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
     message = (result.get("failures") or {}).get(kind)
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    return limit("failures", text, _against(kind, result.get("engine") or {}, begins))
+    return limit("failures", text, _against(kind, result.get("engine") or {}, begins, int(books.get("retries") or 0)))
 
 
-def _against(kind: str, engine: Json, begins: Collection[str] | None) -> str:
+def _against(kind: str, engine: Json, begins: Collection[str] | None, retries: int) -> str:
     if kind == "locked" and engine.get("engine") == "sqlite":
         if begins is None or "deferred" in begins:
             return "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is long enough"
@@ -82,7 +89,8 @@ def _against(kind: str, engine: Json, begins: Collection[str] | None) -> str:
         set_ms = str((engine.get("settings") or {}).get("busy_timeout") or "0")
         return "a busy_timeout that is long enough" + (f": {set_ms} ms are not" if set_ms != "0" else "; none is set")
     if kind in ("locked", "deadlock", "serialization"):
-        return "shorter transactions, or work that meets less often on the same rows; load.retry tries again"
+        advice = "shorter transactions, or work that meets less often on the same rows"
+        return advice if retries else f"{advice}; load.retry tries again"
     return "look at the message: nothing else counts before this is mended"
 
 
@@ -106,6 +114,29 @@ def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
     text += f", yet {skipped:,} of {issued:,} arrivals were never begun"
     advice = "use more clients if they think; else see in the timeline when the system stood still"
     return limit("number of clients", text, advice)
+
+
+def cheaper(result: Json, statements: Mapping[str, str] | None) -> str:
+    """Advise cheaper statements; and an index for one that looks for some rows, and by its plan reads all of a table.
+
+    ``result``: the worker's; ``statements``: their texts, by name, ``None`` where they are not known.
+    """
+    engine = result.get("engine") or {}
+    name = str(engine.get("engine") or "")
+    kind = {"mariadb": "mysql"}.get(name.lower(), name.lower())
+    plans, over = engine.get("plans") or {}, engine.get("passed_over") or {}
+    scanning = [
+        sql
+        for statement, sql in (statements or {}).items()
+        if looks_up(name, plans.get(statement) or ()) is False
+        # An index that is there, and dearer than reading all, is none to be made.
+        and not over.get(statement)
+        and looks_for_some(sql, kind)
+    ]
+    if not scanning:
+        return "cheaper statements"
+    more = f" and {len(scanning) - 1} more" if len(scanning) > 1 else ""
+    return f"cheaper statements, or an index for `{shortened(' '.join(scanning[0].split()), _LONGEST)}`{more}"
 
 
 def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Limit | None:

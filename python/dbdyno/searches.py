@@ -1,56 +1,130 @@
-"""What a statement searches for, as far as its text tells: a pattern that begins with fixed characters."""
+"""What a statement searches for, as far as its text tells: patterns that begin with fixed characters, equal columns."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.experiment.sql import numbered, places
+from dbdyno.experiment.sql import numbered
 from dbdyno.sql_tree import DIALECTS, VALUE, sql_tree
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_LIKE = re.compile(
-    r"""(?P<column>\b(?!not\b)[A-Za-z_][\w.]*|"[^"]+") \s+ like \s+ (?: (?P<place>\?) | '(?P<text>(?:[^']|'')*)' )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_WILDCARD = re.compile("[%_]")
+# Engines on which a backslash takes the meaning from a wildcard, unless a statement says what does.
+_BACKSLASH = ("postgresql", "mysql")
+
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class PrefixSearch:
-    """A search by ``LIKE`` for what begins with ``prefix``."""
+class ColumnName:
+    """A column as a statement names it. ``table``: whose it is, by its own name; ``None`` where that does not show."""
 
-    column: str
+    name: str
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class PrefixSearch:
+    """A search by ``LIKE`` for what begins with ``prefix``; ``written``: its column, as the statement has it.
+
+    ``escape``: what takes the meaning from a wildcard, where the statement says it.
+    """
+
+    written: str
     pattern: str
     prefix: str
+    column: ColumnName
+    escape: str | None = None
 
     @property
     def text(self) -> str:
         """The condition as SQL, with the pattern in it."""
-        return f"{self.column} like '{self.pattern}'"
+        pattern = self.pattern.replace("'", "''")
+        return f"{self.written} like '{pattern}'"
 
 
 def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch | None:
     """Find the first ``LIKE`` of a statement whose pattern begins with fixed characters, and does not end there.
 
-    ``values``: those of its parameters, or none where they are not the same each time; ``engine``: whose it is, which
-    says what brackets are. ``None``: it has no such search, or its pattern is not known. A pattern with ``ESCAPE`` is
-    not looked into.
+    ``values``: those of its parameters, or none where they are not the same each time; ``engine``: whose it is.
+    ``None``: it has no such search, or its pattern is not known.
     """
-    for found in _LIKE.finditer(sql):
-        pattern = found["text"]
-        if found["place"]:
-            index = places(sql[: found.start("place")], engine)
-            pattern = values[index] if index < len(values) else None
-        if not isinstance(pattern, str) or re.match(r"\s+escape\b", sql[found.end() :], re.IGNORECASE):
+    from sqlglot import exp
+
+    tree = _tree(sql, engine)
+    for node in tree.find_all(exp.Like) if tree is not None else ():
+        column, pattern = node.this.unnest(), _text(node.expression, values)
+        denied = node.args.get("negate") or node.find_ancestor(exp.Not) is not None
+        escape: str | None = "\\" if engine in _BACKSLASH else None
+        if isinstance(node.parent, exp.Escape):
+            escape = _text(node.parent.expression, values)
+        # One of several conditions joined by OR is not what decides whether an index serves.
+        is_asked = node.find_ancestor(exp.Where, exp.Join) is not None and node.find_ancestor(exp.Or, exp.Case) is None
+        if denied or not is_asked or pattern is None or not isinstance(column, exp.Column):
             continue
-        wildcard = _WILDCARD.search(pattern)
-        if wildcard and wildcard.start() > 0:
-            return PrefixSearch(found["column"], pattern, pattern[: wildcard.start()])
+        prefix, whole = _beginning(pattern, escape)
+        if prefix and not whole:
+            written = ".".join(part.name for part in column.parts)
+            said = escape if isinstance(node.parent, exp.Escape) else None
+            return PrefixSearch(written, pattern, prefix, _named(column), said)
     return None
+
+
+def _beginning(pattern: str, escape: str | None) -> tuple[str, bool]:
+    """Give the fixed characters with which a pattern begins, and whether they are all of it."""
+    fixed, characters = "", iter(pattern)
+    for character in characters:
+        if character == escape:
+            fixed += next(characters, "")
+        elif character in "%_":
+            return fixed, False
+        else:
+            fixed += character
+    return fixed, True
+
+
+def _named(column: "exp.Column") -> ColumnName:
+    """Say whose a column is: that of the table it names, or of the only one there is where it stands."""
+    from sqlglot import exp
+
+    kinds = (exp.Select, exp.Update, exp.Delete)
+    scope = column.find_ancestor(*kinds)
+    tables = [each for each in scope.find_all(exp.Table) if each.find_ancestor(*kinds) is scope] if scope else []
+    if column.table:
+        tables = [each for each in tables if each.alias_or_name.lower() == column.table.lower()]
+    return ColumnName(column.name, tables[0].name if len(tables) == 1 else None)
+
+
+def compared_columns(sql: str, values: Sequence[Any], engine: str) -> set[ColumnName]:
+    """Give the columns that a statement compares with texts by the engine's usual rule."""
+    from sqlglot import exp
+
+    sides = (
+        side.unnest()
+        for node in _text_comparisons(sql, values, engine)
+        for side in (node.this, node.args.get("expression"))
+        if side is not None
+    )
+    return {_named(side) for side in sides if isinstance(side, exp.Column) and not side.name.startswith(VALUE)}
+
+
+def looks_for_some(sql: str, engine: str) -> bool:
+    """Whether a statement asks for rows by what an index could look up: a column that is equal, greater or between.
+
+    One whose text cannot be read does not.
+    """
+    from sqlglot import exp
+
+    tree = _tree(sql, engine)
+    kinds = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In)
+    return tree is not None and any(
+        isinstance(node.this.unnest(), exp.Column)
+        and node.find_ancestor(exp.Where, exp.Join) is not None
+        and node.find_ancestor(exp.Not, exp.Or) is None
+        for node in tree.find_all(*kinds)
+    )
 
 
 def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
@@ -84,11 +158,15 @@ def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
     )
 
 
+def _tree(sql: str, engine: str) -> "exp.Expr | None":
+    """Read a statement, with a name for each place for a value; ``None`` where it cannot be read."""
+    dialect = DIALECTS.get(engine)
+    return sql_tree(numbered(sql, VALUE, engine), dialect) if dialect else None
+
+
 def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator["exp.Expr"]:
     """Give where a statement compares texts by the engine's usual rule."""
-    dialect = DIALECTS.get(engine)
-    # With a name for each place for a value.
-    tree = sql_tree(numbered(sql, VALUE, engine), dialect) if dialect else None
+    tree = _tree(sql, engine)
     if tree is None:
         return
     from sqlglot import exp
@@ -108,14 +186,27 @@ def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
     from sqlglot import exp
 
     node = node.unnest()
-    if isinstance(node, exp.Cast | exp.Any):
-        return _is_text(node.this, values)
     if isinstance(node, exp.Array | exp.Tuple):
         return any(_is_text(each, values) for each in node.expressions)
+    return _text(node, values) is not None
+
+
+def _text(node: "exp.Expr", values: Sequence[Any]) -> str | None:
+    """Give a text that stands in the statement, or is given as a value; ``None`` where it is something else."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Cast):
+        return _text(node.this, values)
+    if isinstance(node, exp.Any):
+        return "" if _is_text(node.this, values) else None
     if isinstance(node, exp.Column) and node.name.startswith(VALUE):
         index = int(node.name.removeprefix(VALUE)) - 1
-        return index < len(values) and isinstance(values[index], str)
-    return isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string)
+        value = values[index] if index < len(values) else None
+        return value if isinstance(value, str) else None
+    return (
+        str(node.this) if isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string) else None
+    )
 
 
 def _casts_to_bytes(node: "exp.Expr") -> bool:

@@ -92,6 +92,11 @@ class Worker:
         """The worker's process id."""
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it is still at work."""
+        return self._process.poll() is None
+
     def __iter__(self) -> Iterator[Event]:
         """Give the events as they come. Raises WorkerFailed where the last one is no success."""
         process = self._process

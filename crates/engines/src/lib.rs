@@ -5,19 +5,24 @@
 //! runs in the calling thread, such as SQLite; one that must wait for a server says [`Poll::Pending`], and its answer is
 //! awaited. The client loop is written once, and for an engine of the first kind it compiles to plain calls.
 
+pub mod catalog;
+mod holding;
 pub mod mongodb;
 pub mod mysql;
 mod net;
 pub mod null;
 pub mod observed;
 pub mod postgresql;
+pub mod reach;
 pub mod rows;
 pub mod sql_text;
 pub mod sqlite;
 pub mod sqlserver;
 mod tls;
 pub mod waits;
+pub mod writes;
 
+use catalog::Catalog;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value, Values};
@@ -335,6 +340,24 @@ pub struct Facts {
     pub durability: Durability,
     /// How the engine means to carry out each statement of the plan, by its name, a step a line; where it tells.
     pub plans: BTreeMap<String, Vec<String>>,
+    /// The indexes by which the engine could look up rows of a statement, and by its plan does not, by the statement's
+    /// name: as far as it tells.
+    pub passed_over: BTreeMap<String, Vec<String>>,
+    /// What the tables and indexes of the statements are.
+    pub catalog: Catalog,
+    /// What came of updates of several sessions to one document at once, where that was tried.
+    pub lost_updates: Option<LostUpdates>,
+}
+
+/// Updates that several sessions made to one document at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LostUpdates {
+    /// How many sessions.
+    pub sessions: u32,
+    /// The updates that the server acknowledged.
+    pub acknowledged: u64,
+    /// Those that the document had in the end.
+    pub counted: u64,
 }
 
 /// What an acknowledged commit survives.

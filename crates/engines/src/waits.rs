@@ -2,17 +2,23 @@
 
 use crate::Failure;
 use dbdyno_probes::Clock;
+use rand::RngExt as _;
+use rand::rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Time between two looks.
-pub const INTERVAL: Duration = Duration::from_millis(100);
+/// Time between two looks: drawn anew each time, in milliseconds. Looks at equal distances would see a load that repeats
+/// itself as often always in the same moment. No shorter, since MariaDB and MySQL show their transactions as they were
+/// when they were last looked at, unless that is 0.1 s ago.
+pub const INTERVAL_MS: RangeInclusive<u64> = 101..=150;
 
 /// Time in which the end is noticed.
 const NOTICE: Duration = Duration::from_millis(10);
 
-/// Sessions as they were seen at regular times.
+/// Sessions as they were seen now and then.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Waits {
     /// How often was looked.
@@ -56,8 +62,9 @@ pub(crate) async fn sample(
 ) -> Result<Waits, Failure> {
     let clock = Clock::get();
     let mut waits = Waits::default();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(clock.now());
     // Nothing else goes on in this thread, so that it may sleep.
-    while sleep(running) {
+    while sleep(running, Duration::from_millis(random.random_range(INTERVAL_MS))) {
         let start = clock.now();
         for row in look().await? {
             if let [Some(class), Some(event), Some(sessions)] = row.as_slice() {
@@ -71,8 +78,8 @@ pub(crate) async fn sample(
 }
 
 /// Sleeps until the next look; tells whether there is to be one.
-fn sleep(running: &dyn Fn() -> bool) -> bool {
-    let end = std::time::Instant::now() + INTERVAL;
+fn sleep(running: &dyn Fn() -> bool, interval: Duration) -> bool {
+    let end = std::time::Instant::now() + interval;
     while running() {
         let left = end.saturating_duration_since(std::time::Instant::now());
         if left.is_zero() {

@@ -231,7 +231,7 @@ pub async fn run<E: Engine, T: Timer>(
         processors.take(0);
     }
     // A system that cannot be reached at all is no trial; one that refuses later is a result.
-    let connected = client.runner.connect(recorder).await;
+    let connected = client.connect_first().await;
     shared.arrive(&shared.connected, &connected);
     connected?;
     if trial.connect == ConnectMode::PerTransaction {
@@ -251,7 +251,26 @@ pub async fn run<E: Engine, T: Timer>(
     Ok(ClientReport::default())
 }
 
+/// Nanoseconds for which a client that is locked out before the warm-up tries again, and between two tries.
+const PATIENCE: u64 = 10_000_000_000;
+const TRY_AGAIN: u64 = 5_000_000;
+
 impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
+    /// Opens the session before the warm-up. Nothing of this is measured, so that a client which is not to wait for locks
+    /// waits all the same: the others connect, and close what they have looked at, at the same moment.
+    async fn connect_first(&mut self) -> Result<(), Failure> {
+        let clock = self.shared.clock;
+        let give_up = clock.now() + PATIENCE;
+        loop {
+            match self.runner.connect(self.recorder).await {
+                Err(failure) if failure.kind == FailureKind::Locked && clock.now() < give_up => {
+                    self.timer.sleep_until(clock.now() + TRY_AGAIN).await;
+                }
+                connected => return connected,
+            }
+        }
+    }
+
     fn schedule(&self, start: u64) -> Option<Schedule> {
         let trial = self.shared.trial;
         let (place, of) = self.shared.place_of(self.number);

@@ -40,14 +40,15 @@ fn processors() -> u32 {
 /// Clients for each processor from which on their threads take none away from the server.
 const MANY: u32 = 4;
 
-/// Whether the clients' threads wait for a processor rather than take one from a server on the same machine.
+/// Whether the clients' threads wait for a processor rather than take one from a server on the same machine, where the plan
+/// lets them.
 ///
 /// A thread that is woken by an answer may push aside the one that gave it, which is about to wait for the next question:
 /// then each answer costs both of them a switch. Where there are so many clients that processors never lack work, that
 /// is of no use to anybody. With few of them, or with pauses, the server can run out of questions while the client
 /// waits, so that there the kernel decides as it does for any program.
 pub(crate) fn give_way<E: Engine>(trial: &Trial, programs: &Programs) -> bool {
-    E::REMOTE && keep_all_busy(trial, programs.think(), processors())
+    trial.give_way && E::REMOTE && keep_all_busy(trial, programs.think(), processors())
 }
 
 fn keep_all_busy(trial: &Trial, thinking: bool, processors: u32) -> bool {

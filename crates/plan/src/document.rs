@@ -42,8 +42,16 @@ pub enum Task {
     Trial(Box<Trial>),
     /// Create and fill tables.
     Load(Box<Load>),
+    /// Give a SQLite file the settings that it keeps.
+    SetFile(Box<SetFile>),
     /// Read back the version, settings and durability of a system.
     Inspect(Box<Inspect>),
+    /// Find out which statements write, and write nothing on the way.
+    Writes(Box<Writes>),
+    /// Find out which statements reach beyond the database that they run in.
+    Reach(Box<Reach>),
+    /// Hold a lock on a server until standard input ends, and tell which databases nobody holds one for.
+    Hold(Box<Hold>),
     /// See whether a system's sessions do what every engine's must.
     Check(Box<Check>),
     /// Measure a storage device: sync latency and random reads.
@@ -70,6 +78,10 @@ pub struct Trial {
     /// each client, whatever this says.
     #[serde(default)]
     pub threads: Option<u32>,
+    /// Whether the clients' threads take no processor away from a server on the same machine, where that is of use. An
+    /// ordinary client does take it, and the server is slower then.
+    #[serde(default)]
+    pub give_way: bool,
     /// When transactions start.
     #[serde(default)]
     pub arrival: Arrival,
@@ -385,12 +397,65 @@ pub struct LoadColumn {
     pub fill: Generator,
 }
 
+/// Give a SQLite file its `file_pragmas`, by one connection that is alone. What an earlier process has left beside the file
+/// (a log, a journal) becomes part of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetFile {
+    /// The file.
+    pub target: Target,
+}
+
 /// Read back what a system is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Inspect {
     /// The system.
     pub target: Target,
+}
+
+/// Find out which statements of some transactions write. Each is run, or only prepared, in such a way that nothing can be
+/// written: in a transaction that only reads and is rolled back. What cannot be found out is told as unknown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Writes {
+    /// The system, with the tables that the statements are about.
+    pub target: Target,
+    /// The statements, as those of a trial.
+    pub statements: Vec<Statement>,
+    /// The transactions that use them.
+    pub transactions: Vec<Transaction>,
+    /// How the trial's statements are given their parameters.
+    #[serde(default)]
+    pub prepare: PrepareMode,
+    /// As the trial's.
+    #[serde(default)]
+    pub data_seed: Option<u64>,
+}
+
+/// Find out which statements name something beyond the database that they run in: another database of the server, the
+/// server itself, another file. Nothing is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    /// The system: a database of it to ask for the names of the others.
+    pub target: Target,
+    /// The names of the databases that were made for the statements.
+    #[serde(default)]
+    pub own: Vec<String>,
+    /// The statements.
+    pub statements: Vec<String>,
+}
+
+/// Hold a lock on a server, by a session, until standard input ends. It stands for databases that are made under a name that
+/// is nobody else's; those of such names for which no session holds a lock were left behind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// The server: PostgreSQL, MariaDB or MySQL.
+    pub target: Target,
+    /// What tells the names from others': twelve hexadecimal digits, in `dbdyno_DIGITS_trial` and `dbdyno_DIGITS_template`.
+    pub token: String,
 }
 
 /// See whether a system's sessions do what every engine's must, in tables that are made for it and removed.

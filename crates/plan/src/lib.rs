@@ -16,8 +16,8 @@ pub mod value;
 pub mod vocabulary;
 
 pub use document::{
-    Arrival, ConnectMode, DeviceTask, Inspect, Load, LoadTable, Plan, PrepareMode, Record, Retry, Schema, Statement,
-    Task, Trial, Warmup, Window,
+    Arrival, ConnectMode, DeviceTask, Hold, Inspect, Load, LoadTable, Plan, PrepareMode, Reach, Record, Retry, Schema,
+    Statement, Task, Trial, Warmup, Window, Writes,
 };
 pub use target::{OsCache, SqliteCache, SqliteMutex, SqliteTarget, SqliteThreading, Target};
 

@@ -39,6 +39,9 @@ pub struct ServerTarget {
     /// Settings (of MariaDB and MySQL: variables) that each session is begun with: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
+    /// Whether the server is to refuse each session's writes: its transactions then only read.
+    #[serde(default)]
+    pub read_only: bool,
     /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
     #[serde(default)]
     pub tls: Option<Tls>,
@@ -184,6 +187,9 @@ pub struct SqliteTarget {
     /// PRAGMAs in the order they are given to each new connection: name and value.
     #[serde(default)]
     pub pragmas: Vec<(String, String)>,
+    /// PRAGMAs that the file keeps: `set_file` gives them to it, and no connection is given them again.
+    #[serde(default)]
+    pub file_pragmas: Vec<(String, String)>,
     /// The state the operating system's cache of the file is brought into before the trial.
     #[serde(default)]
     pub os_cache: OsCache,

@@ -13,6 +13,9 @@ use std::time::Duration;
 
 const PAGE: usize = 4096;
 
+/// The pages that a large sync is of, where the file has as many.
+const LARGE: u64 = 256;
+
 /// What a device can do.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceFacts {
@@ -24,6 +27,10 @@ pub struct DeviceFacts {
     pub sync_p50_us: f64,
     /// The 99th percentile of it.
     pub sync_p99_us: f64,
+    /// Mean microseconds of overwriting `large_sync_bytes` and `fdatasync`: a sync takes the longer, the more it writes.
+    pub large_sync_us: f64,
+    /// How many bytes that are.
+    pub large_sync_bytes: u64,
     /// Random reads of 4 KiB, by number of readers.
     pub random_read: Vec<RandomRead>,
     /// Whether the reads went past the operating system's cache (`O_DIRECT`), as they should.
@@ -56,10 +63,13 @@ pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Re
     let scratch = Scratch(directory.join(format!(".dbdyno-device-{}", std::process::id())));
     let pages = (bytes / PAGE as u64).max(16);
     fill(&scratch.0, pages)?;
-    let mut sync = syncs(&scratch.0, pages, seconds)?;
+    let mut sync = syncs(&scratch.0, pages, 1, seconds)?;
     sync.sort_unstable();
     let quantile = |q: f64| sync[((sync.len() - 1) as f64 * q) as usize] as f64 / 1000.0;
-    let sync_us = sync.iter().sum::<u64>() as f64 / sync.len() as f64 / 1000.0;
+    let mean_us = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64 / 1000.0;
+    let sync_us = mean_us(&sync);
+    let large = LARGE.min(pages);
+    let large_sync_us = mean_us(&syncs(&scratch.0, pages, large, seconds)?);
     let mut random_read = Vec::with_capacity(depths.len());
     let mut direct = true;
     for depth in depths {
@@ -72,6 +82,8 @@ pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Re
         sync_per_s: 1e6 / sync_us,
         sync_p50_us: quantile(0.5),
         sync_p99_us: quantile(0.99),
+        large_sync_us,
+        large_sync_bytes: large * PAGE as u64,
         random_read,
         direct,
     })
@@ -95,17 +107,19 @@ fn fill(path: &Path, pages: u64) -> Result<(), ProbeError> {
     file.sync_all().map_err(wrong)
 }
 
-/// Nanoseconds of each overwrite and sync; at least 20 of them.
-fn syncs(path: &Path, pages: u64, seconds: f64) -> Result<Vec<u64>, ProbeError> {
+/// Nanoseconds of each overwrite of `each` pages and sync; at least 20 of them.
+fn syncs(path: &Path, pages: u64, each: u64, seconds: f64) -> Result<Vec<u64>, ProbeError> {
     let wrong = |error: std::io::Error| ProbeError::new(format!("syncing {}", path.display()), error);
     let file = File::options().write(true).open(path).map_err(wrong)?;
     let clock = Clock::get();
     let end = clock.now() + (seconds * 1e9) as u64;
     let mut times = Vec::new();
+    let mut content = vec![0; each as usize * PAGE];
     let mut start = clock.now();
     while times.len() < 20 || start < end {
-        file.write_all_at(&[times.len() as u8; PAGE], (times.len() as u64 % pages) * PAGE as u64)
-            .map_err(wrong)?;
+        content.fill(times.len() as u8);
+        let place = times.len() as u64 % (pages / each) * each;
+        file.write_all_at(&content, place * PAGE as u64).map_err(wrong)?;
         file.sync_data().map_err(wrong)?;
         let now = clock.now();
         times.push(now - start);
@@ -171,7 +185,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let facts = measure(directory.path(), 0.01, 1 << 20, &[1, 4]).expect("a measurement");
         assert!(
-            facts.sync_us > 0.0 && facts.sync_p50_us <= facts.sync_p99_us,
+            facts.sync_us > 0.0 && facts.sync_p50_us <= facts.sync_p99_us && facts.large_sync_us > 0.0,
             "{facts:?}"
         );
         assert_eq!(

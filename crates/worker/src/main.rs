@@ -7,6 +7,7 @@ mod amalgamation;
 mod events;
 mod led;
 mod work;
+mod writes;
 
 use clap::{Parser, Subcommand};
 use dbdyno_plan::Plan;

@@ -2,6 +2,7 @@
 
 use crate::events::Events;
 use crate::led::Led;
+use crate::writes;
 use dbdyno_contract::Problem;
 use dbdyno_engines::mongodb::{self, MongodbEngine};
 use dbdyno_engines::mysql::{self, MysqlEngine};
@@ -11,14 +12,14 @@ use dbdyno_engines::sqlite::{self, CountedEngine, SqliteEngine, Watch, WatchMute
 use dbdyno_engines::sqlserver::{self, SqlserverEngine};
 use dbdyno_engines::{Engine, Failure};
 use dbdyno_load::{Alone, Event, Site, TrialError};
-use dbdyno_plan::document::{Inspect, Load, PrepareMode, Trial};
+use dbdyno_plan::document::{Hold, Inspect, Load, PrepareMode, Trial};
 use dbdyno_plan::target::{OsCache, ServerProcess, SqliteTarget, Target};
 use dbdyno_plan::{Plan, PlanError, Task};
 use dbdyno_probes::{Clock, ProbeError};
 use rustix::fs::Advice;
 use serde_json::json;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a plan was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +122,11 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             }
         },
         Task::Load(load) => fill(load, plan.seed, events),
+        Task::SetFile(task) => set_file(&task.target, events),
         Task::Inspect(inspect) => look(inspect, events),
+        Task::Writes(task) => writes::find(task, plan.seed, events),
+        Task::Hold(task) => hold(task, events, stop),
+        Task::Reach(task) => writes::look_beyond(task, events),
         Task::Check(task) => check(&task.target, events),
         Task::Device(device) => {
             let facts = dbdyno_probes::device::measure(
@@ -186,6 +191,18 @@ fn fill(load: &Load, seed: u64, events: &Events) -> Result<(), WorkError> {
     Ok(())
 }
 
+fn set_file(target: &Target, events: &Events) -> Result<(), WorkError> {
+    let Target::Sqlite(target) = target else {
+        return Err(WorkError::Plan(PlanError::Invalid {
+            place: "task.target".into(),
+            problem: "only SQLite has a file that keeps settings".into(),
+        }));
+    };
+    sqlite::set_file(target)?;
+    events.line(&json!({"event": "file_set"}))?;
+    Ok(())
+}
+
 fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
     let facts = match &inspect.target {
         Target::Null => NullEngine.facts()?,
@@ -196,6 +213,26 @@ fn look(inspect: &Inspect, events: &Events) -> Result<(), WorkError> {
         Target::Mongodb(target) => MongodbEngine::new(target, &[])?.facts()?,
     };
     events.line(&json!({"event": "facts", "engine": facts}))?;
+    Ok(())
+}
+
+/// Holds a lock on a server until nobody is left to tell it more.
+fn hold(task: &Hold, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
+    let ended = std::thread::spawn(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+    let over = || stop.load(Ordering::Relaxed) || ended.is_finished();
+    let mut written = Ok(());
+    let mut say = |abandoned: Vec<String>| written = events.line(&json!({"event": "held", "abandoned": abandoned}));
+    match &task.target {
+        Target::Postgresql(target) => postgresql::hold(target, &task.token, &mut say, &over)?,
+        Target::Mysql(target) => mysql::hold(target, &task.token, &mut say, &over)?,
+        _ => {
+            return Err(WorkError::Plan(PlanError::Invalid {
+                place: "task.target".into(),
+                problem: "only PostgreSQL, MariaDB and MySQL have locks of sessions".into(),
+            }));
+        }
+    }
+    written?;
     Ok(())
 }
 

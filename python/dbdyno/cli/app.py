@@ -56,6 +56,9 @@ _Turns = Annotated[
     str | None,
     typer.Option("--turns", metavar="TIME|none", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
 ]
+_AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
+]
 _Margin = Annotated[str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")]
 _Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`")]
 
@@ -82,11 +85,12 @@ def list_systems() -> None:
 @app.command("check")
 def check_command(
     url: Annotated[str, typer.Argument(metavar="URL", help="What to check, as postgresql://me@host/database")],
+    allow_writes: _AllowWrites = False,
 ) -> None:
     """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
     from dbdyno.cli.checking import print_checks
 
-    code = print_checks(url)
+    code = print_checks(url, allow_writes)
     if code:
         raise typer.Exit(code)
 
@@ -152,6 +156,7 @@ def run(
         str | None,
         typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
     ] = None,
+    allow_writes: _AllowWrites = False,
     store: _Store = None,
     json: _Json = None,
     csv: _Csv = None,
@@ -181,6 +186,7 @@ def run(
         same_durability=same_durability,
         try_remedies=try_remedies,
         turns=turns,
+        allow_writes=allow_writes,
     )
     code = run_experiment(asked, store, exports, sys.argv)
     if code:
@@ -281,6 +287,7 @@ def gate(
     seed: _Seed = None,
     directory: _Dir = None,
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
+    allow_writes: _AllowWrites = False,
     metric: _Metric = None,
     across_machines: _Across = False,
     store: _Store = None,
@@ -316,6 +323,7 @@ def gate(
             directory=directory,
             budget=budget,
             turns=turns,
+            allow_writes=allow_writes,
         )
         code = gate_against(asked, against, build, margin, metric, store, outputs, sys.argv)
     elif count or counts is not None:
@@ -369,6 +377,7 @@ def noise(
     margin: _Margin = None,
     rest: Annotated[bool, typer.Option("--rest", help="Wait for a quiet machine before each trial")] = False,
     turns: _Turns = None,
+    allow_writes: _AllowWrites = False,
     store: _Store = None,
     json: _Json = None,
 ) -> None:
@@ -393,6 +402,7 @@ def noise(
         margin=margin,
         rest=rest,
         turns=turns,
+        allow_writes=allow_writes,
     )
     if runs is not None:
         code = measure_noise_of_runs(asked, runs, store, json, sys.argv)

@@ -11,11 +11,11 @@ _STYLES = {"ok": "green", "failed": "bold red", "not applicable": "yellow"}
 _WIDEST = 14
 
 
-def print_checks(url: str) -> int:
+def print_checks(url: str, allow_writes: bool = False) -> int:
     """Make the checks on a system and print each; give the exit code: 1 where one failed. Raises DbdynoError."""
     console = Console()
     counts: Counter[str] = Counter()
-    for check in check_system(url):
+    for check in check_system(url, allow_writes):
         counts[check.answer] += 1
         line = Text(check.answer.ljust(_WIDEST + 2), style=_STYLES[check.answer]) + Text(check.name, style="default")
         console.print(line, soft_wrap=True)

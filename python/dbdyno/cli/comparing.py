@@ -98,7 +98,7 @@ def _is_run(store: Store, name: str) -> bool:
 
 def side(store: Store, text: str) -> Side:
     """Read a run, or `RUN/CELL`, from a store; a baseline's name stands for its run. Raises DbdynoError."""
-    from dbdyno.run.execute import read_document
+    from dbdyno.run.stored import read_document
 
     baselines = store.baselines()
     # A baseline may be called as a branch is, with strokes in its name.

@@ -81,6 +81,7 @@ class Asked:
     same_durability: str | None = None
     try_remedies: bool = False
     turns: str | None = None
+    allow_writes: bool = False
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -105,6 +106,7 @@ class Asked:
             self.instructions,
             self.try_remedies,
             self._turns(),
+            self.allow_writes,
         )
 
     def _systems(self, experiment: Experiment) -> list[SystemSpec]:

@@ -135,7 +135,7 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     """Show a stored run, and write the files asked for."""
     from dbdyno.report.table import show
-    from dbdyno.run.execute import read_document
+    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
 
     exports.check()
@@ -148,7 +148,7 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     """Write the report of a stored run."""
     from dbdyno.export import check_writable
     from dbdyno.report.html import write_html
-    from dbdyno.run.execute import read_document
+    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
 
     document = read_document(open_store(store_place, make=False), name)
@@ -161,13 +161,17 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
 def cache_command(clear: bool) -> None:
     """Show the cache's place and size, or clear it."""
     from dbdyno.paths import cache_directory
+    from dbdyno.run.templates import remove_unfinished, remove_unused
 
     root = cache_directory()
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     console = Console(highlight=False)
     if clear:
-        for part in ("templates", "libraries"):
-            shutil.rmtree(root / part, ignore_errors=True)
+        templates = root / "templates"
+        remove_unfinished(templates)
+        for path in [*templates.glob("*.db"), *templates.glob("*.data")]:
+            remove_unused(path)
+        shutil.rmtree(root / "libraries", ignore_errors=True)
         console.print(f"cleared {root}: {size / 1e6:,.0f} MB", soft_wrap=True)
     else:
         console.print(f"{root}: {size / 1e6:,.0f} MB", soft_wrap=True)

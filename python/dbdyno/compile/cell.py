@@ -118,6 +118,10 @@ class CompiledCell:
         """Give the SQLite file that is to be filled; ``library``: a shared library, ``None``: the bundled one."""
         return self._file(database, library) | {"pragmas": [list(pair) for pair in self.sqlite.load_pragmas]}
 
+    def named_target(self, database: str, library: str | None = None) -> Target:
+        """Give a copy of a named SQLite file that is to get what decides the bytes of a file."""
+        return self._file(database, library) | {"file_pragmas": [list(pair) for pair in self.sqlite.load_pragmas]}
+
     def target(self, database: str, library: str | None = None) -> Target:
         """Give SQLite, or the null engine, as the plan of a trial names it."""
         if self.cell.system.engine == "null":
@@ -128,9 +132,14 @@ class CompiledCell:
             "open_mutex": settings.open_mutex,
             "config_threading": settings.config_threading,
             "busy_timeout_ms": settings.busy_timeout_ms,
-            "pragmas": [list(pair) for pair in settings.trial_pragmas],
+            "pragmas": [list(pair) for pair in settings.connection_pragmas],
+            "file_pragmas": [list(pair) for pair in settings.file_pragmas],
             "os_cache": self.definition.load.os_cache,
         }
+
+    def file_plan(self, target: Target) -> dict[str, Any]:
+        """Give the plan that gives a SQLite file what it keeps, the target's ``file_pragmas``, before a trial."""
+        return {"schema": PLAN, "seed": 0, "task": {"kind": "set_file", "target": target}}
 
     def _file(self, database: str, library: str | None) -> Target:
         return {"engine": self.cell.system.engine, "path": database, "library": library}
@@ -222,6 +231,7 @@ def _load(definition: Definition) -> dict[str, Any]:
         "warmup": load.warmup.model_dump(),
         "window": load.stop.model_dump(),
         "connect": load.connect,
+        **({"give_way": True} if load.give_way else {}),
         "prepare": load.prepare,
         "retry": load.retry.model_dump(),
     }

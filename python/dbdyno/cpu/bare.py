@@ -31,7 +31,7 @@ class BareLoop:
 def bare_loop(part: Part) -> BareLoop | None:
     """Give the loop that does what a part does; None where it does more than such a loop can."""
     target, task = part.target("", ""), part.task
-    settings = dict(target.get("pragmas", ()))
+    settings = dict((*target.get("pragmas", ()), *target.get("file_pragmas", ())))
     usual = not any(target.get(name) for name in ("config_threading", "open_mutex")) and target.get("cache") != "shared"
     if not usual or not settings.keys() <= {"cache_size"}:
         return None

@@ -135,8 +135,13 @@ def build(spec: str, cflags: str) -> Build:
             _compile(unfinished, compiler, flags)
             facts = {"cflags": shlex.join(flags), "compiler": version, "source": source.facts()}
             (unfinished / "build.json").write_text(json.dumps(facts), encoding="utf-8")
-            shutil.rmtree(directory, ignore_errors=True)
-            unfinished.rename(directory)
+            try:
+                unfinished.rename(directory)
+            except OSError:
+                # Another process was quicker, and may use it; or there is one that is not whole.
+                if not (directory / "build.json").is_file():
+                    shutil.rmtree(directory, ignore_errors=True)
+                    unfinished.rename(directory)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return _read(directory)

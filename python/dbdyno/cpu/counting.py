@@ -1,9 +1,7 @@
 """Counting: a part of the work on a build, under callgrind, with all that must be the same each time."""
 
-import contextlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,14 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from dbdyno.claims import Claim, remove_abandoned
 from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
 from dbdyno.cpu.builds import LIBRARY, Build
 from dbdyno.cpu.callgrind import Costs, Function, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
-from dbdyno.errors import SystemFailed, TrialFailed
+from dbdyno.errors import SystemFailed, TrialFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
 from dbdyno.run.templates import template
@@ -28,10 +25,10 @@ from dbdyno.worker import Event, WorkerFailed, ask, worker_path
 # The worker, as the object of its functions is called in the files that are kept.
 WORKER = "dbdyno-worker"
 
-# A count's directory, by the process that counts; the number has as many digits each time.
+# A count's directory; its name is as long each time.
 _PREFIX = "dbdyno-cpu-"
-_NAME = re.compile(rf"{_PREFIX}-*(?P<owner>\d{{10}})-[a-z0-9_]{{8}}")
 _PATH_LENGTH = 48
+_TOKEN_LENGTH = 19
 _ROOM = 256 << 20
 
 
@@ -142,6 +139,9 @@ def prepared(part: Part, build: Build) -> Iterator[Prepared]:
         # Where the library lies must not show in the count, and its path is that of the object in callgrind's file.
         library = directory / LIBRARY
         shutil.copyfile(build.library, library)
+        target = part.target(str(database), str(library))
+        if part.compiled is not None and target["file_pragmas"]:
+            ask(part.compiled.file_plan(target), "file_set")
         yield Prepared(directory, database, library)
 
 
@@ -155,26 +155,19 @@ def counting_directory(size: int) -> Iterator[Path]:
     """
     memory = Path("/dev/shm")  # noqa: S108
     for place in (memory, Path(tempfile.gettempdir()).resolve()):
-        _remove_left(place)
+        remove_abandoned(place, _PREFIX)
     fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 3 * size + _ROOM
     parent = memory if fits else Path(tempfile.gettempdir()).resolve()
-    padding = "-" * max(0, _PATH_LENGTH - len(str(parent)) - len(f"/{_PREFIX}1234567890-12345678"))
-    path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{padding}{os.getpid():010}-", dir=parent))
+    padding = "-" * max(0, _PATH_LENGTH - len(str(parent)) - len(f"/{_PREFIX}") - _TOKEN_LENGTH)
     try:
-        yield path
+        claim = Claim(parent, f"{_PREFIX}{padding}", length=_TOKEN_LENGTH)
+    except OSError as error:
+        raise SystemFailed(f"{parent}: the directory of a count cannot be made: {reason(error)}") from error
+    try:
+        claim.path.mkdir(mode=0o700)
+        yield claim.path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _remove_left(parent: Path) -> None:
-    """Remove the directories of counts of this user's whose process is gone."""
-    for path in parent.glob(f"{_PREFIX}*"):
-        name = _NAME.fullmatch(path.name)
-        if name is None or psutil.pid_exists(int(name["owner"])):
-            continue
-        with contextlib.suppress(FileNotFoundError):
-            if path.lstat().st_uid == os.geteuid():
-                shutil.rmtree(path, ignore_errors=True)
+        claim.release()
 
 
 def _loaded(part: Part, build: Build) -> Path:

@@ -80,8 +80,13 @@ def build_program(path: Path, build: Build) -> Path:
         output += [f"-Wl,--wrap={name}" for name in _WRAPPED]
         given = _compile([compiler, *flags, *output, path.name, "sqlite3.o", PINNED, *libraries], unfinished, build)
         (unfinished / _GIVEN).write_text(json.dumps(given), encoding="utf-8")
-        shutil.rmtree(directory, ignore_errors=True)
-        unfinished.rename(directory)
+        try:
+            unfinished.rename(directory)
+        except OSError:
+            # Another process was quicker, and may use it; or there is one that is not whole.
+            if not binary.is_file():
+                shutil.rmtree(directory, ignore_errors=True)
+                unfinished.rename(directory)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return binary

@@ -11,6 +11,7 @@ from dbdyno.cpu.sql_file import kind_of, read_statements, sql_task
 from dbdyno.design import Cell, make_cells, parse_set
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.run.writes import reaching_statements
 
 # Where an experiment's window ends by time, so many statements end it.
 STATEMENTS = 2000
@@ -109,6 +110,11 @@ def _of_cell(experiment: Experiment, cell: Cell) -> Part:
         problem = f"the instructions of `{cell.system.name}` are spent in another process"
         raise InputError(f"{experiment.place}: {cell.id}", problem, "count cells of `sqlite:`")
     compiled = compile_cell(experiment, cell)
+    leading = reaching_statements(compiled, compiled.load_target(""), [])
+    if leading:
+        raise InputError(
+            f"{experiment.place}: {cell.id}", leading[0].told, "a count has a file of its own and no other"
+        )
     settings = compiled.sqlite
     if settings.library or settings.source or settings.cflags or settings.library_threading is not None:
         problem = "the cell names a library of its own"

@@ -69,6 +69,7 @@ class Load(Strict):
     stop: Stop
     retry: Retry = Retry()
     os_cache: Literal["warm", "cold"] = "warm"
+    give_way: bool = False
 
     @property
     def sharing(self) -> int:

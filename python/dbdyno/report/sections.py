@@ -174,11 +174,16 @@ def mutex_sections(document: Document) -> list[dict[str, Any]]:
     return made
 
 
+# What was read of a system with its cell's statements and data.
+_READ = {"catalog", "passed_over", "lost_updates"}
+
+
 def systems(document: Document) -> list[dict[str, Any]]:
     """Return each distinct system with the cells that measured it."""
     grouped: dict[str, tuple[Cell, list[str]]] = {}
     for cell in document["cells"]:
-        key = json.dumps(cell["system"], sort_keys=True)
+        # What was tried of it, and how large its data are, make no other system of it.
+        key = json.dumps({name: of for name, of in cell["system"].items() if name not in _READ}, sort_keys=True)
         grouped.setdefault(key, (cell, []))[1].append(cell["id"])
     made = []
     for cell, ids in grouped.values():

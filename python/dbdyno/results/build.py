@@ -10,10 +10,12 @@ from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.document import Document, FailedTrial, Finding, Remedy
 from dbdyno.results.doubts import doubts
 from dbdyno.results.durable import contradictions
+from dbdyno.results.finding import finding, stored_finding
 from dbdyno.results.findings import (
     beyond_the_device,
     cut_short,
     failures,
+    lost_updates,
     never_begun,
     other_products,
     outlying_rounds,
@@ -48,7 +50,7 @@ def build_document(
     cells: list[Cell] = []
     for cell, words in _cells(run, trials, published or {}):
         cells.append(cell)
-        troubles += [{"text": each, "cells": [cell["id"]], "evidence": None} for each in words]
+        troubles += [finding("unreadable data", each, [cell["id"]], {"error": each}) for each in words]
     margin = number(design, "margin")
     rows = other_rows(cells)
     unlike = unlike_work(cells, {cell for each in rows for cell in each["cells"]})
@@ -83,16 +85,22 @@ def build_document(
             *rows,
             *other_counts(cells),
             *prefix_scans(cells, remedies),
-            *remedies_tried(cells, remedies),
+            *remedies_tried(cells, remedies, MARGIN if margin is None else margin, confidence),
             *_stored(run),
             *other_products(cells),
+            *lost_updates(cells),
             *failures(cells),
             *never_begun(cells),
             *cut_short(cells),
             *beyond_the_device(cells),
             *slower_device(cells, run.device or {}),
             *outlying_rounds(cells),
-            *doubts(cells, measure, beyond_cache=bool(part(design, "measure").get("beyond_cache"))),
+            *doubts(
+                cells,
+                measure,
+                beyond_cache=bool(part(design, "measure").get("beyond_cache")),
+                rested=bool(run.options.get("rest")),
+            ),
             *troubles,
         ],
         "failed_trials": _failed(cells),
@@ -170,15 +178,8 @@ def _remedies(design: JsonObject) -> list[Remedy]:
 
 
 def _stored(run: RunRecord) -> list[Finding]:
-    return [
-        {
-            "text": text(each, "text") or "",
-            "cells": [str(cell) for cell in each.get("cells") or []],
-            "evidence": each.get("evidence"),
-        }
-        for each in run.findings
-        if text(each, "text")
-    ]
+    """Give what the run found while it ran."""
+    return [found for each in run.findings if (found := stored_finding(each)) is not None]
 
 
 def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:

@@ -55,6 +55,14 @@ class System(TypedDict):
     durability_because: str | None
     plans: dict[str, list[str]]
     """How the engine means to carry out each statement, by its name, a step a line; where it tells."""
+    passed_over: dict[str, list[str]]
+    """The indexes by which the engine could look up rows of a statement, and by its plan does not, by its name."""
+    catalog: JsonObject
+    """The tables that the statements name, with their columns, indexes and collations, as the engine's catalogue has
+    them; empty where it was not read."""
+    lost_updates: JsonObject
+    """Of updates of several sessions to one document, tried before the trials: sessions, acknowledged, counted; empty
+    where it was not tried."""
 
 
 class Observed(TypedDict):

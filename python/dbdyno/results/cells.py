@@ -156,11 +156,26 @@ def _system(planned: JsonObject, results: Sequence[JsonObject]) -> System:
         "settings": part(engine, "settings"),
         "durability": text(durability, "class"),
         "durability_because": text(durability, "because"),
-        "plans": {
-            name: [str(step) for step in steps]
-            for name, steps in part(engine, "plans").items()
-            if isinstance(steps, list)
-        },
+        "plans": _by_statement(engine, "plans"),
+        "passed_over": _by_statement(engine, "passed_over"),
+        "catalog": part(engine, "catalog"),
+        "lost_updates": _lost_updates(results),
+    }
+
+
+def _by_statement(engine: JsonObject, what: str) -> dict[str, list[str]]:
+    return {name: [str(each) for each in of] for name, of in part(engine, what).items() if isinstance(of, list)}
+
+
+def _lost_updates(results: Sequence[JsonObject]) -> JsonObject:
+    """Add up what was tried before each trial."""
+    tried = [found for each in results if (found := part(each, "engine", "lost_updates"))]
+    if not tried:
+        return {}
+    return {
+        "sessions": max(count(each, "sessions") or 0 for each in tried),
+        "acknowledged": sum(count(each, "acknowledged") or 0 for each in tried),
+        "counted": sum(count(each, "counted") or 0 for each in tried),
     }
 
 

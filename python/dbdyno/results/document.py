@@ -52,9 +52,13 @@ class Comparison(TypedDict):
 class Finding(TypedDict):
     """Something worth a sentence."""
 
+    kind: str
+    """What it is: each kind has observations that it is not said without."""
     text: str
     cells: list[str]
-    evidence: Any
+    """Those it is about; empty where it is about the whole run."""
+    evidence: JsonObject
+    """The observations that it rests on, by name."""
 
 
 class Remedy(TypedDict):
@@ -109,7 +113,8 @@ class Document(TypedDict):
     options: JsonObject
     host: JsonObject
     device: JsonObject
-    """sync_us, sync_per_s, random_read: [{depth, per_s, mean_us}] of the device that holds the data."""
+    """sync_us, sync_per_s (of 4 KiB), large_sync_us of large_sync_bytes, random_read: [{depth, per_s, mean_us}] of the
+    device that holds the data."""
     ceiling: JsonObject
     """operations_per_s of one client with the null engine on this machine."""
     factors: dict[str, list[Any]]

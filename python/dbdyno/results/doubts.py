@@ -12,7 +12,8 @@ from statistics import fmean
 from dbdyno.limit import IDLE, SHORTEST_S
 from dbdyno.results.cell_document import Cell, Round
 from dbdyno.results.document import Finding
-from dbdyno.results.reading import number
+from dbdyno.results.finding import finding
+from dbdyno.results.reading import JsonObject, number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
 from dbdyno.stats.rates import FEW
@@ -38,9 +39,16 @@ _OVERRUN = 0.05
 _MISSES = 0.01
 
 
-def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> list[Finding]:
-    """Return all doubts, each with the cells it is about. ``beyond_cache``: the data was meant not to fit in cache."""
-    checks: dict[str, Callable[[Cell], str | None]] = {
+# A sentence, and what it rests on.
+_Doubt = tuple[str, JsonObject] | None
+
+
+def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, rested: bool = False) -> list[Finding]:
+    """Return all doubts, each with the cells it is about.
+
+    ``beyond_cache``: the data was meant not to fit in cache; ``rested``: the run waited for a quiet machine.
+    """
+    checks: dict[str, Callable[[Cell], _Doubt]] = {
         UNSETTLED: lambda cell: _unsettled(cell, measure),
         STALLED: lambda cell: _stood_still(cell, measure),
         "few transactions": _few,
@@ -50,20 +58,20 @@ def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool) -> li
     }
     if beyond_cache:
         checks["fits in cache"] = _fits_in_cache
-    found: list[Finding] = [
-        {"text": text, "cells": [cell["id"]], "evidence": {"warning": name}}
-        for name, check in checks.items()
-        for cell in cells
-        if (text := check(cell)) is not None
-    ]
-    return [*_disturbed(cells), *found]
+    found: list[Finding] = []
+    for name, check in checks.items():
+        for cell in cells:
+            words, observed = check(cell) or ("", {})
+            if words:
+                found.append(finding(name, words, [cell["id"]], {"warning": name, **observed}))
+    return [*_disturbed(cells, rested=rested), *found]
 
 
 def _done(cell: Cell) -> list[Round]:
     return [each for each in cell["rounds"] if each["status"] == "done"]
 
 
-def _unsettled(cell: Cell, measure: Measure) -> str | None:
+def _unsettled(cell: Cell, measure: Measure) -> _Doubt:
     """The level changed over the window."""
     windows = [
         [rate for interval in each["intervals"] if (rate := _rate(interval, measure)) is not None]
@@ -76,10 +84,11 @@ def _unsettled(cell: Cell, measure: Measure) -> str | None:
     if change is None:
         return None
     verb = "rose" if change > 0 else "fell"
-    return (
+    words = (
         f"Throughput {verb} by {abs(change) * 100:.0f} % from the first to the last third of the window: it had not "
         "settled; lengthen `load.warmup` or the window."
     )
+    return words, {"change": change}
 
 
 def _rate(interval: dict[str, object], measure: Measure) -> float | None:
@@ -89,7 +98,7 @@ def _rate(interval: dict[str, object], measure: Measure) -> float | None:
     return None if start is None or end is None or done is None or end <= start else done / (end - start)
 
 
-def _stood_still(cell: Cell, measure: Measure) -> str | None:
+def _stood_still(cell: Cell, measure: Measure) -> _Doubt:
     """For whole intervals nothing ended, where usually much does."""
     longest, rounds = 0.0, 0
     for each in _done(cell):
@@ -99,10 +108,11 @@ def _stood_still(cell: Cell, measure: Measure) -> str | None:
     if not rounds:
         return None
     how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
-    return (
+    words = (
         f"In {how_many} nothing at all was done for up to {longest:.0f} s: something stopped the system; see the "
         "timeline in the report, and the greatest latency."
     )
+    return words, {"seconds": longest, "rounds": rounds}
 
 
 def _standstill(one: Round, measure: Measure) -> float:
@@ -119,7 +129,7 @@ def _standstill(one: Round, measure: Measure) -> float:
     return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
 
 
-def _few(cell: Cell) -> str | None:
+def _few(cell: Cell) -> _Doubt:
     """A window of a given time held so few transactions that rounds differ by which of them fell into it."""
     rounds = [each for each in _done(cell) if each["ended_by"] == "seconds" and each["transactions_per_s"]]
     if not rounds:
@@ -129,23 +139,25 @@ def _few(cell: Cell) -> str | None:
         return None
     per_s = fmean(each["transactions_per_s"] or 0.0 for each in rounds)
     number = f"{completed:.3g} transaction{'' if completed == 1 else 's'}"
-    return (
+    words = (
         f"A window held {number}: with fewer than {FEW} the figures rest on few of them; "
         f"`stop = {{ seconds = {math.ceil(FEW / per_s):,} }}` would hold as many."
     )
+    return words, {"completed": completed}
 
 
-def _bistable(cell: Cell) -> str | None:
+def _bistable(cell: Cell) -> _Doubt:
     levels = two_levels([each["throughput"] for each in _done(cell) if each["throughput"] is not None])
     if levels is None:
         return None
-    return (
+    words = (
         f"The rounds are of two levels, about {levels[0]:,.4g} and {levels[1]:,.4g}: the mean says which came up more "
         "often; take more rounds, and look at what differs between them."
     )
+    return words, {"levels": list(levels)}
 
 
-def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
+def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
     """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
@@ -167,19 +179,13 @@ def _disturbed(cells: Sequence[Cell]) -> list[Finding]:
     if max(stolen) >= _STOLEN:
         parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
     text = " and ".join(parts)
-    text = (
-        f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials; `--rest` waits for a quiet machine."
-    )
-    return [
-        {
-            "text": text,
-            "cells": list(hit) if len(hit) < len(cells) else [],
-            "evidence": {"warning": DISTURBED, "trials": hit},
-        }
-    ]
+    text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
+    text += ", though each waited for a quiet machine." if rested else "; `--rest` waits for a quiet machine."
+    where = list(hit) if len(hit) < len(cells) else []
+    return [finding(DISTURBED, text, where, {"warning": DISTURBED, "trials": hit})]
 
 
-def _overran(cell: Cell) -> str | None:
+def _overran(cell: Cell) -> _Doubt:
     """What does not pause (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
     overrun_s = elapsed_s = 0.0
     for each in _done(cell):
@@ -187,30 +193,33 @@ def _overran(cell: Cell) -> str | None:
         elapsed_s += each["elapsed_s"] or 0.0
     if overrun_s <= _OVERRUN * elapsed_s:
         return None
-    return (
+    words = (
         f"Syncs and the like went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside "
         "other cells: longer `--turns` have less of that."
     )
+    return words, {"share": overrun_s / elapsed_s}
 
 
-def _busy_client(cell: Cell) -> str | None:
+def _busy_client(cell: Cell) -> _Doubt:
     share = cell["share_of_ceiling"]["harness"]
     if share is None or share < _CLIENT or cell["system"]["engine"] == "null":
         return None
     # Clients that had nothing to do for most of the time could have done more.
     if cell["time"] is not None and (cell["time"]["shares"].get("idle") or 0.0) >= IDLE:
         return None
-    return (
+    words = (
         f"The client did {share * 100:.0f} % of what it can with an engine that does nothing: the result is as much "
         "about the client; give it more threads or machines."
     )
+    return words, {"share": share}
 
 
-def _fits_in_cache(cell: Cell) -> str | None:
+def _fits_in_cache(cell: Cell) -> _Doubt:
     misses, hits = (cell["io_per_transaction"].get(name) for name in ("cache_misses", "cache_hits"))
     if misses is None or not hits or misses >= _MISSES * max(1.0, hits / 100):
         return None
-    return (
+    words = (
         f"The data fitted into the page cache ({hits / (hits + misses) * 100:.2f} % hits), which this experiment means "
         "it not to: lower `cache_size`, or raise the number of rows."
     )
+    return words, {"hits": hits, "misses": misses}

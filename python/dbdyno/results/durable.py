@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from dbdyno.results.cell_document import Cell, Observed, Round
 from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.results.reading import JsonObject, mean, number, numbers, part, ratio
 
 POWER_SAFE = "power-safe"
@@ -77,14 +78,13 @@ def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> 
 def contradictions(cells: Sequence[Cell]) -> list[Finding]:
     """Say where a class of durability cannot be what the settings say, with what was counted."""
     return [
-        {
-            "text": (
-                f"By its settings {cell['system']['name']} is {cell['system']['durability']}, and what was counted "
-                f"contradicts that: {cell['observed']['contradiction']}. It is not ranked."
-            ),
-            "cells": [cell["id"]],
-            "evidence": {"durability": cell["system"]["durability"], "observed": dict(cell["observed"])},
-        }
+        finding(
+            "durability contradicted",
+            f"By its settings {cell['system']['name']} is {cell['system']['durability']}, and what was counted "
+            f"contradicts that: {cell['observed']['contradiction']}. It is not ranked.",
+            [cell["id"]],
+            {"durability": cell["system"]["durability"], "observed": dict(cell["observed"])},
+        )
         for cell in cells
         if cell["observed"]["contradiction"]
     ]

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Finding
 from dbdyno.results.durable import class_of
+from dbdyno.results.finding import finding
 from dbdyno.results.judging import FAILED, ROWS, not_comparable, other_factors
 from dbdyno.results.metrics import done
-from dbdyno.results.reading import JsonObject, number
+from dbdyno.results.reading import JsonObject, count, number
 
-# FerretDB 1 with SQLite reads a document and writes it back in two steps that nothing holds together.
-_LOSES = " It acknowledges updates that several clients make to one document at once, and loses some of them."
-
-# Times as long as it was measured to take that a sync takes, from which the measurement is in doubt: a sync of ours can
-# be of more pages than one, which alone makes it two or three times as long.
+# Times as long as a sync of as much was measured to take, from which the measurement is in doubt.
 _SLOWER = 5.0
+
+# Bytes of a sync that was measured, unless the device's figures say it; and up to which a sync counts as like it where
+# none of another size was measured.
+_MEASURED = 4096.0
+_LIKE = 4 * _MEASURED
 
 # Cells whose failures are told one by one.
 _MOST_CELLS = 5
@@ -32,17 +34,20 @@ def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Findin
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(str(other_factors(cell)), []).append(cell)
-    covered: dict[str, list[str]] = {}
+    covered: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for group in groups.values():
-        for words, apart in _differences(group, told):
-            covered.setdefault(words, []).extend(cell["id"] for cell in apart)
+        for what, words, apart, differences in _differences(group, told):
+            ids, all_of_them = covered.setdefault((what, words), ([], []))
+            ids += [cell["id"] for cell in apart]
+            all_of_them += differences
     return [
-        {"text": text, "cells": list(dict.fromkeys(ids)), "evidence": {"unlike": text}} for text, ids in covered.items()
+        finding("unlike work", words, dict.fromkeys(ids), {"unlike": what, "differences": list(dict.fromkeys(found))})
+        for (what, words), (ids, found) in covered.items()
     ]
 
 
-def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, list[Cell]]]:
-    """Give what differs between the systems of a group: a sentence, and the cells it is about."""
+def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, str, list[Cell], list[str]]]:
+    """Give in what the systems of a group differ, a sentence on it, the cells it is about, and how each two differ."""
     pairs = [
         (a, b) for index, b in enumerate(group) for a in group[:index] if a["system"]["name"] != b["system"]["name"]
     ]
@@ -53,17 +58,19 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
                 found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
     for what, hits in found.items():
         apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
+        differences = [difference for _, _, difference in hits]
         if len(apart) == 2:
             a, b, difference = hits[0]
             names = f"{a['system']['name']} and {b['system']['name']}"
-            yield f"{names} did unlike work ({difference}); they are not ranked.{_why_rows(what, apart)}", apart
+            text = f"{names} did unlike work ({difference}); they are not ranked.{_why_rows(what, apart)}"
+            yield what, text, apart, differences
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
             by_value.setdefault(_value(what, cell), []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
         text = f"The systems did unlike work ({what}: {values}); those that differ are not ranked."
-        yield text + _why_rows(what, apart), apart
+        yield what, text + _why_rows(what, apart), apart, differences
 
 
 def _value(what: str, cell: Cell) -> str:
@@ -99,12 +106,30 @@ def other_products(cells: Sequence[Cell]) -> list[Finding]:
             product = " ".join(each for each in (system["engine"], system["version"]) if each)
             found.setdefault((system["name"], product), []).append(cell["id"])
     return [
-        {
-            "text": f"`{name}` is {product} here, and not MongoDB.{_LOSES if product.startswith('FerretDB 1') else ''}",
-            "cells": ids,
-            "evidence": {"product": product},
-        }
+        finding("other product", f"`{name}` is {product} here, and not MongoDB.", ids, {"product": product})
         for (name, product), ids in found.items()
+    ]
+
+
+def lost_updates(cells: Sequence[Cell]) -> list[Finding]:
+    """Say where a server acknowledged updates that it lost, as was tried before each trial of cells that update."""
+    found: dict[str, tuple[list[str], int, int, int]] = {}
+    for cell in cells:
+        tried = cell["system"]["lost_updates"]
+        sessions, acknowledged, counted = (count(tried, name) for name in ("sessions", "acknowledged", "counted"))
+        if sessions is None or acknowledged is None or counted is None or counted >= acknowledged:
+            continue
+        ids, _, done, kept = found.get(cell["system"]["name"], ([], 0, 0, 0))
+        found[cell["system"]["name"]] = ([*ids, cell["id"]], sessions, done + acknowledged, kept + counted)
+    return [
+        finding(
+            "lost updates",
+            f"`{name}` loses updates that it acknowledges: {sessions} sessions added 1 to one document at once, before "
+            f"the trials; of {acknowledged:,} updates acknowledged the document had {kept:,}.",
+            ids,
+            {"sessions": sessions, "acknowledged": acknowledged, "counted": kept},
+        )
+        for name, (ids, sessions, acknowledged, kept) in found.items()
     ]
 
 
@@ -135,7 +160,7 @@ def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]]) -> Find
         more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
         text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
     shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
-    return {"text": text, "cells": [cell["id"] for cell, _, _ in hit], "evidence": {"kind": kind, "by_cell": shares}}
+    return finding("failures", text, shares, {"kind": kind, "by_cell": shares})
 
 
 def _how_long(cell: Cell) -> str:
@@ -157,13 +182,14 @@ def never_begun(cells: Sequence[Cell]) -> list[Finding]:
             continue
         served = sum(each["ok"] for each in done)
         found.append(
-            {
-                "text": f"{_percent(skipped / due)} of arrivals were never begun: {_rate(served / elapsed)} of "
+            finding(
+                "never begun",
+                f"{_percent(skipped / due)} of arrivals were never begun: {_rate(served / elapsed)} of "
                 f"{_rate(due / elapsed)} transactions/s offered were served. In the response times the others count as "
                 "lower bounds: how long they had waited at the end.",
-                "cells": [cell["id"]],
-                "evidence": {"skipped": skipped, "issued": due, "ok": served},
-            }
+                [cell["id"]],
+                {"skipped": skipped, "issued": due, "ok": served},
+            )
         )
     return found
 
@@ -191,12 +217,13 @@ def cut_short(cells: Sequence[Cell]) -> list[Finding]:
             counts = [int(each[key] or 0) for each in done]  # type: ignore[literal-required]
             reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
             found.append(
-                {
-                    "text": f"The time limit of {done[0]['elapsed_s']:g} s came first: {reached} of {asked:,} {unit} "
-                    "were done.",
-                    "cells": [cell["id"]],
-                    "evidence": {"asked": asked, "done": counts},
-                }
+                finding(
+                    "cut short",
+                    f"The time limit of {done[0]['elapsed_s']:g} s came first: {reached} of {asked:,} {unit} were "
+                    "done.",
+                    [cell["id"]],
+                    {"asked": asked, "done": counts},
+                )
             )
     return found
 
@@ -211,12 +238,13 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
         if share is None or share <= 1.0 or syncs < 1.0:
             continue
         found.append(
-            {
-                "text": f"{share:.3g} times as many commits a second as syncs were measured on the idle device: its "
+            finding(
+                "more commits than syncs",
+                f"{share:.3g} times as many commits a second as syncs were measured on the idle device: its "
                 "speed changes, or another program used it then; repeat the run before relying on `of syncs`.",
-                "cells": [cell["id"]],
-                "evidence": {"device_sync": share, "syncs_per_transaction": syncs},
-            }
+                [cell["id"]],
+                {"device_sync": share, "syncs_per_transaction": syncs},
+            )
         )
     return found
 
@@ -224,31 +252,54 @@ def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
 def slower_device(cells: Sequence[Cell], device: JsonObject) -> list[Finding]:
     """Say where syncs took several times as long as the device had been measured to take, so that figure is in doubt.
 
-    ``device``: as in the document. Once for all cells, for which the share of the device's syncs is known.
+    ``device``: as in the document. Once for all cells, for which the share of the device's syncs is known. A sync is
+    compared with one that writes as much (:func:`_sync_us`); where it is not known what that takes, nothing is said.
     """
-    measured = number(device, "sync_us")
-    slow: dict[str, float] = {}
+    took: dict[str, float] = {}
+    of_bytes: dict[str, float] = {}
+    measured: dict[str, float] = {}
     for cell in cells:
-        done = [each for each in cell["rounds"] if each["status"] == "done"]
-        syncs = sum(each["io"].get("syncs") or 0 for each in done)
-        seconds = sum(each["segments"].get("sync") or 0.0 for each in done)
-        if cell["share_of_ceiling"]["device_sync"] is None or not measured or not syncs:
+        rounds = done(cell)
+        syncs = sum(each["io"].get("syncs") or 0 for each in rounds)
+        seconds = sum(each["segments"].get("sync") or 0.0 for each in rounds)
+        written = [each["io"].get("write_bytes") for each in rounds]
+        if cell["share_of_ceiling"]["device_sync"] is None or not syncs or None in written:
             continue
-        if seconds / syncs * 1e6 >= _SLOWER * measured:
-            slow[cell["id"]] = seconds / syncs * 1000
-    if not slow or not measured:
+        each_bytes = sum(each or 0.0 for each in written) / syncs
+        expected_us = _sync_us(device, each_bytes)
+        if expected_us is not None and seconds / syncs * 1e6 >= _SLOWER * expected_us:
+            took[cell["id"]] = seconds / syncs * 1000
+            of_bytes[cell["id"]], measured[cell["id"]] = each_bytes, expected_us / 1000
+    if not took:
         return []
-    least, most = (f"{each:.3g}" for each in (min(slow.values()), max(slow.values())))
-    took = least if least == most else f"{least} to {most}"
+    text = (
+        f"The device was slower during the trials than when it was measured: a sync took {_span(took)} ms on average "
+        f"and wrote {_span(of_bytes, 1024)} KiB, for which the idle device takes {_span(measured)} ms; its speed "
+        "changes, or another program uses it: repeat the run before relying on `of syncs`."
+    )
     return [
-        {
-            "text": "The device was slower during the trials than when it was measured: a sync took "
-            f"{took} ms on average, and {measured / 1000:.3g} ms on the idle device; its speed changes, or another "
-            "program uses it: repeat the run before relying on `of syncs`.",
-            "cells": list(slow),
-            "evidence": {"sync_ms": slow, "measured_ms": measured / 1000},
-        }
+        finding("slower device", text, took, {"sync_ms": took, "bytes_per_sync": of_bytes, "measured_ms": measured})
     ]
+
+
+def _sync_us(device: JsonObject, written: float) -> float | None:
+    """Give how long the idle device takes to sync so many bytes, in microseconds; None where that is not known.
+
+    A sync was measured at two sizes; what it takes is taken to grow evenly with the bytes, from the smaller one on.
+    """
+    small = number(device, "sync_us")
+    large, large_bytes = number(device, "large_sync_us"), number(device, "large_sync_bytes")
+    if small is None:
+        return None
+    if large is None or large_bytes is None or large_bytes <= _MEASURED:
+        return small if written <= _LIKE else None
+    per_byte = max(large - small, 0.0) / (large_bytes - _MEASURED)
+    return small + max(written - _MEASURED, 0.0) * per_byte
+
+
+def _span(values: Mapping[str, float], unit: float = 1.0) -> str:
+    least, most = (_rate(each / unit) for each in (min(values.values()), max(values.values())))
+    return least if least == most else f"{least} to {most}"
 
 
 def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:
@@ -259,10 +310,5 @@ def outlying_rounds(cells: Sequence[Cell]) -> list[Finding]:
         return []
     total = sum(len(blocks) for blocks in hit.values())
     words = "1 round lies" if total == 1 else f"{total} rounds lie"
-    return [
-        {
-            "text": f"{words} far from the others of the same cell; outliers are kept and marked with an asterisk.",
-            "cells": list(hit),
-            "evidence": {"blocks": hit},
-        }
-    ]
+    text = f"{words} far from the others of the same cell; outliers are kept and marked with an asterisk."
+    return [finding("outliers", text, hit, {"blocks": hit})]

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dbdyno.experiment.remedies import PREFIX_SCAN
 from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
-from dbdyno.results.document import Finding, Remedy
-from dbdyno.results.judging import Pair, other_factors, ratio_of_pair
-from dbdyno.searches import PrefixSearch, gives_one_row, may_find_less, prefix_search, text_comparison
-from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up, why_no_prefix
+from dbdyno.results.document import Comparison, Finding, Remedy
+from dbdyno.results.finding import finding
+from dbdyno.results.judging import Pair, judge, other_factors
+from dbdyno.results.reading import JsonObject, objects
+from dbdyno.searches import (
+    PrefixSearch,
+    compared_columns,
+    gives_one_row,
+    may_find_less,
+    prefix_search,
+    text_comparison,
+)
+from dbdyno.stats import CONFIDENCE, MARGIN
+from dbdyno.systems.prefixes import Why, why_no_prefix
+from dbdyno.systems.searching import CaseRule, Column, equality_rule, like_rule, looks_up
 from dbdyno.text import shortened
 
 _LONGEST = 90
@@ -41,7 +54,7 @@ def other_rows(cells: Sequence[Cell]) -> list[Finding]:
         texts.append(f"`{_shown(pairs[0][1])}` returned {found}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
     return [
-        {"text": _first_of(texts), "cells": list(dict.fromkeys(ids)), "evidence": {"unlike": "rows", "rows": rows}}
+        finding("other rows", _first_of(texts), dict.fromkeys(ids), {"unlike": "rows", "rows": rows})
         for texts, ids, rows in told.values()
     ]
 
@@ -51,7 +64,7 @@ def other_counts(cells: Sequence[Cell]) -> list[Finding]:
 
     What was counted is not in the results: each count is one row.
     """
-    told: dict[str, tuple[list[str], list[str], dict[str, list[str]]]] = {}
+    told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
     for pairs in _asked_alike(cells):
         if not all(gives_one_row(each["sql"]) and each["rows"] == 1 for _, each in pairs):
             continue
@@ -61,13 +74,14 @@ def other_counts(cells: Sequence[Cell]) -> list[Finding]:
             continue
         why = f"{word} {_case_words(by_case)}"
         regards = {"regards": by_case[True], "disregards": by_case[False]}
-        texts, ids, _ = told.setdefault(why, ([], [], regards))
+        words = {system: rule.words for system, rule in rules.items() if rule}
+        texts, ids, _, _ = told.setdefault(why, ([], [], regards, words))
         text = f"`{_shown(pairs[0][1])}` returns one row whatever it finds, which may differ between the systems"
         texts.append(f"{text}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
     return [
-        {"text": _first_of(texts), "cells": list(dict.fromkeys(ids)), "evidence": {"case": regards}}
-        for texts, ids, regards in told.values()
+        finding("counts may differ", _first_of(texts), dict.fromkeys(ids), {"case": regards, "rules": words})
+        for texts, ids, regards, words in told.values()
     ]
 
 
@@ -119,11 +133,31 @@ def _rules(pairs: Sequence[_Asked]) -> tuple[str, dict[str, CaseRule | None]]:
     word = words.pop() if len(words) == 1 else None
     rule = {"LIKE": like_rule, "=": equality_rule}.get(word or "")
     found: dict[str, CaseRule | None] = {}
-    for cell, _ in pairs:
+    for cell, each in pairs:
         system = cell["system"]
-        own = cell["load"] is not None
-        found[system["name"]] = rule(system["engine"] or "", system["settings"], own_tables=own) if rule else None
+        columns = _compared(cell, each)
+        found[system["name"]] = None
+        if rule and columns is not None:
+            own = cell["load"] is not None
+            found[system["name"]] = rule(system["engine"] or "", system["settings"], columns, own_tables=own)
     return word or "", found
+
+
+def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
+    """Give the columns that a statement compares with texts, as the catalogue has them.
+
+    ``None``: the catalogue was read, and not all of them are in it.
+    """
+    tables = objects(cell["system"]["catalog"].get("tables"))
+    columns: list[Column] = []
+    for named in compared_columns(statement["sql"], statement["values"], _engine(cell)) if tables else ():
+        table = [each for each in tables if str(each.get("name")).lower() == (named.table or "").lower()]
+        own = objects(table[0].get("columns")) if len(table) == 1 else []
+        column = [each for each in own if str(each.get("name")).lower() == named.name.lower()]
+        if len(column) != 1:
+            return None
+        columns += column
+    return columns
 
 
 def _engine(cell: Cell) -> str:
@@ -161,60 +195,105 @@ def _first_of(texts: Sequence[str]) -> str:
 def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Finding]:
     """Say which searches used no index although their pattern begins with fixed characters, and what would help.
 
-    From the plans as the engines gave them: a search is told where :func:`looks_up` says that the plan is none.
+    From the plans as the engines gave them: a search is told where :func:`looks_up` says that the plan is none. Why is
+    told where the catalogue says it (:func:`why_no_prefix`).
     """
-    groups: dict[tuple[str, str], tuple[list[str], list[str], list[str]]] = {}
+    groups: dict[tuple[str, str], _Unserved] = {}
     for cell, each, search in _scans(cells):
         system = cell["system"]
-        why = why_no_prefix(system["engine"] or "", system["settings"])
-        group = groups.setdefault((system["name"], why), ([], [], []))
+        engine, over = system["engine"] or "", system["passed_over"].get(each["name"], [])
+        why = why_no_prefix(engine, system["version"] or "", system["settings"], system["catalog"], search, over)
+        group = groups.setdefault((system["name"], why.words if why else ""), _Unserved(engine.lower(), why))
         plan = "; ".join(each["plan"])
-        for values, value in zip(group, (search.text, f"`{plan}`", cell["id"]), strict=True):
-            if value not in values:
-                values.append(value)
+        for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell["id"])):
+            if value not in of:
+                of.append(value)
     tried = {cell for remedy in remedies for cell in remedy["cells"]}
     found: list[Finding] = []
-    for (name, why), (searches, plans, ids) in groups.items():
-        patterns = ", ".join(f"`{search}`" for search in searches)
-        text = f"On {name} no index was used for {patterns}, whose beginning is fixed: the plan is {_all(plans, 'or')}"
-        text += f"; {why}." if why else "."
-        engine = next(cell["system"]["engine"] or "" for cell in cells if cell["id"] == ids[0])
-        if any(each["engine"] == engine.lower() for each in remedies) and not tried & set(ids):
-            text += " `--try-remedies` measures that."
-        found.append({"text": text, "cells": ids, "evidence": {"finding": PREFIX_SCAN, "plans": plans}})
+    for (name, words), group in groups.items():
+        patterns = ", ".join(f"`{search}`" for search in group.searches)
+        plans = _all([f"`{plan}`" for plan in group.plans], "or")
+        text = f"On {name} no index was used for {patterns}, whose beginning is fixed: the plan is {plans}"
+        text += f"; {words}." if words else "."
+        can_be_helped = group.why is None or group.why.can_be_helped
+        fits = any(each["engine"] == group.engine for each in remedies) and not tried & set(group.cells)
+        if can_be_helped and fits:
+            text += " `--try-remedies` measures what the experiment has against that."
+        observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
+        if group.why:
+            observed["catalog"] = group.why.rows
+        found.append(finding("prefix scan", text, group.cells, observed))
     return found
 
 
-def remedies_tried(cells: Sequence[Cell], remedies: Iterable[Remedy]) -> list[Finding]:
-    """Say what each remedy that was measured did where it was needed: the change within blocks, and what came of it."""
+@dataclass
+class _Unserved:
+    """Searches of one system that no index served, for one reason."""
+
+    engine: str
+    why: Why | None
+    searches: list[str] = field(default_factory=list)
+    plans: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+
+
+def remedies_tried(
+    cells: Sequence[Cell], remedies: Iterable[Remedy], margin: float = MARGIN, confidence: float = CONFIDENCE
+) -> list[Finding]:
+    """Say what each remedy that was measured did where it was needed, and what came of it.
+
+    Each is a comparison like those of the table, and all of a run's are decided together (:func:`judge`).
+    """
     by_id = {cell["id"]: cell for cell in cells}
-    found: list[Finding] = []
+    measured: list[tuple[Remedy, list[tuple[Cell, Cell]]]] = []
     for remedy in remedies:
-        ratios: dict[str, float] = {}
-        unserved: list[str] = []
-        rows: list[str] = []
-        for base, changed in ((by_id.get(a), by_id.get(b)) for a, b in remedy["cells"].items()):
-            ratio = ratio_of_pair(Pair(base, changed)) if base and changed else None
-            if base is None or changed is None or ratio is None or not any(_scans([base])):
-                continue
-            ratios[changed["id"]] = ratio.mean
-            before = {each["name"]: each["rows"] for each in base["statements"]}
-            unserved += [f"`{search.text}`" for _, _, search in _scans([changed])]
-            for _, each, search in _prefix_searches([changed]):
-                was, now = before.get(each["name"]), each["rows"]
-                if was is not None and now is not None and was != now:
-                    rows.append(f"{now:,.6g} for `{search.text}` instead of {was:,.6g}")
-        if not ratios:
+        both = ((by_id.get(base), by_id.get(changed)) for base, changed in remedy["cells"].items())
+        needed = [(base, changed) for base, changed in both if base and changed and any(_scans([base]))]
+        if needed:
+            measured.append((remedy, needed))
+    pairs = [Pair(base, changed, confidence=confidence) for _, needed in measured for base, changed in needed]
+    decided = iter(judge(pairs, margin))
+    found: list[Finding] = []
+    for remedy, needed in measured:
+        comparisons = [each for each in itertools.islice(decided, len(needed)) if each["ratio"] is not None]
+        if not comparisons:
             continue
-        least, most = min(ratios.values()), max(ratios.values())
-        span = _times(least) if len(ratios) == 1 else f"{_times(least)} to {_times(most)}"
-        number = "1 cell" if len(ratios) == 1 else f"{len(ratios)} cells"
-        text = f"Remedy {remedy['name']} ({remedy['does']}) was measured: {span} times the throughput, in {number}"
+        unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in _scans([changed])]
+        rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
+        told = [f"{_gain(each)}: {each['b']} against {each['a']}" for each in comparisons]
+        text = f"Remedy {remedy['name']} ({remedy['does']}) was measured: {'; '.join(told)}"
         text += f"; still without an index: {_all(list(dict.fromkeys(unserved)))}" if unserved else ""
         text += f"; it returns other rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
-        evidence = {"remedy": remedy["name"], "finding": remedy["answers"], "ratios": ratios}
-        found.append({"text": f"{text}.", "cells": list(ratios), "evidence": evidence})
+        observed = {
+            "remedy": remedy["name"],
+            "finding": remedy["answers"],
+            "comparisons": comparisons,
+            "plans": {each["id"]: [one["plan"] for one in each["statements"]] for pair in needed for each in pair},
+        }
+        found.append(finding("remedy", f"{text}.", [changed["id"] for _, changed in needed], observed))
     return found
+
+
+def _gain(decided: Comparison) -> str:
+    """Say what a remedy's comparison showed: how many times, how sure, and what that decides."""
+    ratio, ci95 = decided["ratio"] or 0.0, decided["ci95"]
+    what = "the throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    size = f"{_times(ratio)} times {what}"
+    size += f" ({_times(ci95[0])} to {_times(ci95[1])})" if ci95 else " (no interval: one round)"
+    if decided["unlike"]:
+        return f"{size}, but not for the same work: {'; '.join(decided['unlike'])}"
+    if decided["lacking"]:
+        return f"{size}, which settles nothing: {decided['lacking']}"
+    return f"{size}, {decided['verdict']}"
+
+
+def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
+    """Say which searches return other rows with a remedy."""
+    before = {each["name"]: each["rows"] for each in base["statements"]}
+    for _, each, search in _prefix_searches([changed]):
+        was, now = before.get(each["name"]), each["rows"]
+        if was is not None and now is not None and was != now:
+            yield f"{now:,.6g} for `{search.text}` instead of {was:,.6g}"
 
 
 def _scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:

@@ -13,6 +13,7 @@ from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.hosts import Hosts
+from dbdyno.run.writes import ALLOW
 from dbdyno.systems.url import SystemSpec, parse_url, with_settings
 from dbdyno.worker import Worker, WorkerFailed
 
@@ -55,8 +56,11 @@ class Checked:
     why: str | None = None
 
 
-def check_system(url: str) -> Iterator[Checked]:
-    """Make the checks on a system, and give each as it ends. Raises DbdynoError where none can be made."""
+def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
+    """Make the checks on a system, and give each as it ends. Raises DbdynoError where none can be made.
+
+    ``allow_writes``: where no database can be made for them, they may make their tables in the one that the URL names.
+    """
     spec = parse_url(url)
     if spec.engine not in ("sqlite", *SERVERS):
         remedy = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or one with a host"
@@ -66,14 +70,14 @@ def check_system(url: str) -> Iterator[Checked]:
     if spec.host is None:
         defaults = _SETTINGS.get(spec.engine, {})
         spec = with_settings(spec, {name: value for name, value in defaults.items() if name not in spec.settings})
-    with _ready(spec) as (target, own):
+    with _ready(spec, allow_writes) as (target, own):
         if own is not None:
             yield own
         yield from _ask(target)
 
 
 @contextmanager
-def _ready(spec: SystemSpec) -> Iterator[tuple[dict[str, Any], Checked | None]]:
+def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any], Checked | None]]:
     """Have the system ready, and say how it went to make a database, where one was to be made."""
     if spec.host is None:
         with _hosted(_compiled(spec, _EXPERIMENT)) as target:
@@ -89,6 +93,9 @@ def _ready(spec: SystemSpec) -> Iterator[tuple[dict[str, Any], Checked | None]]:
             # Whoever may not make one may not drop one that is not there either.
             with suppress(SystemFailed):
                 stack.close()
+            if not allow_writes:
+                remedy = f"with `{ALLOW}` the checks make their tables in the database of the URL, and remove them"
+                raise InputError(spec.name, f"no database can be made for the checks: {error}", remedy) from error
             why = f"{error}; the checks make their tables in the database that the URL names"
         else:
             yield ready.target, Checked(_OWN_DATABASE, "ok")
@@ -99,7 +106,7 @@ def _ready(spec: SystemSpec) -> Iterator[tuple[dict[str, Any], Checked | None]]:
 
 @contextmanager
 def _hosted(compiled: CompiledCell) -> Iterator[dict[str, Any]]:
-    with Hosts() as hosts:
+    with Hosts(allow_writes=True) as hosts:
         host = hosts.of(compiled)
         host.check(compiled)
         with host.ready(compiled, 0) as ready:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dbdyno.compile import CompiledCell
 from dbdyno.report.numbers import rough
 from dbdyno.results import Cell, Document
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class _Connecting:
     each_ms: float
 
 
-def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[dict[str, Any]]:
+def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[Finding]:
     """Say what connecting took where clients connect for each transaction, of the systems of a level together.
 
     Of a lone system all levels are told together. Where cells that keep their connections have another number of
@@ -46,7 +47,7 @@ def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> li
         text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
         text += _unlike_clients([each.cell for each in group], document["cells"], by_id)
         shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
-        found.append({"text": text, "cells": list(shares), "evidence": {"connecting": shares}})
+        found.append(finding("connecting", text, shares, {"connecting": shares}))
     return found
 
 

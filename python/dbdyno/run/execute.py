@@ -3,7 +3,6 @@
 import importlib.metadata
 import random
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
@@ -11,25 +10,27 @@ from rich.console import Console
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
 from dbdyno.engines import EXEC
-from dbdyno.errors import InputError, RunInterrupted, StoreError, SystemFailed
-from dbdyno.experiment import Experiment, Level, load_published
-from dbdyno.experiment.document import parse
-from dbdyno.experiment.experiment import make_experiment
+from dbdyno.errors import InputError, RunInterrupted, SystemFailed
+from dbdyno.experiment import Experiment
 from dbdyno.remedies import Tried, remedy_cells
-from dbdyno.results import Document, Published, build_document
+from dbdyno.results import Document
 from dbdyno.results.comparing import BASELINE, CANDIDATE
-from dbdyno.results.reading import objects, part, text
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
+from dbdyno.results.reading import part
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
-from dbdyno.run.counting import check_counting, unrepeatable
+from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
+from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.run.runner import Plan, carry_out
-from dbdyno.run.turns import Turns, check_turns, decide
+from dbdyno.run.stored import read_document, stored_experiment
+from dbdyno.run.turns import Turns, check_turns, decide, unlike_turns
 from dbdyno.stats import CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -44,7 +45,8 @@ class Request:
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
     ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
-    ``against``: a baseline whose cells are measured in the same blocks.
+    ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
+    dbdyno did not make.
     """
 
     experiment: Experiment
@@ -60,6 +62,7 @@ class Request:
     instructions: bool = False
     try_remedies: bool = False
     turns: Turns = None
+    allow_writes: bool = False
     against: Against | None = None
 
     @property
@@ -121,7 +124,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
-    with Hosts(request.directory) as hosts:
+    with Hosts(request.directory, request.allow_writes) as hosts:
         _check(prepared.compiled, hosts)
         undecided = _undecided(request, prepared)
         run = RunRecord(
@@ -140,6 +143,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "rest": request.rest,
                 "instructions": request.instructions,
                 "try_remedies": request.try_remedies,
+                "allow_writes": request.allow_writes,
                 "process": this_process(),
             }
             | ({} if undecided else {"turn_s": request.turn_s}),
@@ -200,7 +204,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     options = run.options
     if part(run.design, "against"):
         raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
-    experiment = _stored_experiment(run, store)
+    experiment = stored_experiment(run, store)
     systems = [parse_url(url) for url in dict.fromkeys(options["systems"])]
     if not systems:
         check_stored(file_systems(experiment).values())
@@ -219,10 +223,11 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         bool(options.get("try_remedies")),
         # Not there: the run was interrupted before it was decided, and nothing has been measured.
         (options["turn_s"] or "none") if "turn_s" in options else None,
+        bool(options.get("allow_writes")),
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    with Hosts(request.directory) as hosts, hosts.interrupted.listening():
+    with Hosts(request.directory, request.allow_writes) as hosts, hosts.interrupted.listening():
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials
@@ -273,7 +278,7 @@ def _carry_out(
     trials = len(plan.cells) * plan.rounds - len(plan.done)
     interrupted = hosts.interrupted
     ended = False
-    troubles: list[dict[str, Any]] = []
+    troubles: list[Finding] = []
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
@@ -289,11 +294,14 @@ def _carry_out(
         cut_short = bool(interrupted)
         document = read_document(store, plan.run_id, experiment)
         if said and not cut_short:
-            troubles.append({"text": said, "cells": [], "evidence": None})
-        troubles += [{"text": note, "cells": [], "evidence": None} for note in hosts.notes]
+            blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
+            troubles.append(finding("ended", said, [], {"rounds": len(blocks)}))
+        troubles += [finding("name resolution", note.text, [], {"seconds": note.seconds}) for note in hosts.notes]
         if plan.instructions:
-            troubles += _unrepeatable(prepared.compiled)
-        findings = [*troubles, *_left_out(prepared.cells), *_left_steps(prepared.compiled)]
+            troubles += unrepeatable_counts(prepared.compiled)
+        if plan.turn_s is not None and not turns_undecided and not cut_short:
+            troubles += unlike_turns(plan.cells, hosts)
+        findings = [*hosts.written, *troubles, *left_out(prepared.cells), *left_steps(prepared.compiled)]
         confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
         findings += connect_findings(document, prepared.compiled)
@@ -306,75 +314,24 @@ def _carry_out(
     return read_document(store, plan.run_id, experiment), cut_short
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[dict[str, Any]]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[Finding]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
-    troubles: list[dict[str, Any]] = []
+    troubles: list[Finding] = []
     try:
         store.update_run(plan.run_id, device=device_facts(hosts.workspace.path, hosts.interrupted))
     except RunInterrupted:
         return troubles
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
-        troubles.append({"text": text, "cells": [], "evidence": None})
+        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     if prepared.compiled[0].cell.system.engine == EXEC:
         return troubles
     try:
         store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
     except WorkerFailed as error:
         text = f"The worker's own ceiling could not be measured: {error}."
-        troubles.append({"text": text, "cells": [], "evidence": None})
+        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     return troubles
-
-
-def read_document(store: Store, name: str, experiment: Experiment | None = None) -> Document:
-    """Build the document of a stored run, with the published figures its experiment names."""
-    run = store.run(name)
-    if experiment is None:
-        experiment = _stored_experiment(run, store)
-    return build_document(run, store.trials(run.id), published=published_figures(experiment, run))
-
-
-def _stored_experiment(run: RunRecord, store: Store) -> Experiment:
-    """Read the definition that a run was made with. Raises InputError, and StoreError where its place is missing."""
-    place, folder = text(run.options, "place"), text(run.options, "folder")
-    if place is None or folder is None:
-        raise StoreError(f"store {store.place}: the options of run {run.id} do not say where its experiment is from")
-    return make_experiment(parse(run.definition, place, Path(folder)))
-
-
-def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Published]:
-    """Give the published figure of each cell of a run that has one, by the cell's id."""
-    published = load_published(experiment)
-    if published is None:
-        return {}
-    figures: dict[str, Published] = {}
-    for cell in objects(run.design.get("cells")):
-        levels = {name: _level(experiment, name, value) for name, value in part(cell, "factors").items()}
-        figure = published.of(levels, part(cell, "system").get("engine", ""))
-        if figure is not None:
-            name = str(cell.get("id", ""))
-            figures[name] = {
-                "value": figure.value,
-                "unit": published.unit,
-                "source": published.source,
-                "machine": published.machine,
-                "year": published.year,
-                "rounds": list(figure.rounds),
-            }
-            if figure.cpu_percent is not None:
-                figures[name]["cpu_percent"] = figure.cpu_percent
-            if figure.phases_ms:
-                figures[name]["phases_ms"] = dict(figure.phases_ms)
-            if figure.rows is not None:
-                figures[name]["rows"] = figure.rows
-    return figures
-
-
-def _level(experiment: Experiment, factor: str, value: Any) -> Level:
-    """Give the level of a factor that a stored run names by its value."""
-    level = Level.of(value)
-    known = experiment.factors[factor].level(level.name) if factor in experiment.factors else None
-    return known or level
 
 
 def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
@@ -423,42 +380,3 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
 def _stored_stopping(run: RunRecord) -> Stopping:
     stored = run.design.get("stopping") or {}
     return Stopping(**{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s") if name in stored})
-
-
-def _unrepeatable(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
-    """Say of which cells the counts differ from one time to the next, once for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for each in compiled:
-        words = unrepeatable(each)
-        if words:
-            reasons.setdefault("; ".join(words), []).append(each.cell.id)
-    return [
-        {"text": f"The instructions counted are not the same each time: {words}.", "cells": ids, "evidence": None}
-        for words, ids in reasons.items()
-    ]
-
-
-def _left_out(cells: Cells) -> list[dict[str, Any]]:
-    """Say which combinations were not measured, once for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for each in cells.excluded:
-        reasons.setdefault(each.reason, []).append(each.cell.id)
-    return [
-        {"text": f"Not measured: {', '.join(ids)}: {reason}.", "cells": [], "evidence": {"excluded": ids}}
-        for reason, ids in reasons.items()
-    ]
-
-
-def _left_steps(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
-    """Say which steps were not done on an engine because they are for others, once for each engine."""
-    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for each in compiled:
-        if each.left_out:
-            found.setdefault((each.cell.system.engine, each.left_out), []).append(each.cell.id)
-    return [{"text": _without(engine, steps), "cells": ids, "evidence": None} for (engine, steps), ids in found.items()]
-
-
-def _without(engine: str, steps: tuple[str, ...]) -> str:
-    named = " and ".join(f"`{step}`" for step in steps)
-    text = f"On {engine} the steps {named} were left out: the experiment has them for other engines only"
-    return f"{text}; each statement was a transaction of its own." if "begin" in steps else f"{text}."

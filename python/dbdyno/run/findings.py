@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from dbdyno.results import Document
-from dbdyno.results.document import Comparison
+from dbdyno.results.document import Comparison, Finding
+from dbdyno.results.finding import finding
 from dbdyno.results.judging import Pair, judge
 from dbdyno.results.reading import texts
 from dbdyno.stats import CONFIDENCE, MARGIN
@@ -27,7 +28,7 @@ class _Pair:
     other: Any
 
 
-def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> list[dict[str, Any]]:
+def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> list[Finding]:
     """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
 
     Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
@@ -60,7 +61,8 @@ def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> l
         text = _change(axis, pair, decided, verdicts, chain=chain)
         if text is not None:
             ids = [pair.first["id"], pair.other["id"]]
-            found.append({"text": text, "cells": ids, "evidence": {"ratio": decided["ratio"], "p": decided["p"]}})
+            observed = {"ratio": decided["ratio"], "ci95": decided["ci95"], "p": decided["p"]}
+            found.append(finding("change", text, ids, observed))
     return found
 
 

@@ -286,7 +286,8 @@ def _doubt_durability(result: Event, system: Ready) -> None:
 
 def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:
     judge = diagnose_server if compiled.cell.system.engine in SERVERS else diagnose
-    return judge(result, compiled.definition.load.clients, compiled.begins)
+    statements = {str(each["name"]): str(each["sql"]) for each in compiled.trial.get("statements", [])}
+    return judge(result, compiled.definition.load.clients, compiled.begins, statements)
 
 
 def _padding(seed: int, block: int, cell: Cell) -> int:

@@ -7,8 +7,12 @@ import psutil
 
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.run.hosts import Hosts
 from dbdyno.run.hosts.files import FileHost
+from dbdyno.run.writes import writing_transactions
+from dbdyno.systems.sqlite_settings import SqliteSettings
 from dbdyno.worker import Event
 
 #: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
@@ -17,6 +21,16 @@ Turns = float | Literal["none"] | None
 #: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a turn begins with (its caches were
 #: the others') takes some tens of microseconds: shorter turns cost, and longer ones see the machine change.
 USUAL_TURN_S = 0.02
+
+# Settings of SQLite that decide what is synced, and when.
+_DECIDE_SYNCS = (
+    "journal_mode",
+    "synchronous",
+    "fullfsync",
+    "checkpoint_fullfsync",
+    "wal_autocheckpoint",
+    "locking_mode",
+)
 
 # Seconds.
 _SHORTEST = 0.001
@@ -40,17 +54,54 @@ def check_turns(compiled: CompiledCell, turn_s: float) -> None:
 def decide(compiled: Sequence[CompiledCell], hosts: Hosts) -> float | None:
     """Give the seconds of a turn for a run that is to find its own number of rounds; None: one after another.
 
-    What takes turns needs the fewest rounds, so they do where all can and their data have room. What goes wrong on the
-    way is told by the trial in which it goes wrong again.
+    What takes turns needs the fewest rounds, so they do where all can, their data have room, and none has the kernel
+    write in the others' turns what it has not had synced in its own. What goes wrong on the way is told by the trial in
+    which it goes wrong again.
     """
     if len(compiled) == 1 or any(_problem(each) is not None for each in compiled):
         return None
     try:
         needed = sum(_bytes_of_copy(each, hosts) for each in compiled)
+        if sync_unlike(compiled, hosts):
+            return None
     except DbdynoError:
         return None
     memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(hosts.workspace.path)).free
     return USUAL_TURN_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
+
+
+def sync_unlike(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[CompiledCell]:
+    """Give the cells that write, as their engine tells, where they do not all sync alike what they write.
+
+    What one leaves to the kernel is written to the device later, in the turns of all. Raises DbdynoError.
+    """
+    if len({_syncing(each) for each in compiled}) == 1:
+        return []
+    writing = [each for each in compiled if any(writing_transactions(each, hosts).values())]
+    return writing if len({_syncing(each) for each in writing}) > 1 else []
+
+
+def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Finding]:
+    """Return the finding that cells which took turns as they were told do not sync alike, or none."""
+    try:
+        unlike = sync_unlike(compiled, hosts)
+    except DbdynoError:
+        return []
+    if not unlike:
+        return []
+    text = (
+        "These cells write and do not sync alike, and took turns: what one leaves to the kernel is written to the "
+        "device in the others' turns; `--turns none` measures them one after another."
+    )
+    settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
+    return [finding("turns sync unlike", text, list(settings), {"settings": settings})]
+
+
+def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
+    """Give the settings that decide what of a cell's writes is synced, and when."""
+    settings = compiled.settings
+    given = settings.trial_pragmas if isinstance(settings, SqliteSettings) else ()
+    return tuple(sorted((name, value) for name, value in given if name in _DECIDE_SYNCS))
 
 
 def _bytes_of_copy(compiled: CompiledCell, hosts: Hosts) -> int:

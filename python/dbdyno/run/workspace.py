@@ -1,19 +1,18 @@
 """The directories a run works in."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
-import psutil
-
+from dbdyno.claims import Claim, remove_abandoned
 from dbdyno.errors import SystemFailed, reason
 from dbdyno.paths import cache_directory
 
 _PREFIX = "dbdyno-run-"
 
-# Waits for a word, and removes the directory where the input ends without one. A worker gets its signal from the kernel
-# a moment after dbdyno's files were closed, and may make a file until then: so it is tried again.
+# Waits for a word, and removes the directory, and then the file of its claim, where the input ends without one. A
+# worker gets its signal from the kernel a moment after dbdyno's files were closed, and may make a file until then: so
+# it is tried again.
 _GUARD = """
 read -r word && exit
 tries=100
@@ -22,6 +21,7 @@ while [ -e "$1" ] && [ $tries -gt 0 ]; do
     [ ! -e "$1" ] || sleep 0.1
     tries=$((tries - 1))
 done
+[ -e "$1" ] || rm -f -- "$2"
 """
 
 
@@ -29,23 +29,29 @@ class Workspace:
     """The directory in which trials work.
 
     It goes when it is closed. Where dbdyno is killed, a small process removes it; what a run left behind whose guard
-    was killed too, the next run in the same place removes.
+    was killed too, the next run in the same place removes. Its name is claimed, so that no run takes that of one that
+    lives for left behind, on whatever node or in whatever container that is.
     """
 
     def __init__(self, directory: str | Path | None = None) -> None:
         """Make it below ``directory``, by default below the cache. ``chosen``: whether somebody named the place."""
         self.chosen = directory is not None
         root = cache_directory("work") if directory is None else Path(directory)
-        for left in root.glob(f"{_PREFIX}*"):
-            owner = left.name.removeprefix(_PREFIX)
-            if owner.isdigit() and not psutil.pid_exists(int(owner)):
-                shutil.rmtree(left, ignore_errors=True)
-        self.path = root / f"{_PREFIX}{os.getpid()}"
-        self._guard = _Guard(self.path.absolute())
+        remove_abandoned(root, _PREFIX)
         try:
-            self.path.mkdir(mode=0o700, exist_ok=True)
+            self._claim = Claim(root, _PREFIX)
         except OSError as error:
-            self._guard.dismiss()
+            raise SystemFailed(f"{root}: the directory cannot be made: {reason(error)}") from error
+        self.path = self._claim.path
+        try:
+            self._guard = _Guard(self._claim)
+        except SystemFailed:
+            self._claim.release()
+            raise
+        try:
+            self.path.mkdir(mode=0o700)
+        except OSError as error:
+            self.close()
             raise SystemFailed(f"{self.path}: the directory cannot be made: {reason(error)}") from error
 
     @property
@@ -55,20 +61,22 @@ class Workspace:
 
     def close(self) -> None:
         """Remove it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._claim.release()
         self._guard.dismiss()
 
 
 class _Guard:
     """The process that removes a directory when everybody has ended who held its pipe open."""
 
-    def __init__(self, path: Path) -> None:
-        """Start it; the directory need not be there yet. Raises SystemFailed."""
+    def __init__(self, claim: Claim) -> None:
+        """Start it; the directory need not be there yet. It shares the claim to its end. Raises SystemFailed."""
         read, held = os.pipe()
+        paths = [str(path.absolute()) for path in (claim.path, claim.lock_path)]
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _GUARD, "dbdyno-guard", str(path)],
+                ["/bin/sh", "-c", _GUARD, "dbdyno-guard", *paths],
                 stdin=read,
+                pass_fds=() if claim.lock is None else (claim.lock,),
                 # Whoever reads what dbdyno writes does not wait for the guard.
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

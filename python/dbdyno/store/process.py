@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 def this_process() -> dict[str, Any]:
@@ -17,6 +18,7 @@ def this_process() -> dict[str, Any]:
     return {
         "host": platform.node(),
         "boot": _boot(),
+        "namespace": _namespace(),
         "pid": os.getpid(),
         "started": psutil.Process().create_time(),
     }
@@ -30,12 +32,22 @@ def is_gone(process: Mapping[str, Any] | None) -> bool:
         return False
     if process.get("boot") != _boot():
         return True
+    # Of another container's, neither: there its number is another's, or nobody's.
+    if process.get("namespace", _namespace()) != _namespace():
+        return False
     try:
         return bool(psutil.Process(int(process["pid"])).create_time() != process["started"])
     except psutil.NoSuchProcess:
         return True
     except (psutil.Error, KeyError, TypeError, ValueError):
         return False
+
+
+def _namespace() -> str | None:
+    """Return what tells the processes that this one can see from those of other containers."""
+    with contextlib.suppress(OSError):
+        return str(_NAMESPACE.readlink())
+    return None
 
 
 def _boot() -> str | None:

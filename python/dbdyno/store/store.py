@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any, cast
@@ -152,8 +152,8 @@ class Store:
         if values:
             self._change_run(run_id, values)
 
-    def finish_run(self, run_id: str, status: RunStatus, findings: Iterable[JsonObject] = ()) -> None:
-        """Close a run with its status and findings (``text``, ``cells``, ``evidence``); its end is now."""
+    def finish_run(self, run_id: str, status: RunStatus, findings: Iterable[Mapping[str, object]] = ()) -> None:
+        """Close a run with its status and findings (``kind``, ``text``, ``cells``, ``evidence``); its end is now."""
         self._change_run(run_id, {"status": status, "findings": clean_json(list(findings)), "ended": utc_now()})
 
     def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:

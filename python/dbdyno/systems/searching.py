@@ -1,12 +1,16 @@
-"""How engines search: whether a plan looks up what it wants, how text is compared, what makes a search use an index.
+"""How engines search: whether a plan looks up what it wants, and how text is compared.
 
 A function for each engine, by its name; of an engine that is not here nothing is said.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Settings = Mapping[str, object]
+
+# As the catalogue has it: `name`, `type`, and its `collation` where there is one.
+Column = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -26,49 +30,81 @@ def looks_up(engine: str, plan: Sequence[str]) -> bool | None:
     return judge(plan) if judge and plan else None
 
 
-def like_rule(engine: str, settings: Settings, *, own_tables: bool = True) -> CaseRule | None:
-    """Say how ``LIKE`` compares capital letters with small ones; ``None`` where that is not known.
+def like_rule(
+    engine: str, settings: Settings, columns: Sequence[Column], *, own_tables: bool = True
+) -> CaseRule | None:
+    """Say how ``LIKE`` compares capital letters with small ones; ``None`` where nothing that was read back tells.
 
-    ``own_tables``: of the experiment, their columns made without a word on it. Of others little is known.
+    ``columns``: those that are compared, as the catalogue has them. ``own_tables``: of the experiment, their columns
+    made without a word on it, so that they have the database's collation.
     """
     match engine.lower():
         case "sqlite":
             switch = settings.get("case_sensitive_like")
             return None if switch is None else _REGARDS if switch == "on" else _LETTERS
         case "postgresql":
-            return _REGARDS
-    return _of_column(engine, settings) if own_tables else None
+            # Its LIKE goes by the collation only where that does not tell all texts apart that differ.
+            return _alike([_of_collation(each) if _is_plain_text(each) else _citext(each) for each in columns])
+    return equality_rule(engine, settings, columns, own_tables=own_tables)
 
 
-def equality_rule(engine: str, settings: Settings, *, own_tables: bool = True) -> CaseRule | None:
+def equality_rule(
+    engine: str, settings: Settings, columns: Sequence[Column], *, own_tables: bool = True
+) -> CaseRule | None:
     """Say how ``=`` does; as :func:`like_rule`."""
-    if not own_tables:
-        return None
-    return _REGARDS if engine.lower() in ("sqlite", "postgresql") else _of_column(engine, settings)
-
-
-def _of_column(engine: str, settings: Settings) -> CaseRule | None:
-    """Say how engines compare that go by the collation of the column, and not by that of the session."""
     match engine.lower():
+        case "sqlite":
+            return _alike([_of_collation(each, _LETTERS) for each in columns])
+        case "postgresql":
+            return _alike([_of_collation(each) if _is_plain_text(each) else _citext(each) for each in columns])
         case "mysql" | "mariadb":
-            # Databases are made in utf8mb4, whatever the server's own is, and have the usual collation of that.
-            return _UNACCENTED
+            return _alike([_by_collation(each) for each in columns])
         case "sql server":
-            collation = str(settings.get("collation") or "")
+            collation = str(settings.get("collation") or "") if own_tables else ""
             by = f"goes by the collation {collation}"
             return CaseRule("_CI" not in collation.upper(), by) if collation else None
     return None
 
 
+def _alike(rules: Sequence[CaseRule | None]) -> CaseRule | None:
+    """Give the rule that all columns have in common."""
+    return rules[0] if rules and all(each == rules[0] for each in rules) else None
+
+
+def _of_collation(column: Column, disregarding: CaseRule | None = None) -> CaseRule | None:
+    """Give the rule of a column's collation; of one that disregards case ``disregarding``."""
+    regards = _collation(column).get("regards_case")
+    return None if regards is None else _REGARDS if regards else disregarding
+
+
+def _by_collation(column: Column) -> CaseRule | None:
+    collation = _collation(column)
+    regards = collation.get("regards_case")
+    if regards is None:
+        return None
+    words = "regards case" if regards else "disregards case"
+    return CaseRule(bool(regards), f"{words}, by the collation {collation.get('name')},")
+
+
+def _citext(column: Column) -> CaseRule | None:
+    return CaseRule(False, "disregards case, for columns of the type citext,") if _type(column) == "citext" else None
+
+
+def _is_plain_text(column: Column) -> bool:
+    return _type(column) in ("text", "character varying", "character", "name")
+
+
+def _type(column: Column) -> str:
+    """Give a column's type without its length."""
+    return str(column.get("type") or "").partition("(")[0].strip().lower()
+
+
+def _collation(column: Column) -> Column:
+    return column.get("collation") or {}
+
+
 _REGARDS = CaseRule(True, "regards case")
 _LETTERS = CaseRule(False, "disregards the case of the letters A to Z alone")
-_UNACCENTED = CaseRule(False, "disregards case and accents")
-
-
-def why_no_prefix(engine: str, settings: Settings) -> str:
-    """Say why a pattern that begins with fixed characters is not looked up, and what would make it; may be empty."""
-    explain = _WHY.get(engine.lower())
-    return explain(settings) if explain else ""
 
 
 def _sqlite_looks_up(plan: Sequence[str]) -> bool:
@@ -87,28 +123,9 @@ def _mysql_looks_up(plan: Sequence[str]) -> bool:
     return any(kind in ("system", "const", "eq_ref", "ref", "ref_or_null", "range", "index_merge") for kind in kinds)
 
 
-def _why_sqlite(settings: Settings) -> str:
-    if settings.get("case_sensitive_like") == "on":
-        return "LIKE regards case there, so that an index in SQLite's own order (`binary`) could serve it"
-    return (
-        "LIKE disregards case there and the index does not: `case_sensitive_like=on`, or an index with "
-        "`collate nocase`, would let it look up how the pattern begins"
-    )
-
-
-def _why_postgresql(settings: Settings) -> str:
-    collation = settings.get("lc_collate")
-    order = f"the collation {collation}" if collation else "a collation other than C"
-    return (
-        f"an index in the order of {order} does not keep together what begins alike: an index with "
-        "`text_pattern_ops`, or a database with the collation C, would let it look that up"
-    )
-
-
 _LOOKS_UP: dict[str, Callable[[Sequence[str]], bool]] = {
     "sqlite": _sqlite_looks_up,
     "postgresql": _postgresql_looks_up,
     "mysql": _mysql_looks_up,
     "mariadb": _mysql_looks_up,
 }
-_WHY: dict[str, Callable[[Settings], str]] = {"sqlite": _why_sqlite, "postgresql": _why_postgresql}

@@ -3,11 +3,11 @@
 import hashlib
 import re
 import shutil
-import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from dbdyno.claims import Claim, remove_abandoned
 from dbdyno.errors import InputError, reason
 from dbdyno.paths import cache_directory
 
@@ -17,10 +17,8 @@ _HEADERS = ("sqlite3.h", "sqlite3ext.h")
 
 _VERSION = re.compile(rb'^#[ \t]*define[ \t]+SQLITE_VERSION[ \t]+"([^"\n]+)"', re.MULTILINE)
 
-# Begins the name of a directory that is not complete. One that old (seconds) was left behind by a process that was
-# killed.
+# Begins the name of a directory that is not complete.
 _UNFINISHED = "unfinished-"
-_ABANDONED_S = 86_400
 
 
 def find_amalgamation(directory: Path) -> Path | None:
@@ -99,13 +97,13 @@ def sources_directory() -> Path:
     return cache_directory("sources")
 
 
-def unfinished_directory() -> tempfile.TemporaryDirectory[str]:
+@contextmanager
+def unfinished_directory() -> Iterator[str]:
     """Make a directory in the cache, from which others can be renamed into it; it goes when its block ends."""
-    for abandoned in sources_directory().glob(f"{_UNFINISHED}*"):
-        try:
-            age = time.time() - abandoned.stat().st_mtime
-        except FileNotFoundError:
-            continue
-        if age > _ABANDONED_S:
-            shutil.rmtree(abandoned, ignore_errors=True)
-    return tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=sources_directory())
+    remove_abandoned(sources_directory(), _UNFINISHED)
+    claim = Claim(sources_directory(), _UNFINISHED)
+    try:
+        claim.path.mkdir(mode=0o700)
+        yield str(claim.path)
+    finally:
+        claim.release()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -76,7 +77,7 @@ def _build(settings: SqliteSettings) -> Path:
                 raise SystemFailed(
                     f"building SQLite failed: {shlex.join(command)}: {said[-1] if said else 'no message'}"
                 )
-            unfinished = built.with_suffix(f".{os.getpid()}.tmp")
+            unfinished = built.with_suffix(f".{secrets.token_hex(8)}.tmp")
             shutil.copyfile(Path(scratch) / "out.so", unfinished)
             unfinished.rename(built)
     return built

@@ -8,6 +8,8 @@ from dbdyno.errors import InputError
 
 Scalar = bool | int | float | str
 
+_JOURNAL_MODE = "journal_mode"
+
 # A setting with this value is not set at all.
 DEFAULT = "default"
 
@@ -51,7 +53,7 @@ _LOAD_PRAGMAS: dict[str, Reader] = {
     "user_version": _WHOLE,
 }
 
-# PRAGMAs that each connection is given.
+# PRAGMAs of a trial: each connection is given them, or the file that it works on.
 _TRIAL_PRAGMAS: dict[str, Reader] = {
     "analysis_limit": _COUNT,
     "automatic_index": _SWITCH,
@@ -65,7 +67,7 @@ _TRIAL_PRAGMAS: dict[str, Reader] = {
     "fullfsync": _SWITCH,
     "hard_heap_limit": _WHOLE,
     "ignore_check_constraints": _SWITCH,
-    "journal_mode": _one_of(*_JOURNALS),
+    _JOURNAL_MODE: _one_of(*_JOURNALS),
     "journal_size_limit": _WHOLE,
     "locking_mode": _one_of("normal", "exclusive"),
     "max_page_count": _WHOLE,
@@ -91,8 +93,8 @@ NAMES: tuple[str, ...] = tuple(_READERS)
 class SqliteSettings:
     """The settings of one system, checked. ``None`` and empty: not set.
 
-    ``load_pragmas`` decide the bytes of the file, ``trial_pragmas`` are given to each connection: names and values in
-    the form SQLite takes. ``cflags`` are the compiler's options, in which ``library_threading`` is not contained.
+    ``load_pragmas`` decide the bytes of the file, ``trial_pragmas`` are those of a trial: names and values in the form
+    SQLite takes. ``cflags`` are the compiler's options, in which ``library_threading`` is not contained.
     """
 
     cache: str | None = None
@@ -110,6 +112,20 @@ class SqliteSettings:
     def of_library(self) -> tuple[str | int | None, ...]:
         """Those that decide which library it is, and nothing else."""
         return (self.library, self.source, self.cflags, self.library_threading)
+
+    @property
+    def file_pragmas(self) -> tuple[tuple[str, str], ...]:
+        """Those of a trial that the file keeps: whether it has a write-ahead log.
+
+        Connections that change that at the same time keep each other out, whatever their busy timeout.
+        """
+        modes = [value for name, value in self.trial_pragmas if name == _JOURNAL_MODE]
+        return tuple((_JOURNAL_MODE, "wal" if value == "wal" else "delete") for value in modes)
+
+    @property
+    def connection_pragmas(self) -> tuple[tuple[str, str], ...]:
+        """Those of a trial that each connection is given, since it has them for itself alone."""
+        return tuple(pair for pair in self.trial_pragmas if pair not in self.file_pragmas)
 
     @property
     def is_single_threaded(self) -> str | None:

@@ -4,6 +4,7 @@ use super::MongodbEngine;
 use super::bson::{self, Document, Field};
 use super::command::Command;
 use super::login;
+use super::lost_updates;
 use super::options::Options;
 use super::reply::failure_of;
 use super::session::MongodbSession;
@@ -58,6 +59,7 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
     let newer = build.find(&["ferretdb", "version"]);
     let ferretdb = text("ferretdbVersion").or_else(|| newer?.text().map(str::to_owned));
     let plans = plans(engine, &mut session).await?;
+    let lost_updates = lost_updates::probe(engine).await;
     match ferretdb {
         Some(ferretdb) => {
             let settings = backend(engine.target.process.as_ref());
@@ -69,6 +71,8 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
                 durability: ferretdb_durability(&settings),
                 settings,
                 plans,
+                lost_updates,
+                ..Facts::default()
             })
         }
         None => {
@@ -81,6 +85,8 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
                 durability: mongodb_durability(&engine.options),
                 settings,
                 plans,
+                lost_updates,
+                ..Facts::default()
             })
         }
     }

@@ -10,6 +10,7 @@ mod command;
 mod inspect;
 mod json;
 mod login;
+mod lost_updates;
 mod observe;
 mod options;
 mod parts;
@@ -17,9 +18,11 @@ mod reply;
 mod scram;
 mod session;
 mod wire;
+mod writes;
 
 pub use bulk::load;
 pub use session::MongodbSession;
+pub use writes::{reach, writes};
 
 use crate::net::block_on;
 use crate::observed::{Backlog, Counters};

@@ -1,6 +1,7 @@
 //! What the server is, read back from itself.
 
 use super::MysqlEngine;
+use super::catalog::catalog;
 use super::session::MysqlSession;
 use crate::sql_text::Dialect;
 use crate::{Durability, DurabilityClass, Facts, Failure};
@@ -15,7 +16,7 @@ const SHOWN: &str = "\
      'default_storage_engine', 'key_buffer_size', 'query_cache_type', 'innodb_log_file_size', \
      'innodb_redo_log_capacity', 'innodb_io_capacity', 'thread_handling', 'character_set_server', 'collation_server', \
      'autocommit', 'table_open_cache', 'performance_schema', 'innodb_adaptive_hash_index', \
-     'aria_pagecache_buffer_size'";
+     'aria_pagecache_buffer_size', 'tmp_table_size'";
 
 /// Variables that say where the server lies, or which it counts up by itself: they say nothing of how it works.
 const PLACES: &str = "\
@@ -54,7 +55,8 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
     if let Some(version) = session.wire().connection.encryption() {
         settings.insert("tls".into(), version);
     }
-    let plans = plans(engine, &mut session).await?;
+    let catalog = catalog(engine, &mut session).await?;
+    let (plans, passed_over) = plans(engine, &mut session).await?;
     Ok(Facts {
         engine: if is_mariadb { "MariaDB" } else { "MySQL" }.into(),
         // `10.11.6-MariaDB-1`, `8.0.36-0ubuntu`
@@ -64,6 +66,9 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
         durability: durability(&settings, &engines),
         settings,
         plans,
+        passed_over,
+        catalog,
+        ..Facts::default()
     })
 }
 
@@ -146,10 +151,15 @@ fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durabi
     }
 }
 
+/// By the name of a statement: the lines of its plan, or the names of indexes.
+type ByStatement = BTreeMap<String, Vec<String>>;
+
 /// How the server means to carry out each statement, with 1 for its parameters: it plans by the values. A statement
-/// that cannot be explained (or whose table is not there yet) has no plan.
-async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+/// that cannot be explained (or whose table is not there yet) has no plan. Beside it, the indexes that the server found
+/// possible and uses none of.
+async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(ByStatement, ByStatement), Failure> {
     let mut plans = BTreeMap::new();
+    let mut passed_over = BTreeMap::new();
     let mut sql = String::new();
     for statement in engine.statements.iter() {
         // As a string it is compared with columns of numbers and of text alike; behind LIMIT it must be a number.
@@ -163,8 +173,12 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTree
                     statement.template.render(&values, Dialect::Mysql, &mut sql);
                 }
             }
-            match session.query(&format!("explain {sql}")).await {
+            match session.query(&format!("explain format=traditional {sql}")).await {
                 Ok(rows) => {
+                    let possible: Vec<String> = rows.iter().flat_map(|row| possible(row)).collect();
+                    if !possible.is_empty() {
+                        passed_over.insert(statement.name.clone(), possible);
+                    }
                     let lines = rows.into_iter().map(|row| step(&row)).collect();
                     plans.insert(statement.name.clone(), lines);
                     break;
@@ -174,7 +188,17 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<BTree
             }
         }
     }
-    Ok(plans)
+    Ok((plans, passed_over))
+}
+
+/// The indexes that a row of an explanation finds possible, where it uses none.
+fn possible(row: &[Option<String>]) -> Vec<String> {
+    let behind = usize::from(row.len() > 10);
+    let at = |index: usize| row.get(index + behind).and_then(Option::as_deref).unwrap_or_default();
+    if at(4).is_empty() || !at(5).is_empty() {
+        return Vec::new();
+    }
+    at(4).split(',').map(str::to_owned).collect()
 }
 
 /// One row of an explanation: id, select_type, table, (MySQL: partitions,) type, possible_keys, key, key_len, ref,

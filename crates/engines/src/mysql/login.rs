@@ -123,6 +123,14 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
             }
             [0xff, ..] => {
                 let failure = error(body);
+                if let Some(plugin) = password.unknown() {
+                    return Err(failure.explained(|message| {
+                        format!(
+                            "{message}; it asked for the plugin `{plugin}`, as MySQL also does of users that it does \
+                             not have, and dbdyno knows mysql_native_password and caching_sha2_password only"
+                        )
+                    }));
+                }
                 // MariaDB says no more than that, also where it only wants the connection encrypted.
                 let bare = there.contains(CapabilityFlags::CLIENT_SSL) && !wire.connection.is_private();
                 return Err(if bare && failure.message.ends_with("(1045, 28000)") {
@@ -177,15 +185,18 @@ impl Password<'_> {
                 let nonce = self.nonce.first_chunk().ok_or_else(garbled)?;
                 scramble_sha256(nonce, self.password).map(Vec::from)
             }
-            other => {
-                let name = String::from_utf8_lossy(other.as_bytes()).into_owned();
-                return Err(impossible(format_args!(
-                    "the server asks for the plugin `{name}` to log in, which dbdyno does not know: use an account \
-                     with mysql_native_password or caching_sha2_password"
-                )));
-            }
+            // An empty password: what the server says of it tells more than the plugin's name.
+            _ => Some(vec![0]),
         };
         Ok(answer.unwrap_or_default())
+    }
+
+    /// The plugin that the server asked for, if it is none that is known here.
+    fn unknown(&self) -> Option<String> {
+        match &self.plugin {
+            AuthPlugin::MysqlNativePassword | AuthPlugin::CachingSha2Password => None,
+            other => Some(String::from_utf8_lossy(other.as_bytes()).into_owned()),
+        }
     }
 
     /// The server asks for another plugin: its name, and a new nonce.
@@ -303,8 +314,7 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_told() {
         for (answer, words) in [
-            (&b"\xfeparsec\0salt"[..], "asks for the plugin `parsec`"),
-            (b"\xfe", "before version 4.1"),
+            (&b"\xfe"[..], "before version 4.1"),
             (
                 b"\xff\x15\x04#28000Access denied for user 'me'",
                 "Access denied for user 'me' (1045, 28000)",
@@ -316,6 +326,27 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::Connection);
             assert!(failure.message.contains(words), "{failure}");
         }
+    }
+
+    #[test]
+    fn a_plugin_that_is_not_known_gets_nothing_and_what_the_server_says_of_it_is_told() {
+        let denied = b"\xff\x15\x04#28000Access denied for user 'me'";
+        let (begun, heard) = log_in_at(
+            "caching_sha2_password",
+            &[b"\xfesha256_password\0salt", denied],
+            "secret",
+        );
+        let failure = begun.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Connection);
+        assert!(
+            failure.message.contains("Access denied for user 'me' (1045, 28000)"),
+            "{failure}"
+        );
+        assert!(
+            failure.message.contains("asked for the plugin `sha256_password`"),
+            "{failure}"
+        );
+        assert_eq!(heard[1], [0]);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! those that are captured are looked into.
 
 mod bulk;
+mod catalog;
+mod hold;
 mod inspect;
 mod login;
 mod observe;
@@ -15,9 +17,12 @@ mod session;
 mod values;
 mod waits;
 mod wire;
+mod writes;
 
 pub use bulk::load;
+pub use hold::hold;
 pub use session::MysqlSession;
+pub use writes::writes;
 
 use crate::net::block_on;
 use crate::observed::{Backlog, Counters};
@@ -51,17 +56,22 @@ struct Text {
 impl MysqlEngine {
     /// An engine for a server; nothing is connected yet.
     pub fn new(target: &ServerTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
+        Self {
+            target: target.clone(),
+            statements: Self::texts(statements),
+            prepare,
+        }
+    }
+
+    /// The statements as its sessions take them.
+    fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |statement: &Statement| Text {
             name: statement.name.clone(),
             sql: statement.sql.clone(),
             template: Template::new(&statement.sql, Dialect::Mysql),
             example: with_example(statement, Dialect::Mysql),
         };
-        Self {
-            target: target.clone(),
-            statements: statements.iter().map(text).collect(),
-            prepare,
-        }
+        statements.iter().map(text).collect()
     }
 }
 
@@ -89,6 +99,16 @@ impl Engine for MysqlEngine {
     fn sample_waits(&self, running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
         Some(block_on(waits::sample(self, running)))
     }
+}
+
+/// The names of the server's databases, as far as the user may know them.
+pub async fn databases(target: &ServerTarget) -> Result<Vec<String>, Failure> {
+    names(&mut MysqlSession::open(target, Arc::new([]), PrepareMode::Never).await?).await
+}
+
+async fn names(session: &mut MysqlSession) -> Result<Vec<String>, Failure> {
+    let rows = session.query("show databases").await?;
+    Ok(rows.into_iter().flatten().flatten().collect())
 }
 
 /// The kind under which an error is counted, by its number and its SQLSTATE ("MariaDB Error Codes"; "MySQL Error

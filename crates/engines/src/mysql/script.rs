@@ -41,6 +41,7 @@ impl Script {
             user: "me".into(),
             password: Some(password.into()),
             database: "d".into(),
+            read_only: false,
             session: Vec::new(),
             tls: None,
             process: None,

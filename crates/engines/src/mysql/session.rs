@@ -83,6 +83,9 @@ impl MysqlSession {
                 failure.explained(|message| format!("connecting to {}: {message}", target.place()))
             })?;
         }
+        if target.read_only {
+            session.query("set session transaction read only").await?;
+        }
         Ok(session)
     }
 
@@ -99,8 +102,28 @@ impl MysqlSession {
         }
     }
 
+    /// Prepares a statement, closes it again, and tells how many columns the rows have that it gives; 0: it gives none.
+    pub(super) async fn columns_of(&mut self, index: usize) -> Result<u16, Failure> {
+        let sql = self.statements[index].sql.as_bytes();
+        self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
+        self.wire.connection.flush().await?;
+        let (number, columns) = self.read_shape(index).await?;
+        self.close_statement(number);
+        Ok(columns)
+    }
+
+    /// Whether a transaction is open.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.reader.has(StatusFlags::SERVER_STATUS_IN_TRANS)
+    }
+
     /// Prepares a statement whose preparation has been asked for, and gives the server's number for it.
     async fn read_preparation(&mut self, index: usize) -> Result<u32, Failure> {
+        self.read_shape(index).await.map(|(number, _)| number)
+    }
+
+    /// The same, with the number of columns that it gives.
+    async fn read_shape(&mut self, index: usize) -> Result<(u32, u16), Failure> {
         let place = self.wire.packet().await?;
         let body = self.wire.body(&place);
         let Some([0, n0, n1, n2, n3, c0, c1, p0, p1, ..]) = body.first_chunk::<12>() else {
@@ -111,8 +134,8 @@ impl MysqlSession {
             return Err(garbled());
         };
         let number = u32::from_le_bytes([*n0, *n1, *n2, *n3]);
-        let parameters = u16::from_le_bytes([*p0, *p1]);
-        for definitions in [parameters, u16::from_le_bytes([*c0, *c1])] {
+        let (parameters, columns) = (u16::from_le_bytes([*p0, *p1]), u16::from_le_bytes([*c0, *c1]));
+        for definitions in [parameters, columns] {
             // Behind the definitions comes an EOF packet, where there is such a thing.
             let end = u32::from(definitions > 0 && !self.wire.deprecates_eof);
             for _ in 0..u32::from(definitions) + end {
@@ -126,7 +149,7 @@ impl MysqlSession {
             let message = format!("the server sees {parameters} parameters, the plan {wanted}: in {name}");
             return Err(Failure::new(FailureKind::Other, message));
         }
-        Ok(number)
+        Ok((number, columns))
     }
 
     /// Closes a statement. Nothing is answered, so that it goes with whatever is asked next.

@@ -6,18 +6,21 @@ use crate::waits::{self, Waits};
 use crate::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
-/// One look. Of InnoDB's waits for rows the list of processes knows nothing, but the list of transactions does.
-const LOOK: &str = "select case when t.trx_state = 'LOCK WAIT' or p.state like 'Waiting for%lock%' then 'Lock' \
-     when p.state like '%commit%' then 'Commit' else 'CPU' end as class, \
-     case when t.trx_state = 'LOCK WAIT' then 'innodb row' else coalesce(nullif(p.state, ''), 'running') end as event, \
+/// One look, at the sessions of our user. Of InnoDB's waits for rows the list of processes knows nothing, but the list of
+/// transactions does. What else a state means is not for this query to say.
+const LOOK: &str = "select case when t.trx_state = 'LOCK WAIT' then 'InnoDB' when p.state <> '' then 'State' \
+     else 'CPU' end as class, \
+     case when t.trx_state = 'LOCK WAIT' then 'row lock' else coalesce(nullif(p.state, ''), 'running') end as event, \
      count(*) from information_schema.processlist p left join information_schema.innodb_trx t \
      on t.trx_mysql_thread_id = p.id where p.id <> connection_id() and p.db = database() \
+     and p.user = substring_index(user(), '@', 1) \
      and p.command not in ('Sleep', 'Daemon', 'Connect') group by class, event";
 
 /// The same for a user who may not see the list of transactions.
-const LOOK_WITHOUT_ROWS: &str = "select case when state like 'Waiting for%lock%' then 'Lock' \
-     when state like '%commit%' then 'Commit' else 'CPU' end as class, coalesce(nullif(state, ''), 'running') as event, \
+const LOOK_WITHOUT_ROWS: &str = "select case when state <> '' then 'State' else 'CPU' end as class, \
+     coalesce(nullif(state, ''), 'running') as event, \
      count(*) from information_schema.processlist where id <> connection_id() and db = database() \
+     and user = substring_index(user(), '@', 1) \
      and command not in ('Sleep', 'Daemon', 'Connect') group by class, event";
 
 /// Looks at the sessions every now and then for as long as `running` says so.

@@ -1,6 +1,7 @@
 //! What the server is, read back from itself.
 
 use super::PostgresqlEngine;
+use super::catalog::{catalog, looked_up};
 use super::session::PostgresqlSession;
 use crate::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
@@ -9,7 +10,8 @@ use std::collections::BTreeMap;
 /// Settings that say what a result is worth, whether or not they were changed.
 const SHOWN: &str = "'fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'work_mem', \
      'effective_cache_size', 'max_connections', 'max_wal_size', 'checkpoint_timeout', 'wal_sync_method', \
-     'default_transaction_isolation', 'random_page_cost', 'jit', 'lc_collate', 'server_encoding', 'track_io_timing'";
+     'default_transaction_isolation', 'random_page_cost', 'jit', 'wal_buffers', 'wal_compression', 'max_parallel_workers_per_gather', \
+     'synchronous_standby_names', 'lc_collate', 'server_encoding', 'track_io_timing'";
 
 /// Reads the version, the settings in force and the plans of the statements.
 pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
@@ -34,7 +36,8 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
     if let Some(version) = session.wire().connection.encryption() {
         settings.insert("tls".into(), version);
     }
-    let plans = plans(engine, &mut session).await?;
+    let catalog = catalog(engine, &mut session).await?;
+    let (plans, passed_over) = plans(engine, &mut session).await?;
     Ok(Facts {
         engine: "PostgreSQL".into(),
         version: version.split(' ').next().unwrap_or_default().to_owned(),
@@ -43,6 +46,9 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
         durability: durability(&settings),
         settings,
         plans,
+        passed_over,
+        catalog,
+        ..Facts::default()
     })
 }
 
@@ -63,18 +69,36 @@ fn durability(settings: &BTreeMap<String, String>) -> Durability {
     }
 }
 
+/// By the name of a statement: the lines of its plan, or the names of indexes.
+type ByStatement = BTreeMap<String, Vec<String>>;
+
 /// How the server means to carry out each statement: with its example's values, or whatever its parameters are. A
 /// statement that cannot be explained (or whose table is not there yet) has no plan.
+///
+/// Beside it, of a plan with an example that looks nothing up, the indexes by which the server would look it up if
+/// scans of tables were dear: its planner takes the scan for cheaper.
 async fn plans(
     engine: &PostgresqlEngine,
     session: &mut PostgresqlSession,
-) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+) -> Result<(ByStatement, ByStatement), Failure> {
     let mut plans = BTreeMap::new();
+    let mut passed_over = BTreeMap::new();
     session.query("set plan_cache_mode = force_generic_plan").await?;
     for statement in engine.statements.iter() {
         if let Some(example) = &statement.example {
-            if let Ok(rows) = session.query(&format!("explain (costs off) {example}")).await {
-                plans.insert(statement.name.clone(), rows.into_iter().flatten().flatten().collect());
+            let explain = format!("explain (costs off) {example}");
+            if let Ok(rows) = session.query(&explain).await {
+                let plan: Vec<String> = rows.into_iter().flatten().flatten().collect();
+                if looked_up(&plan).is_empty() {
+                    session.query("set enable_seqscan = off").await?;
+                    let rows = session.query(&explain).await.unwrap_or_default();
+                    session.query("reset enable_seqscan").await?;
+                    let indexes = looked_up(&rows.into_iter().flatten().flatten().collect::<Vec<_>>());
+                    if !indexes.is_empty() {
+                        passed_over.insert(statement.name.clone(), indexes);
+                    }
+                }
+                plans.insert(statement.name.clone(), plan);
             }
             continue;
         }
@@ -100,7 +124,7 @@ async fn plans(
         }
         session.query("deallocate dbdyno_plan").await?;
     }
-    Ok(plans)
+    Ok((plans, passed_over))
 }
 
 #[cfg(test)]

@@ -4,15 +4,20 @@
 //! serves many clients. A prepared statement is one message there (bind, execute, sync) and one back.
 
 mod bulk;
+mod catalog;
+mod hold;
 mod inspect;
 mod observe;
 mod session;
 mod values;
 mod waits;
 mod wire;
+mod writes;
 
 pub use bulk::load;
+pub use hold::hold;
 pub use session::PostgresqlSession;
+pub use writes::writes;
 
 use crate::net::block_on;
 use crate::observed::{Backlog, Counters};
@@ -48,6 +53,15 @@ struct Text {
 impl PostgresqlEngine {
     /// An engine for a server; nothing is connected yet.
     pub fn new(target: &ServerTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
+        Self {
+            target: target.clone(),
+            statements: Self::texts(statements),
+            prepare,
+        }
+    }
+
+    /// The statements as its sessions take them.
+    fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |(number, statement): (usize, &Statement)| {
             let template = Template::new(&statement.sql, Dialect::Postgresql);
             Text {
@@ -58,11 +72,7 @@ impl PostgresqlEngine {
                 example: with_example(statement, Dialect::Postgresql),
             }
         };
-        Self {
-            target: target.clone(),
-            statements: statements.iter().enumerate().map(text).collect(),
-            prepare,
-        }
+        statements.iter().enumerate().map(text).collect()
     }
 }
 

@@ -68,6 +68,11 @@ impl PostgresqlSession {
         &mut self.wire
     }
 
+    /// Whether a transaction was open when the server last answered.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.open
+    }
+
     /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         frontend::query(sql, &mut self.wire.connection.out).map_err(unsayable)?;
@@ -87,7 +92,10 @@ impl PostgresqlSession {
                     );
                 }
                 b'E' => failure = Some(error(body)),
-                b'Z' => return failure.map_or(Ok(rows), Err),
+                b'Z' => {
+                    self.open = body != b"I";
+                    return failure.map_or(Ok(rows), Err);
+                }
                 _ => {}
             }
         }

@@ -6,15 +6,30 @@ use crate::waits::{self, Waits};
 use crate::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
-/// One look. A session that waits for its client outside a transaction does nothing for anybody, and is left out.
+/// One look. A session that waits for its client outside a transaction does nothing for anybody, and is left out. Those
+/// of other programs are not our clients.
 const LOOK: &str = "select coalesce(wait_event_type, 'CPU'), coalesce(wait_event, 'running'), count(*) \
      from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() \
-     and backend_type = 'client backend' and state <> 'idle' group by 1, 2";
+     and application_name = 'dbdyno' and backend_type = 'client backend' and state <> 'idle' group by 1, 2";
+
+/// The same on PostgreSQL 9.6, which tells neither what kind of process it is nor of waiting for a client.
+const LOOK_9_6: &str = "select case when state like 'idle in%' then 'Client' else coalesce(wait_event_type, 'CPU') end, \
+     case when state like 'idle in%' then 'ClientRead' else coalesce(wait_event, 'running') end, count(*) \
+     from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() \
+     and application_name = 'dbdyno' and state <> 'idle' group by 1, 2";
 
 /// Looks at the sessions every now and then for as long as `running` says so.
 pub async fn sample(engine: &PostgresqlEngine, running: &dyn Fn() -> bool) -> Result<Waits, Failure> {
     let mut session = PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await?;
-    let waits = waits::sample(running, async || session.query(LOOK).await).await?;
+    let mut look = LOOK;
+    let waits = waits::sample(running, async || match session.query(look).await {
+        Err(_) if look == LOOK => {
+            look = LOOK_9_6;
+            session.query(look).await
+        }
+        rows => rows,
+    })
+    .await?;
     session.close().await?;
     Ok(waits)
 }

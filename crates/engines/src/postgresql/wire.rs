@@ -79,7 +79,10 @@ impl Wire {
             .session
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        frontend::startup_message(own.into_iter().chain(settings), &mut self.connection.out).map_err(unsayable)?;
+        // The last of a name holds.
+        let read_only = target.read_only.then_some(("default_transaction_read_only", "on"));
+        let all = own.into_iter().chain(settings).chain(read_only);
+        frontend::startup_message(all, &mut self.connection.out).map_err(unsayable)?;
         self.connection.flush().await?;
         let password = target.password.as_deref();
         let wanted = || {

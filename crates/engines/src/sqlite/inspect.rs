@@ -1,5 +1,6 @@
 //! What a SQLite library and database are, read back from themselves.
 
+use super::catalog::catalog;
 use super::session::text;
 use super::{SqliteEngine, SqliteSession};
 use crate::sql_text::{Dialect, with_example};
@@ -26,9 +27,9 @@ const PRAGMAS: [&str; 16] = [
     "wal_autocheckpoint",
 ];
 
-/// Opens a connection as a client does, and reads back what is in force.
+/// Opens a connection with a client's settings, and reads back what is in force.
 pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
-    let mut session = engine.open()?;
+    let mut session = engine.open_patiently()?;
     let mut settings = BTreeMap::new();
     for pragma in PRAGMAS {
         session.query(&format!("pragma {pragma}"), |row| {
@@ -79,6 +80,11 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
     };
     settings.insert("threadsafe".into(), threadsafe.to_string());
     let durability = durability(&engine.target.path, &settings);
+    let pages = |name: &str| settings.get(name).and_then(|text| text.parse::<u64>().ok());
+    let mut catalog = catalog(engine, &mut session);
+    catalog.data_bytes = pages("page_count")
+        .zip(pages("page_size"))
+        .map(|(count, size)| count * size);
     Ok(Facts {
         engine: "sqlite".into(),
         version: version.unwrap_or_default(),
@@ -87,6 +93,9 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
         settings,
         durability,
         plans: plans(engine, &mut session),
+        passed_over: BTreeMap::new(),
+        catalog,
+        ..Facts::default()
     })
 }
 

@@ -2,16 +2,21 @@
 
 mod api;
 mod bulk;
+mod catalog;
 mod counters;
+mod file;
 mod fixed;
 mod inspect;
 mod mutex;
 mod observe;
 mod session;
 mod vfs;
+mod writes;
 
 pub use bulk::load;
+pub use file::set_file;
 pub use session::{CountedEngine, SqliteSession, Tally};
+pub use writes::writes;
 
 use crate::observed::Backlog;
 use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};
@@ -22,6 +27,10 @@ use libsqlite3_sys as ffi;
 use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Milliseconds that a connection which is not measured waits for a lock. Several processes look at one file at the same
+/// time, and the last to close it keeps the others out for a moment.
+const PATIENCE_MS: u32 = 10_000;
 
 /// How the engine is to be watched.
 #[derive(Debug, Clone, Copy, Default)]
@@ -107,8 +116,14 @@ impl SqliteEngine {
         Ok(engine)
     }
 
+    /// Opens a connection as a client does.
     fn open(&self) -> Result<SqliteSession, Failure> {
-        SqliteSession::open(self)
+        SqliteSession::open(self, self.target.busy_timeout_ms)
+    }
+
+    /// Opens one that is not measured: the clients' busy timeout is not its own.
+    fn open_patiently(&self) -> Result<SqliteSession, Failure> {
+        SqliteSession::open(self, self.target.busy_timeout_ms.max(PATIENCE_MS))
     }
 
     fn open_flags(&self) -> c_int {

@@ -88,7 +88,8 @@ unsafe extern "C" fn wait_for_lock(argument: *mut c_void, tries: c_int) -> c_int
 }
 
 impl SqliteSession {
-    pub(super) fn open(engine: &SqliteEngine) -> Result<Self, Failure> {
+    /// Opens the engine's file. `timeout_ms`: how long the connection waits for a lock.
+    pub(super) fn open(engine: &SqliteEngine, timeout_ms: u32) -> Result<Self, Failure> {
         let api = engine.api;
         let vfs = if engine.watch.io {
             vfs::NAME.as_ptr()
@@ -100,7 +101,7 @@ impl SqliteSession {
         let code = unsafe { (api.open_v2)(engine.path.as_ptr(), &raw mut db, engine.open_flags(), vfs) };
         let wait = Box::new(BusyWait {
             clock: Clock::get(),
-            timeout_ms: engine.target.busy_timeout_ms,
+            timeout_ms,
         });
         let templates = match engine.prepare {
             PrepareMode::Never => engine
@@ -127,17 +128,22 @@ impl SqliteSession {
                 .failure(code)
                 .explained(|message| format!("cannot open {path}: {message}")));
         }
+        // Before anything else: what follows may have to wait for a lock.
         if session.wait.timeout_ms > 0 {
             let argument = (&raw mut *session.wait).cast();
             // SAFETY: the box lives until the connection is closed.
             unsafe { (api.busy_handler)(db, Some(wait_for_lock), argument) };
         }
         for (name, value) in &engine.target.pragmas {
-            session
-                .query(&format!("pragma {name} = {value}"), |_| {})
-                .map_err(|failure| failure.explained(|message| format!("pragma {name} = {value}: {message}")))?;
+            session.pragma(name, value)?;
         }
         Ok(session)
+    }
+
+    /// Gives a setting.
+    pub(super) fn pragma(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        self.query(&format!("pragma {name} = {value}"), |_| {})
+            .map_err(|failure| failure.explained(|message| format!("pragma {name} = {value}: {message}")))
     }
 
     /// Runs any SQL once and hands each row, as text, to `row`.
@@ -216,6 +222,14 @@ impl SqliteSession {
                 read,
             ))
         }
+    }
+
+    /// Whether the first statement of a text only reads, and how many bytes of the text that is; it is not run.
+    pub(super) fn reads_only(&self, sql: &str) -> Result<(bool, usize), Failure> {
+        let (prepared, read) = self.parse(sql)?;
+        let reads = prepared.statement.is_null() || prepared.readonly;
+        self.finalize(prepared.statement);
+        Ok((reads, read.max(1)))
     }
 
     pub(super) fn finalize(&self, statement: *mut ffi::sqlite3_stmt) {

@@ -52,6 +52,7 @@ pub async fn facts(engine: &SqlserverEngine) -> Result<Facts, Failure> {
         durability: durability(&settings),
         settings,
         plans,
+        ..Facts::default()
     })
 }
 

@@ -20,6 +20,7 @@ use crate::sql_text::{Dialect, Template, with_example};
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::target::SqlserverTarget;
+use dbdyno_plan::value::Owned;
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;
 
@@ -78,6 +79,19 @@ impl Engine for SqlserverEngine {
     fn facts(&self) -> Result<Facts, Failure> {
         block_on(inspect::facts(self))
     }
+}
+
+/// The names of the server's databases, as far as the user may know them.
+pub async fn databases(target: &SqlserverTarget) -> Result<Vec<String>, Failure> {
+    let mut session = SqlserverSession::open(target, Arc::new([]), PrepareMode::Never).await?;
+    let rows = session
+        .query("select cast(name as nvarchar(200)) from sys.databases")
+        .await?;
+    let name = |value| match value {
+        Owned::Text(name) => Some(name),
+        _ => None,
+    };
+    Ok(rows.into_iter().flatten().filter_map(name).collect())
 }
 
 /// Whether a statement returns rows, by its first word; one that begins `with …` does, unless it changes some.

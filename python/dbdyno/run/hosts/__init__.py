@@ -9,8 +9,9 @@ from typing import Self
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError
 from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
 from dbdyno.run.hosts.files import FileHost
-from dbdyno.run.hosts.host import Host, Ready
+from dbdyno.run.hosts.host import Host, Note, Ready
 from dbdyno.run.hosts.managed import ManagedHost
 from dbdyno.run.hosts.named import NamedHost
 from dbdyno.run.listening import Interrupted
@@ -24,7 +25,11 @@ __all__ = ["Host", "Hosts", "Ready"]
 class NoHost:
     """The null engine: there is nothing to be made ready."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
+
+    def __init__(self) -> None:
+        """Nothing is made, and nothing written to."""
+        self.written: list[Finding] = []
 
     def check(self, compiled: CompiledCell) -> None:
         """All is there."""
@@ -44,8 +49,12 @@ class Hosts:
     ``interrupted``: who listens with it ends the loading and copying of tables with the first Ctrl-C.
     """
 
-    def __init__(self, directory: str | Path | None = None) -> None:
-        """``directory``: where they work, by default in the cache. Raises DbdynoError where that cannot be."""
+    def __init__(self, directory: str | Path | None = None, allow_writes: bool = False) -> None:
+        """``directory``: where they work, by default in the cache. Raises DbdynoError where that cannot be.
+
+        ``allow_writes``: statements may write to what dbdyno did not make.
+        """
+        self._allow_writes = allow_writes
         self.workspace = Workspace(directory)
         remove_unfinished(cache_directory("templates"))
         self.interrupted = Interrupted()
@@ -69,9 +78,14 @@ class Hosts:
         return self._of[key]
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """What the user should know of the systems."""
         return [note for host in self._of.values() for note in host.notes or []]
+
+    @property
+    def written(self) -> list[Finding]:
+        """Findings of what was written to that dbdyno did not make, where that is allowed."""
+        return [finding for host in self._of.values() for finding in host.written]
 
     def close(self) -> None:
         """Close them all, and remove the directory. Raises DbdynoError where one cannot be, when all else is done."""
@@ -85,10 +99,10 @@ class Hosts:
             case "null":
                 return NoHost()
             case "sqlite":
-                return FileHost(self.workspace, self.interrupted)
+                return FileHost(self.workspace, self.interrupted, self._allow_writes)
             case "sqlserver" if not system.host:
                 remedy = "name one that runs: `sqlserver://user:password@host/database`"
                 raise InputError(system.name, "dbdyno starts no SQL Server itself", remedy)
         if system.host:
-            return NamedHost(system, self.interrupted)
+            return NamedHost(system, self.interrupted, self._allow_writes)
         return ManagedHost(system.engine, self.workspace, self.interrupted)

@@ -2,9 +2,10 @@
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dbdyno.compile import CompiledCell
+from dbdyno.results.document import Finding
 
 
 @dataclass
@@ -26,11 +27,20 @@ class Ready:
         return None
 
 
+class Note(NamedTuple):
+    """What the user should know of a system: a sentence on what was seen to take ``seconds``."""
+
+    text: str
+    seconds: float
+
+
 class Host(Protocol):
     """Makes one kind of system ready for the trials of a run."""
 
     # What the user should know of the system; None or empty: nothing.
-    notes: list[str] | None
+    notes: list[Note] | None
+    # Findings of what a run is allowed to write to that dbdyno did not make.
+    written: list[Finding]
 
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
@@ -43,3 +53,10 @@ class Host(Protocol):
 
     def close(self) -> None:
         """Remove what was kept between trials."""
+
+
+class Hosting(Protocol):
+    """Gives each cell its host."""
+
+    def of(self, compiled: CompiledCell) -> Host:
+        """Give the host of a cell's system."""

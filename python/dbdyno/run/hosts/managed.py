@@ -14,8 +14,9 @@ from typing import Any
 from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
 from dbdyno.run.copying import copy_directory, set_os_cache
-from dbdyno.run.hosts.host import Ready
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import AtOnce, Interrupted
 from dbdyno.run.templates import Template, template
 from dbdyno.run.workspace import Workspace
@@ -89,7 +90,7 @@ class Served(Ready):
 class ManagedHost:
     """Starts the servers of one engine."""
 
-    notes: list[str] | None = None
+    notes: list[Note] | None = None
 
     def __init__(self, engine: str, workspace: Workspace, interrupted: Interrupted) -> None:
         """``workspace``: where the run works; a server that may not go there gets a place of its own.
@@ -102,6 +103,7 @@ class ManagedHost:
         self._own: Workspace | None = None
         # Looking for one asks programs for their versions; a run keeps to the one it began with.
         self._found: Installation | None = None
+        self.written: list[Finding] = []
         self._tried: set[tuple[tuple[str, str], ...]] = set()
 
     def check(self, compiled: CompiledCell) -> None:

@@ -3,22 +3,24 @@
 import fcntl
 import getpass
 import hashlib
+import json
 import math
-import os
 import re
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.run.hosts.host import Ready
+from dbdyno.results.document import Finding
+from dbdyno.run.hosts.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
+from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
+from dbdyno.run.writes import allowed, reaching_statements, refuse, writing_statements
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE, ServerSettings
 from dbdyno.systems.tls import Tls
@@ -49,11 +51,17 @@ _REFUSAL = re.compile(
 class NamedHost:
     """Makes databases on one server, and removes them.
 
-    Their names are the same in every run of a user on a machine, so that a run removes what a killed one left there.
+    Their names are one run's, which holds a lock for them; it removes those of runs that were killed, and of no other.
     """
 
-    def __init__(self, system: SystemSpec, interrupted: Interrupted) -> None:
-        """``system``: the server. ``interrupted``: what ends loading. Nothing is connected yet."""
+    def __init__(self, system: SystemSpec, interrupted: Interrupted, allow_writes: bool = False) -> None:
+        """``system``: the server. ``interrupted``: what ends loading. Nothing is connected yet.
+
+        ``allow_writes``: statements may write to what dbdyno did not make on it.
+        """
+        self._allow_writes = allow_writes
+        self.written: list[Finding] = []
+        self._judged: set[str] = set()
         self._system = system
         self._interrupted = interrupted
         # The key of the data in the database to copy, and what loading them took.
@@ -61,9 +69,11 @@ class NamedHost:
         self._loaded: dict[str, Any] = {}
         self._tls = Tls()
         self._lock: IO[bytes] | None = None
+        self._token = new_token()
+        self._holding: Holding | None = None
         self._checked = False
         self._made: set[str] = set()
-        self.notes: list[str] | None = None
+        self.notes: list[Note] | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that the server answers, and that no other run works on it."""
@@ -74,9 +84,50 @@ class NamedHost:
         if not self._checked:
             # What dbdyno does itself it does as one that the server lets in.
             self._system = compiled.cell.system
-        if _makes_data(compiled) and self._lock is None:
-            self._lock = self._take_lock()
+        self._judge(compiled)
+        if _makes_data(compiled):
+            if self._lock is None:
+                self._lock = self._take_lock()
+            self._hold()
         self._checked = True
+
+    def _hold(self) -> None:
+        """Hold what says that the databases to be made are this run's. Raises SystemFailed.
+
+        Where that was lost, as with a server that was restarted, others may have dropped them: then new ones are made.
+        """
+        if self._holding is not None and self._holding.alive:
+            return
+        if self._holding is not None:
+            self._holding.release()
+            self._token, self._key = new_token(), ""
+        if self._system.engine in ("postgresql", "mysql"):
+            self._holding = SessionLock(self._target(None, self._own_database), self._token, self._drop)
+        else:
+            self._holding = FileLock(self._system, self._token, self._drop)
+
+    def _judge(self, compiled: CompiledCell) -> None:
+        """See that no statement writes to what dbdyno did not make. Raises InputError, unless that is allowed.
+
+        Without tables of its own, an experiment runs in the database that the URL names; with some, in one that is made
+        for it, and then only what names another can lead beyond it.
+        """
+        trial = compiled.trial
+        texts = [compiled.before, compiled.tables, compiled.after, trial["statements"], trial["transactions"]]
+        asked = json.dumps([*texts, trial["prepare"], list(compiled.server.parameters.items())])
+        if asked in self._judged:
+            return
+        target = self._target(compiled, self._own_database)
+        if _makes_data(compiled):
+            own = [database_name(self._token, end) for end in ENDS]
+            what, found = "what it names", reaching_statements(compiled, target, own)
+        else:
+            what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
+        if not self._allow_writes:
+            refuse(compiled.cell.system, what, found)
+        self._judged.add(asked)
+        if found:
+            self.written.append(allowed(compiled.cell.system, what, found))
 
     def _inspect(self, compiled: CompiledCell) -> None:
         """See that the server answers, and takes the session's settings.
@@ -105,15 +156,17 @@ class NamedHost:
         if not self._checked:
             # The run goes on after an earlier one, or the server was not there before.
             self.check(compiled)
+        self._judge(compiled)
         if not _makes_data(compiled):
-            yield Ready(self._target(compiled, self._own_database))
+            yield Ready(self._target(compiled, self._own_database) | self._guard(compiled))
             return
-        name = f"{self._prefix}_trial"
+        self._hold()
+        name = database_name(self._token, "trial")
         begun = time.monotonic()
         if self._system.engine == "postgresql":
             load_s = self._template(compiled)
             loaded = time.monotonic()
-            self._recreate(name, f" template {self._prefix}_template")
+            self._recreate(name, f" template {database_name(self._token, 'template')}")
             durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
         else:
             # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
@@ -131,6 +184,8 @@ class NamedHost:
                 self._drop(name)
         finally:
             self._made.clear()
+            if self._holding is not None:
+                self._holding.release()
             if self._lock is not None:
                 self._lock.close()
 
@@ -141,7 +196,7 @@ class NamedHost:
             return 0.0
         begun = time.monotonic()
         self._key = ""
-        name = f"{self._prefix}_template"
+        name = database_name(self._token, "template")
         self._recreate(name)
         self._load(compiled, name)
         self._key = key
@@ -194,6 +249,15 @@ class NamedHost:
             "session": [list(pair) for pair in own.parameters.items()],
         } | ({} if system.engine == "mongodb" else {"tls": own.tls.plan()})
 
+    def _guard(self, compiled: CompiledCell) -> dict[str, Any]:
+        """Have the server itself refuse what the statements were not seen to write.
+
+        PostgreSQL is told so when a session is opened. MariaDB and MySQL are told by a statement, which would be a part
+        of what is measured where clients open a session for each transaction.
+        """
+        once = self._system.engine == "mysql" and compiled.trial["connect"] == "once"
+        return {"read_only": True} if not self._allow_writes and (once or self._system.engine == "postgresql") else {}
+
     @property
     def _host(self) -> str:
         # An address of IPv6 stands in brackets, in a URL only.
@@ -208,15 +272,6 @@ class NamedHost:
     def _own_database(self) -> str:
         return self._system.database or _ALWAYS[self._system.engine]
 
-    @property
-    def _prefix(self) -> str:
-        """The beginning of the names of databases: the machine's and the user's own."""
-        try:
-            machine = Path("/etc/machine-id").read_text()
-        except OSError:
-            machine = os.uname().nodename
-        return "dbdyno_" + hashlib.sha256(f"{machine}/{os.geteuid()}".encode()).hexdigest()[:8]
-
     def _take_lock(self) -> IO[bytes]:
         place = f"{self._system.engine}-{self._system.host}-{self._system.port}"
         path = cache_directory("servers") / hashlib.sha256(place.encode()).hexdigest()[:16]
@@ -230,7 +285,7 @@ class NamedHost:
         return lock
 
 
-def resolution(name: str, host: str, port: int) -> list[str]:
+def resolution(name: str, host: str, port: int) -> list[Note]:
     """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
     if host.startswith("/"):
         return []
@@ -247,9 +302,8 @@ def resolution(name: str, host: str, port: int) -> list[str]:
         return []
     notes = []
     if resolved >= _SLOW_S:
-        notes.append(
-            f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
-        )
+        text = f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
+        notes.append(Note(text, resolved))
     lost = 0.0
     for number, (family, address) in enumerate(addresses):
         begun = time.monotonic()
@@ -264,7 +318,8 @@ def resolution(name: str, host: str, port: int) -> list[str]:
             text = (
                 f"{name}: `{host}` means {addresses[0][1][0]} first, where nothing answers: each new connection loses "
             )
-            notes.append(f"{text}{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL.")
+            text += f"{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL."
+            notes.append(Note(text, lost))
         break
     return notes
 

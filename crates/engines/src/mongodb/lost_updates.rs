@@ -1,0 +1,161 @@
+//! Whether a server loses updates that it acknowledges, where several sessions make them to one document at once.
+//!
+//! A server that reads a document and writes it back in two steps which nothing holds together loses some. That is tried
+//! before the load, in a collection of its own which is dropped again, and only where the statements update documents and
+//! the database is the laboratory's own.
+
+use super::MongodbEngine;
+use super::session::MongodbSession;
+use super::{bson, login};
+use crate::net::block_on;
+use crate::{Failure, LostUpdates, Session as _};
+use bytes::BytesMut;
+use dbdyno_plan::document::FailureKind;
+use std::time::{Duration, Instant};
+
+/// Sessions that update at once, and how often each does at most; and for how long.
+const SESSIONS: usize = 4;
+const UPDATES: usize = 50;
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// Commands that change documents by what they are.
+const CHANGING: [&str; 3] = ["update", "findandmodify", "findAndModify"];
+
+/// How databases are called that the laboratory makes on servers that run already.
+const OWN: &str = "dbdyno_";
+
+/// Tries it; none where it is nobody's to try, or it cannot be: what ails the server the load will tell.
+pub async fn probe(engine: &MongodbEngine) -> Option<LostUpdates> {
+    let target = &engine.target;
+    let is_own = target.process.is_some() || target.database.starts_with(OWN);
+    let changes = engine.statements.iter().any(|each| is_changing(&each.text));
+    if !is_own || !changes {
+        return None;
+    }
+    let collection = format!("dbdyno_probe_{}", std::process::id());
+    let mut first = engine.open().await.ok()?;
+    let found = tried(engine, &mut first, &collection).await;
+    // What could not be made need not be dropped, and a session that is lost has nothing to close.
+    let _ = ask(&mut first, |out| bson::put_text(b"drop", &collection, out)).await;
+    let _ = first.close().await;
+    found.ok().flatten()
+}
+
+fn is_changing(text: &str) -> bool {
+    let name = text.trim_start().trim_start_matches('{').trim_start();
+    CHANGING.iter().any(|each| {
+        name.strip_prefix('"')
+            .is_some_and(|rest| rest.starts_with(&format!("{each}\"")))
+    })
+}
+
+async fn tried(
+    engine: &MongodbEngine,
+    first: &mut MongodbSession,
+    collection: &str,
+) -> Result<Option<LostUpdates>, Failure> {
+    ask(first, |out| {
+        bson::put_text(b"insert", collection, out);
+        list(out, b"documents", |out| {
+            bson::put_integer(b"_id", 1, out);
+            bson::put_integer(b"n", 0, out);
+        });
+    })
+    .await?;
+    let counts: Vec<Result<u64, Failure>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..SESSIONS)
+            .map(|_| scope.spawn(|| block_on(update(engine, collection))))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(Failure::new(FailureKind::Other, "a thread of the probe panicked")))
+            })
+            .collect()
+    });
+    let mut acknowledged = 0;
+    for count in counts {
+        acknowledged += count?;
+    }
+    let database = first.database().to_owned();
+    let place = login::ask(first.wire(), &database, |out| {
+        bson::put_text(b"find", collection, out);
+    })
+    .await?;
+    let batch = first.wire().document(&place)?.find(&["cursor", "firstBatch", "0", "n"]);
+    Ok(batch.and_then(|field| field.integer()).map(|counted| LostUpdates {
+        sessions: SESSIONS as u32,
+        acknowledged,
+        counted: counted.max(0) as u64,
+    }))
+}
+
+/// Adds 1 to the document again and again, and gives how often that was acknowledged.
+async fn update(engine: &MongodbEngine, collection: &str) -> Result<u64, Failure> {
+    let mut session = engine.open().await?;
+    let (mut acknowledged, begun) = (0, Instant::now());
+    for _ in 0..UPDATES {
+        let database = session.database().to_owned();
+        let answer = login::ask(session.wire(), &database, |out| {
+            bson::put_text(b"update", collection, out);
+            list(out, b"updates", |out| {
+                within(out, b"q", |out| bson::put_integer(b"_id", 1, out));
+                within(out, b"u", |out| {
+                    within(out, b"$inc", |out| bson::put_integer(b"n", 1, out));
+                });
+            });
+        })
+        .await;
+        match answer {
+            Ok(place) => {
+                let changed = session.wire().document(&place)?.find(&["nModified"]);
+                acknowledged += u64::from(changed.and_then(|field| field.integer()) == Some(1));
+            }
+            Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
+            // What was refused is not acknowledged.
+            Err(_) => {}
+        }
+        if begun.elapsed() > LONGEST {
+            break;
+        }
+    }
+    session.close().await?;
+    Ok(acknowledged)
+}
+
+async fn ask(session: &mut MongodbSession, put: impl FnOnce(&mut BytesMut)) -> Result<(), Failure> {
+    let database = session.database().to_owned();
+    login::ask(session.wire(), &database, put).await.map(|_| ())
+}
+
+/// Writes a field that is a document.
+fn within(out: &mut BytesMut, name: &[u8], put: impl FnOnce(&mut BytesMut)) {
+    bson::put_name(bson::kind::DOCUMENT, name, out);
+    let document = bson::begin(out);
+    put(out);
+    bson::end(document, out);
+}
+
+/// Writes a field that is a list of one document.
+fn list(out: &mut BytesMut, name: &[u8], put: impl FnOnce(&mut BytesMut)) {
+    bson::put_name(bson::kind::ARRAY, name, out);
+    let array = bson::begin(out);
+    within(out, b"0", put);
+    bson::end(array, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_change_documents_are_known() {
+        assert!(is_changing(r#"{"update": "t", "updates": []}"#));
+        assert!(is_changing(r#" { "findAndModify": "t"}"#));
+        assert!(!is_changing(r#"{"find": "update"}"#));
+        assert!(!is_changing(r#"{"updates": 1}"#));
+        assert!(!is_changing(r#"{"insert": "t"}"#));
+    }
+}

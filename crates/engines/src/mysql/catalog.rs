@@ -1,0 +1,121 @@
+//! The tables that the statements name, as MariaDB's and MySQL's catalogue has them.
+
+use super::MysqlEngine;
+use super::session::MysqlSession;
+use crate::Failure;
+use crate::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_plan::document::FailureKind;
+
+const TABLES: &str = "select table_name, engine, data_length + index_length from information_schema.tables \
+     where table_schema = database() and table_type = 'BASE TABLE' order by table_name";
+
+const COLUMNS: &str = "select table_name, column_name, column_type, collation_name from information_schema.columns \
+     where table_schema = database() order by table_name, ordinal_position";
+
+/// Whether an index may be used: as MariaDB says it, as MySQL does, and where neither is known.
+const USABLE: [&str; 3] = ["ignored = 'NO'", "is_visible = 'YES'", "true"];
+
+type Row = Vec<Option<String>>;
+
+/// Reads the catalogue.
+pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<Catalog, Failure> {
+    let mut catalog = Catalog::default();
+    let named = |table: &str| engine.statements.iter().any(|each| names(&each.sql, table));
+    for row in rows(session, TABLES).await?.unwrap_or_default() {
+        let [Some(name), engine, bytes] = &row[..] else {
+            continue;
+        };
+        if let Some(bytes) = bytes.as_ref().and_then(|text| text.parse::<u64>().ok()) {
+            *catalog.data_bytes.get_or_insert(0) += bytes;
+        }
+        if named(name) {
+            catalog.table(name).storage_engine.clone_from(engine);
+        }
+    }
+    for row in rows(session, COLUMNS).await?.unwrap_or_default() {
+        let [Some(table), Some(name), Some(kind), collation] = &row[..] else {
+            continue;
+        };
+        if named(table) {
+            catalog.table(table).columns.push(Column {
+                name: name.clone(),
+                kind: kind.clone(),
+                collation: collation.as_deref().map(of_name),
+            });
+        }
+    }
+    for usable in USABLE {
+        let sql = format!(
+            "select table_name, index_name, index_type, {usable}, column_name, sub_part from \
+             information_schema.statistics where table_schema = database() order by table_name, index_name, seq_in_index"
+        );
+        if let Some(rows) = rows(session, &sql).await? {
+            rows.iter().for_each(|row| add_key(&mut catalog, row, named));
+            break;
+        }
+    }
+    Ok(catalog)
+}
+
+fn add_key(catalog: &mut Catalog, row: &[Option<String>], named: impl Fn(&str) -> bool) {
+    let [Some(table), Some(name), Some(method), Some(usable), column, prefix] = row else {
+        return;
+    };
+    if !named(table) {
+        return;
+    }
+    let table = catalog.table(table);
+    let of_column = |column: &str| table.columns.iter().find(|each| each.name.eq_ignore_ascii_case(column));
+    let collation = column
+        .as_deref()
+        .and_then(of_column)
+        .and_then(|column| column.collation.clone());
+    let index = table.index(name, method);
+    index.usable = usable == "1";
+    index.keys.push(Key {
+        column: column.clone(),
+        collation,
+        operator_class: None,
+        prefix: prefix.as_ref().and_then(|text| text.parse().ok()),
+    });
+}
+
+/// What the server does not answer is not known; what broke the connection is a failure.
+async fn rows(session: &mut MysqlSession, sql: &str) -> Result<Option<Vec<Row>>, Failure> {
+    match session.query(sql).await {
+        Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
+        answer => Ok(answer.ok()),
+    }
+}
+
+/// What the name of a collation says: `utf8mb4_general_ci`, `utf8mb4_0900_as_cs`, `latin1_bin`, `binary`.
+fn of_name(name: &str) -> Collation {
+    let lower = name.to_lowercase();
+    let by_bytes = lower == "binary" || lower.ends_with("_bin");
+    let regards_case = match lower.as_str() {
+        _ if by_bytes || lower.ends_with("_cs") => Some(true),
+        _ if lower.ends_with("_ci") => Some(false),
+        _ => None,
+    };
+    Collation {
+        name: name.to_owned(),
+        provider: None,
+        by_bytes: Some(by_bytes),
+        regards_case,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_collations_say_whether_they_regard_case() {
+        let case = |name: &str| of_name(name).regards_case;
+        assert_eq!(case("utf8mb4_general_ci"), Some(false));
+        assert_eq!(case("utf8mb4_uca1400_ai_ci"), Some(false));
+        assert_eq!(case("utf8mb4_0900_as_cs"), Some(true));
+        assert_eq!(case("utf8mb4_bin"), Some(true));
+        assert_eq!(case("something"), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! A named lock that stands for databases of one run.
+
+use super::MysqlEngine;
+use super::session::MysqlSession;
+use crate::net::block_on;
+use crate::{Failure, Session as _, holding};
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::target::ServerTarget;
+
+const NAMES: [&str; 2] = ["_trial", "_template"];
+
+/// Holds the lock of a token, tells which databases no session holds one for, and waits until it is `over`.
+///
+/// Whoever makes a database holds its lock before, so that one without was left behind. Where the server does not show even
+/// the own lock, none is told to be left.
+pub fn hold(
+    target: &ServerTarget,
+    token: &str,
+    say: &mut dyn FnMut(Vec<String>),
+    over: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    holding::number(token)?;
+    block_on(async {
+        let mut session = MysqlSession::open(target, MysqlEngine::texts(&[]), PrepareMode::Never).await?;
+        if !is(&mut session, &format!("get_lock('dbdyno_{token}', 0)"), "1").await? {
+            let message = format!("the lock `dbdyno_{token}` is another's");
+            return Err(Failure::new(FailureKind::Other, message));
+        }
+        let mut left = Vec::new();
+        if is(&mut session, &format!("is_free_lock('dbdyno_{token}')"), "0").await? {
+            for name in super::names(&mut session).await? {
+                let Some(lock) = lock_of(&name) else { continue };
+                if is(&mut session, &format!("is_free_lock('{lock}')"), "1").await? {
+                    left.push(name);
+                }
+            }
+        }
+        say(left);
+        holding::wait(over, async || session.query("select 1").await.map(drop)).await?;
+        session.close().await
+    })
+}
+
+/// The name of the lock that stands for a database, if one does.
+fn lock_of(database: &str) -> Option<&str> {
+    let lock = NAMES.iter().find_map(|end| database.strip_suffix(end))?;
+    holding::number(lock.strip_prefix("dbdyno_")?).ok()?;
+    Some(lock)
+}
+
+async fn is(session: &mut MysqlSession, what: &str, value: &str) -> Result<bool, Failure> {
+    let rows = session.query(&format!("select {what}")).await?;
+    Ok(rows.into_iter().flatten().flatten().next().as_deref() == Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_of_runs_are_known_by_their_names() {
+        assert_eq!(lock_of("dbdyno_0123456789ab_trial"), Some("dbdyno_0123456789ab"));
+        assert_eq!(lock_of("dbdyno_0123456789ab_template"), Some("dbdyno_0123456789ab"));
+        for other in [
+            "dbdyno_0123456789ab",
+            "dbdyno_trial",
+            "dbdyno_01234567_trial",
+            "dbdyno_0123456789aB_trial",
+            "app",
+        ] {
+            assert_eq!(lock_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The tables that the statements name, as PostgreSQL's catalogue has them; and the indexes that a plan passes over.
+
+use super::PostgresqlEngine;
+use super::session::PostgresqlSession;
+use crate::Failure;
+use crate::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_plan::document::FailureKind;
+
+/// The collation of a column or of an index's, `c`: its name, provider, locale and whether it tells all texts apart that
+/// differ; of the database's own, the database's. What a version does not have is null.
+const COLLATION: &str = "\
+    case when c.oid = 100 then coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', d.datcollate) \
+    else c.collname end, \
+    case when c.oid = 100 then coalesce(to_jsonb(d) ->> 'datlocprovider', 'c') \
+    else coalesce(to_jsonb(c) ->> 'collprovider', 'c') end, \
+    case when c.oid = 100 then d.datcollate else c.collcollate end, \
+    case when c.oid is not null then coalesce(to_jsonb(c) ->> 'collisdeterministic', 'true') end";
+
+/// Tables in the path of search, with their columns.
+const COLUMNS: &str = "\
+    from pg_class t join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped \
+    left join pg_collation c on c.oid = a.attcollation \
+    join pg_database d on d.datname = current_database() \
+    where t.relkind in ('r', 'p', 'm') and pg_table_is_visible(t.oid) and t.relnamespace not in \
+    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
+
+/// The columns of their indexes. What an index only holds beside them has no operator class.
+const KEYS: &str = "\
+    from pg_index x join pg_class t on t.oid = x.indrelid join pg_class i on i.oid = x.indexrelid \
+    join pg_am m on m.oid = i.relam cross join lateral generate_series(0, x.indnatts - 1) n \
+    join pg_opclass o on o.oid = x.indclass[n] \
+    left join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[n] and x.indkey[n] <> 0 \
+    left join pg_collation c on c.oid = x.indcollation[n] \
+    join pg_database d on d.datname = current_database() \
+    where pg_table_is_visible(t.oid) and t.relnamespace not in \
+    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
+
+/// What quotes a text that no statement has in it.
+const QUOTE: &str = "$dbdyno_statements$";
+
+type Row = Vec<Option<String>>;
+
+/// Reads the catalogue. What the server does not let this user see is not known.
+pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession) -> Result<Catalog, Failure> {
+    let mut catalog = Catalog::default();
+    let size = rows(session, "select pg_database_size(current_database())").await?;
+    catalog.data_bytes = size
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .and_then(|text| text.parse().ok());
+    let named = |table: &str| engine.statements.iter().any(|each| names(&each.numbered, table));
+    // A server can have many thousand tables: it gives those alone whose names stand in the statements.
+    let texts: Vec<&str> = engine.statements.iter().map(|each| each.numbered.as_str()).collect();
+    let asked = format!(
+        "and strpos(lower({QUOTE}{}{QUOTE}), lower(t.relname)) > 0",
+        texts.join(" ")
+    );
+    let sql = format!(
+        "select t.relname, a.attname, format_type(a.atttypid, a.atttypmod), {COLLATION} {COLUMNS} {asked} \
+         order by t.relname, a.attnum"
+    );
+    for row in rows(session, &sql).await? {
+        let [Some(table), Some(name), Some(kind), ..] = &row[..] else {
+            continue;
+        };
+        if named(table) {
+            catalog.table(table).columns.push(Column {
+                name: name.clone(),
+                kind: kind.clone(),
+                collation: collation(&row[3..]),
+            });
+        }
+    }
+    let sql = format!(
+        "select t.relname, i.relname, m.amname, x.indisvalid and x.indisready, x.indpred is not null, a.attname, \
+         o.opcname, {COLLATION} {KEYS} {asked} order by t.relname, i.relname, n"
+    );
+    for row in rows(session, &sql).await? {
+        let [
+            Some(table),
+            Some(name),
+            Some(method),
+            Some(usable),
+            Some(partial),
+            column,
+            class,
+            ..,
+        ] = &row[..]
+        else {
+            continue;
+        };
+        if named(table) {
+            let index = catalog.table(table).index(name, method);
+            (index.usable, index.partial) = (usable == "t", partial == "t");
+            index.keys.push(Key {
+                column: column.clone(),
+                collation: collation(&row[7..]),
+                operator_class: class.clone(),
+                prefix: None,
+            });
+        }
+    }
+    Ok(catalog)
+}
+
+/// What the server does not answer is nothing; what broke the connection is a failure.
+async fn rows(session: &mut PostgresqlSession, sql: &str) -> Result<Vec<Row>, Failure> {
+    match session.query(sql).await {
+        Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
+        answer => Ok(answer.unwrap_or_default()),
+    }
+}
+
+/// A collation from its four columns.
+fn collation(row: &[Option<String>]) -> Option<Collation> {
+    let [Some(name), Some(provider), locale, exact] = row else {
+        return None;
+    };
+    let (provider, by_bytes) = match provider.as_str() {
+        // Of the C library's locales the server orders by bytes in these two, not in C.UTF-8.
+        "c" => ("libc", matches!(locale.as_deref(), Some("C" | "POSIX"))),
+        "i" => ("icu", false),
+        "b" => ("builtin", true),
+        other => (other, false),
+    };
+    Some(Collation {
+        name: name.clone(),
+        provider: Some(provider.to_owned()),
+        by_bytes: Some(by_bytes),
+        // Another may tell capital letters from small ones, or not.
+        regards_case: (exact.as_deref() == Some("true")).then_some(true),
+    })
+}
+
+/// The indexes by which a plan looks something up, from its lines: those with a condition below.
+pub fn looked_up(plan: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut last: Option<String> = None;
+    for line in plan {
+        if line.trim_start().starts_with("Index Cond:") {
+            found.extend(last.take());
+        } else if let Some(name) = index_of(line) {
+            last = Some(name);
+        }
+    }
+    found
+}
+
+/// The index that a step of a plan uses: `Index Scan using i on t`, `Bitmap Index Scan on i`.
+fn index_of(line: &str) -> Option<String> {
+    let step = line.trim_start().trim_start_matches("->").trim_start();
+    let name = match step.split_once("Bitmap Index Scan on ") {
+        Some((_, name)) => name,
+        None if step.contains("Scan") => step.split_once(" using ")?.1.rsplit_once(" on ")?.0,
+        None => return None,
+    };
+    Some(name.trim_matches('"').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_found_in_plans() {
+        let plan = |lines: &[&str]| looked_up(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        assert!(plan(&["Seq Scan on t", "  Filter: (word ~~ 'a%'::text)"]).is_empty());
+        assert!(plan(&["Index Only Scan using i on t", "  Filter: (word ~~ 'a%'::text)"]).is_empty());
+        let scan = ["Index Scan using \"My i\" on t", "  Index Cond: (id = 1)"];
+        assert_eq!(plan(&scan), ["My i"]);
+        let bitmap = [
+            "Bitmap Heap Scan on t",
+            "  Filter: (word ~~ 'a%'::text)",
+            "  ->  Bitmap Index Scan on i",
+            "        Index Cond: ((word ~>=~ 'a'::text) AND (word ~<~ 'b'::text))",
+        ];
+        assert_eq!(plan(&bitmap), ["i"]);
+    }
+}

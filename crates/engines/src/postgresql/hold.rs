@@ -1,0 +1,66 @@
+//! An advisory lock that stands for databases of one run.
+
+use super::PostgresqlEngine;
+use super::session::PostgresqlSession;
+use crate::net::block_on;
+use crate::{Failure, Session as _, holding};
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::target::ServerTarget;
+
+/// Of the number of the lock, the bits above the token's: `db`. They keep it from those of others.
+const OURS: i64 = 0x6462 << 48;
+
+/// Locks that are held, whichever database their session is connected to (advisory locks are each database's own). The
+/// numbers stand in halves.
+const HELD: &str = "select (classid::bigint << 32) | objid::bigint from pg_locks \
+     where locktype = 'advisory' and objsubid = 1 and granted";
+
+/// Databases of the names that are made for runs, with the numbers of their locks.
+const MADE: &str = "select datname, ('x' || substr(datname, 8, 12))::bit(48)::bigint from pg_database \
+     where datname ~ '^dbdyno_[0-9a-f]{12}_(trial|template)$'";
+
+/// Holds the lock of a token, tells which databases no session holds one for, and waits until it is `over`.
+///
+/// Whoever makes a database holds its lock before, so that one without was left behind. Where the list of locks does not
+/// show even the own one, it tells nothing, and none is told to be left.
+pub fn hold(
+    target: &ServerTarget,
+    token: &str,
+    say: &mut dyn FnMut(Vec<String>),
+    over: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let own = OURS | holding::number(token)?;
+    block_on(async {
+        let mut session = PostgresqlSession::open(target, PostgresqlEngine::texts(&[]), PrepareMode::Never).await?;
+        let taken = session.query(&format!("select pg_try_advisory_lock({own})")).await?;
+        if taken.into_iter().flatten().flatten().next().as_deref() != Some("t") {
+            let message = format!("the advisory lock {own} is another's");
+            return Err(Failure::new(FailureKind::Other, message));
+        }
+        let made = session.query(MADE).await?;
+        let held: Vec<i64> = session
+            .query(HELD)
+            .await?
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let left = made
+            .into_iter()
+            .filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
+                Ok([Some(name), Some(number)]) => {
+                    let lock = OURS | number.parse::<i64>().ok()?;
+                    (!held.contains(&lock)).then_some(name)
+                }
+                _ => None,
+            });
+        say(if held.contains(&own) {
+            left.collect()
+        } else {
+            Vec::new()
+        });
+        holding::wait(over, async || session.query("select 1").await.map(drop)).await?;
+        session.close().await
+    })
+}

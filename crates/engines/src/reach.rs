@@ -1,0 +1,243 @@
+//! Which statements name something beyond the database that they run in: another database of their server, the server
+//! itself, another file.
+//!
+//! A statement that runs in a database can only write to another if it names it, be it in what it defines, as a view or a
+//! trigger. So what names none writes to its own. Which names there are, the server tells; that a name is meant where it
+//! stands is taken for granted where it might be.
+
+use crate::net::block_on;
+use crate::sql_text::first_words;
+use crate::{Failure, mongodb, mysql, sqlserver};
+use dbdyno_plan::target::Target;
+
+/// The beginnings of statements about a whole server: a verb, and what follows it; where nothing does, any.
+type Beginnings = &'static [(&'static [&'static str], &'static [&'static str])];
+
+const OF_POSTGRESQL: Beginnings = &[
+    (
+        &["create", "alter", "drop", "rename"],
+        &[
+            "role",
+            "user",
+            "group",
+            "database",
+            "tablespace",
+            "subscription",
+            "system",
+        ],
+    ),
+    (&["alter", "reassign", "drop"], &["system", "owned"]),
+];
+const OF_MYSQL: Beginnings = &[
+    (
+        &["create", "alter", "drop", "rename"],
+        &[
+            "user",
+            "role",
+            "database",
+            "schema",
+            "server",
+            "tablespace",
+            "undo",
+            "logfile",
+        ],
+    ),
+    (
+        &[
+            "change",
+            "clone",
+            "flush",
+            "grant",
+            "install",
+            "kill",
+            "purge",
+            "reset",
+            "restart",
+            "revoke",
+            "shutdown",
+            "stop",
+            "uninstall",
+            "use",
+        ],
+        &[],
+    ),
+    (&["start"], &["slave", "replica", "all", "group_replication"]),
+    (&["set"], &["password", "default", "role"]),
+];
+const OF_SQLSERVER: Beginnings = &[
+    (
+        &["create", "alter", "drop"],
+        &[
+            "login",
+            "database",
+            "server",
+            "endpoint",
+            "credential",
+            "availability",
+            "resource",
+        ],
+    ),
+    (&["backup", "kill", "reconfigure", "restore", "shutdown", "use"], &[]),
+    (
+        &["exec", "execute"],
+        &["sp_configure", "xp_cmdshell", "sp_addlogin", "sp_attach_db"],
+    ),
+];
+const OF_SQLITE: Beginnings = &[(&["attach"], &[]), (&["vacuum"], &["into"])];
+
+/// Words that lead elsewhere wherever they stand: to other servers, files of the server's machine, its variables.
+type Leading = &'static [&'static str];
+
+const FROM_POSTGRESQL: Leading = &["dblink", "dblink_exec", "dblink_connect", "postgres_fdw", "mysql_fdw"];
+const FROM_MYSQL: Leading = &["outfile", "dumpfile", "@@global", "@@persist", "@@persist_only"];
+const FROM_SQLSERVER: Leading = &["opendatasource", "openquery", "openrowset"];
+
+/// Names of SQLite's databases that are no files of anybody's.
+const NOBODYS: [&str; 2] = ["':memory:'", "''"];
+
+/// What makes a variable that is set the server's.
+const SCOPES: [&str; 3] = ["global", "persist", "persist_only"];
+
+/// What stands before the name of a database, where no dot follows it.
+const BEFORE_NAMES: [&str; 4] = ["database", "schema", "use", "exists"];
+
+/// Tells for each statement what it names beyond the database of the target, if it does. `own`: the databases that were made
+/// for the statements. Of MariaDB, MySQL and SQL Server, the server is asked for the names of the others.
+pub fn reach(target: &Target, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    let (beginnings, leading, names) = match target {
+        Target::Null => return Ok(vec![None; statements.len()]),
+        Target::Mongodb(_) => return Ok(statements.iter().map(|each| mongodb::reach(each, own)).collect()),
+        // Its databases cannot name one another.
+        Target::Postgresql(_) => (OF_POSTGRESQL, FROM_POSTGRESQL, Vec::new()),
+        Target::Sqlite(_) => (OF_SQLITE, &[][..], Vec::new()),
+        Target::Mysql(target) => (OF_MYSQL, FROM_MYSQL, block_on(mysql::databases(target))?),
+        Target::Sqlserver(target) => (OF_SQLSERVER, FROM_SQLSERVER, block_on(sqlserver::databases(target))?),
+    };
+    let others: Vec<String> = names
+        .iter()
+        .filter(|name| !own.contains(name) && !name.eq_ignore_ascii_case("information_schema"))
+        .map(|name| name.to_lowercase())
+        .collect();
+    Ok(statements
+        .iter()
+        .map(|sql| beyond(sql, beginnings, leading, &others))
+        .collect())
+}
+
+/// What a statement names beyond its database.
+fn beyond(sql: &str, beginnings: Beginnings, leading: Leading, others: &[String]) -> Option<String> {
+    let text = without_comments(sql).to_lowercase();
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '@' | '$');
+    let has = |part: &str, words: &[&str]| part.split(|c| !is_word(c)).any(|word| words.contains(&word));
+    for part in text.split(';') {
+        let words = first_words(part, 3);
+        let at = |index: usize| words.get(index).map_or("", String::as_str);
+        let (first, second) = (at(0), at(1));
+        let about = |(verbs, what): &(&[&str], &[&str])| {
+            verbs.contains(&first) && (what.is_empty() || what.contains(&second) && at(2) != "mapping")
+        };
+        // A database in memory, or one that goes with its connection, is nobody's.
+        let nobodys = first == "attach" && NOBODYS.iter().any(|name| part.contains(name));
+        if !nobodys && beginnings.iter().any(about) || first == "set" && has(part, &SCOPES) {
+            return Some(format!("`{first}` leads beyond its database"));
+        }
+    }
+    if let Some(word) = leading.iter().find(|word| has(&text, &[word])) {
+        return Some(format!("`{word}` leads beyond its database"));
+    }
+    others.iter().find_map(|name| {
+        let named = text.match_indices(name.as_str()).any(|(at, _)| {
+            let (before, behind) = (&text[..at], &text[at + name.len()..]);
+            if before.ends_with(is_word) || behind.starts_with(is_word) {
+                return false;
+            }
+            let behind = behind.trim_start_matches(['`', '"', ']', '\'']).trim_start();
+            let before = before.trim_end_matches(['`', '"', '[', '\'']).trim_end();
+            behind.starts_with('.') || BEFORE_NAMES.iter().any(|word| before.ends_with(word))
+        });
+        named.then(|| format!("it names the database `{name}`"))
+    })
+}
+
+/// A text whose comments are spaces, but for those that a server carries out.
+fn without_comments(sql: &str) -> String {
+    let mut text = String::with_capacity(sql.len());
+    let mut rest = sql;
+    while let Some(at) = rest.find("/*") {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let executed = rest.starts_with("/*!") || rest.starts_with("/*M!");
+        let end = rest.find("*/").map_or(rest.len(), |end| end + 2);
+        text.push(' ');
+        if executed {
+            text.push_str(rest[..end].trim_matches(|c: char| "/*!M".contains(c) || c.is_ascii_digit()));
+        }
+        text.push(' ');
+        rest = &rest[end..];
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_another_database_is_told() {
+        let others = ["app".to_owned(), "test".to_owned()];
+        for (sql, expected) in [
+            ("insert into users values (1)", false),
+            ("insert into app.users values (1)", true),
+            ("insert into `app` . `users` values (1)", true),
+            ("insert into App/* a */.users values (1)", true),
+            ("insert into t select * from test.t", true),
+            (
+                "create trigger a after insert on t for each row insert into app.log values (1)",
+                true,
+            ),
+            ("/*!50000 insert into app.users values (1) */", true),
+            ("drop database app", true),
+            ("drop database if exists `app`", true),
+            ("use app", true),
+            ("set global max_connections = 1", true),
+            ("set @@global.max_connections = 1", true),
+            ("set session sort_buffer_size = 100000", false),
+            ("select 1; flush tables", true),
+            ("select * from t into outfile '/tmp/x'", true),
+            ("insert into t (app, mapp) values ('app', 1)", false),
+            ("select t.app from t", false),
+            ("create table app (x int)", false),
+            ("start transaction", false),
+        ] {
+            assert_eq!(beyond(sql, OF_MYSQL, FROM_MYSQL, &others).is_some(), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_is_about_a_whole_server_or_another_file_is_told() {
+        for (sql, expected) in [
+            ("create role a", true),
+            ("alter system set work_mem = '1MB'", true),
+            ("drop database app", true),
+            ("create table role (x int)", false),
+            ("create user mapping for a server b", false),
+            ("select dblink_exec('dbname=app', 'delete from users')", true),
+        ] {
+            assert_eq!(
+                beyond(sql, OF_POSTGRESQL, FROM_POSTGRESQL, &[]).is_some(),
+                expected,
+                "{sql}"
+            );
+        }
+        for (sql, expected) in [
+            ("attach 'app.db' as app", true),
+            ("select 1; /* a */ ATTACH 'app.db' as app", true),
+            ("attach ':memory:' as m", false),
+            ("vacuum into 'app.db'", true),
+            ("vacuum", false),
+            ("insert into attach values (1)", false),
+        ] {
+            assert_eq!(beyond(sql, OF_SQLITE, &[], &[]).is_some(), expected, "{sql}");
+        }
+    }
+}

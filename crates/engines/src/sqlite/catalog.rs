@@ -1,0 +1,106 @@
+//! The tables that the statements name, as SQLite's catalogue has them.
+
+use super::{SqliteEngine, SqliteSession};
+use crate::Failure;
+use crate::catalog::{Catalog, Collation, Column, Key, names};
+use crate::sql_text::quoted;
+
+/// Reads the catalogue; `data_bytes` is for those to set who know the pages.
+pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
+    let mut catalog = Catalog::default();
+    let mut tables = Vec::new();
+    let listed = session.query("select name from sqlite_master where type = 'table'", |row| {
+        tables.extend(row.first().cloned());
+    });
+    if listed.is_err() {
+        return catalog;
+    }
+    tables.retain(|table| engine.statements.iter().any(|each| names(&each.sql, table)));
+    for table in tables {
+        // A table that cannot be read (of a module that is not there) is left out.
+        if add(session, &mut catalog, &table).is_err() {
+            catalog.tables.retain(|each| each.name != table);
+        }
+    }
+    catalog
+}
+
+fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result<(), Failure> {
+    let table = catalog.table(name);
+    session.query(&format!("pragma table_info({})", quoted(name)), |row| {
+        if let [_, column, kind, ..] = row {
+            table.columns.push(Column {
+                name: column.clone(),
+                kind: kind.clone(),
+                collation: None,
+            });
+        }
+    })?;
+    for column in &mut table.columns {
+        column.collation = compared(session, name, &column.name);
+    }
+    let mut indexes = Vec::new();
+    session.query(&format!("pragma index_list({})", quoted(name)), |row| {
+        if let [_, index, rest @ ..] = row {
+            // Columns after `unique`: origin and partial, since 3.8.9.
+            indexes.push((index.clone(), rest.get(2).is_some_and(|partial| partial == "1")));
+        }
+    })?;
+    for (name, partial) in indexes {
+        let index = table.index(&name, "btree");
+        index.partial = partial;
+        // Of older libraries, which have no such pragma, it is not known what the index is of.
+        session.query(&format!("pragma index_xinfo({})", quoted(&name)), |row| {
+            if let [_, number, column, _, collation, key, ..] = row
+                && key == "1"
+            {
+                index.keys.push(Key {
+                    // -1 is the row's own number, -2 an expression.
+                    column: (!number.starts_with('-')).then(|| column.clone()),
+                    collation: Some(of_name(collation)),
+                    ..Key::default()
+                });
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// How a column is compared for equality, from the program that such a comparison is: no pragma tells.
+fn compared(session: &mut SqliteSession, table: &str, column: &str) -> Option<Collation> {
+    let mut found = None;
+    // The plus keeps indexes away, and the collation as it is.
+    let sql = format!(
+        "explain select 1 from {} where +{} = 'a'",
+        quoted(table),
+        quoted(column)
+    );
+    let told = session.query(&sql, |row| {
+        if let [_, code, _, _, _, collation, ..] = row
+            && (code == "Ne" || code == "Eq")
+        {
+            // `NOCASE-8`, or in older libraries `collseq(NOCASE)`.
+            let name = collation.trim_start_matches("collseq(").trim_end_matches(')');
+            found = name.split('-').next().filter(|name| !name.is_empty()).map(of_name);
+        }
+    });
+    told.ok().and(found)
+}
+
+fn of_name(name: &str) -> Collation {
+    let lower = name.to_lowercase();
+    Collation {
+        name: name.to_owned(),
+        provider: None,
+        by_bytes: match lower.as_str() {
+            "binary" => Some(true),
+            "nocase" | "rtrim" => Some(false),
+            _ => None,
+        },
+        regards_case: match lower.as_str() {
+            "binary" | "rtrim" => Some(true),
+            "nocase" => Some(false),
+            _ => None,
+        },
+    }
+}

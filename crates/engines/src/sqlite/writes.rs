@@ -1,0 +1,42 @@
+//! Which statements write: `sqlite3_stmt_readonly` of what they are prepared into. Nothing is run.
+
+use super::{SqliteEngine, Watch};
+use crate::Failure;
+use crate::sql_text::first_words;
+use crate::writes::Writes;
+use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::target::SqliteTarget;
+
+/// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
+/// earlier one makes, is unknown.
+pub fn writes<'a>(target: &SqliteTarget, statements: impl Iterator<Item = &'a str>) -> Result<Vec<Writes>, Failure> {
+    let engine = SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?;
+    let session = engine.open_patiently()?;
+    statements
+        .map(|sql| {
+            let mut answer = Writes::No;
+            let mut rest = sql;
+            while !rest.trim().is_empty() {
+                match session.reads_only(rest) {
+                    Ok((true, read)) => {
+                        // What is attached is a file that the statements behind it may write to.
+                        if first_words(rest, 1) == ["attach"] {
+                            answer.worsen(Writes::Unknown("it attaches another database".into()));
+                        }
+                        rest = &rest[read..];
+                    }
+                    Ok((false, read)) => {
+                        answer.worsen(Writes::Yes("sqlite3_stmt_readonly() says so".into()));
+                        rest = &rest[read..];
+                    }
+                    Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
+                    Err(failure) => {
+                        answer.worsen(Writes::Unknown(failure.message.clone()));
+                        break;
+                    }
+                }
+            }
+            Ok(answer)
+        })
+        .collect()
+}

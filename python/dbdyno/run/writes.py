@@ -1,0 +1,129 @@
+"""What a cell's statements write, as its engine tells: which of them do, and which reach beyond their database."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.errors import InputError
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
+from dbdyno.systems.url import SystemSpec
+from dbdyno.worker import Event, ask
+
+if TYPE_CHECKING:
+    # The hosts ask about their statements here.
+    from dbdyno.run.hosts.host import Hosting
+
+ALLOW = "--allow-writes"
+
+# What a statement of SQLite leads to that leads away from the copy.
+OTHER_FILE = "the other file"
+
+# Seconds for asking about all statements of a cell; each that reads is run once.
+_LONGEST_S = 3600.0
+
+# A statement's first characters tell which it is.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A statement that writes, or of which that cannot be told (``certain`` is then false). ``why``: what told it."""
+
+    statement: str
+    why: str
+    certain: bool = True
+
+    @property
+    def told(self) -> str:
+        """Say it in a clause."""
+        name = " ".join(self.statement.split())
+        name = f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"
+        return f"{name} {'writes' if self.certain else 'may write'} ({self.why})"
+
+
+def writing_transactions(compiled: CompiledCell, hosts: "Hosting") -> dict[str, bool]:
+    """Tell for each transaction of a planned cell, by its name, whether it writes, as the engine says.
+
+    What cannot be told counts as writing. The cell's tables are loaded where they were not yet, and nothing is written
+    to what its trials start from. A program of the user's own has no transactions. Raises DbdynoError.
+    """
+    if not compiled.trial.get("transactions"):
+        return {}
+    with hosts.of(compiled).ready(compiled, 0) as ready:
+        answer = _ask_writes(compiled, ready.target)
+    return {str(name): bool(writes) for name, writes in answer["transactions"].items()}
+
+
+def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:
+    """Give the statements of a cell's transactions that write on a target, as its engine tells, or may.
+
+    Nothing is written meanwhile. Raises SystemFailed.
+    """
+    return [
+        Writing(_text(compiled, each["name"]), each["why"], each["writes"] == "yes")
+        for each in _ask_writes(compiled, target)["statements"]
+        if each["writes"] != "no"
+    ]
+
+
+def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: Sequence[str]) -> list[Writing]:
+    """Give the statements of a cell that name what lies beyond the databases made for it (``own``) and may write to it.
+
+    Those of its transactions are asked about where they name something; those that make and fill its tables are taken
+    for what they name. ``target``: a database of the system that is there. Raises SystemFailed.
+    """
+    if target["engine"] == "sqlite" and not _may_lead_away(compiled):
+        return []
+    making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
+    measured = [str(each["sql"]) for each in compiled.trial["statements"]]
+    task = {"kind": "reach", "target": target, "own": list(own), "statements": [*making, *measured]}
+    beyond = ask({"schema": PLAN, "seed": 1, "task": task}, "reach", _LONGEST_S)["beyond"]
+    found = [Writing(text, why, certain=False) for text, why in zip(making, beyond[: len(making)], strict=True) if why]
+    named = {text: why for text, why in zip(measured, beyond[len(making) :], strict=True) if why}
+    if named and target["engine"] != "sqlite":
+        writing = {each.statement for each in writing_statements(compiled, target)}
+        named = {text: why for text, why in named.items() if text in writing}
+    return [*found, *(Writing(text, why, certain=False) for text, why in named.items())]
+
+
+def _may_lead_away(compiled: CompiledCell) -> bool:
+    """Whether a statement of SQLite has a word in it without which none leads to another file."""
+    texts = [*compiled.before, *compiled.after, *(str(each["sql"]) for each in compiled.trial["statements"])]
+    return any(word in text.lower() for text in texts for word in ("attach", "vacuum"))
+
+
+def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
+    """Raise InputError where statements write to what dbdyno did not make; ``what``: that, in words."""
+    if not found:
+        return
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    problem = f"{found[0].told}{more}, and {what} was not made by dbdyno"
+    raise InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
+
+
+def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> Finding:
+    """Say of a run for which that was allowed what it wrote to."""
+    found = list(found)
+    told = "; ".join(each.told for each in found)
+    left = f"with {ALLOW}, the run wrote to {what}, which dbdyno did not make, and left it so"
+    evidence = {"wrote_to": what, "statements": [vars(each) for each in found]}
+    return finding("writes allowed", f"{system.name}: {left}: {told}.", [], evidence)
+
+
+def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Event:
+    trial = compiled.trial
+    task = {
+        "kind": "writes",
+        "target": target,
+        "statements": trial["statements"],
+        "transactions": trial["transactions"],
+        "prepare": trial["prepare"],
+        "data_seed": compiled.definition.data_seed,
+    }
+    return ask({"schema": PLAN, "seed": 1, "task": task}, "writes", _LONGEST_S)
+
+
+def _text(compiled: CompiledCell, name: str) -> str:
+    return next(str(each["sql"]) for each in compiled.trial["statements"] if each["name"] == name)

@@ -1,0 +1,308 @@
+"""Every kind of finding names the observation it rests on, and is not said without it. All results are synthetic."""
+
+import ast
+import copy
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbdyno
+from dbdyno.results import build_document
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import OBSERVATIONS, UnfoundedError, finding
+from dbdyno.run.connect_findings import connect_findings
+from dbdyno.run.execute import _left_out, _left_steps, _unrepeatable
+from dbdyno.run.findings import cross_cell_findings
+from dbdyno.run.lock_findings import lock_findings
+from dbdyno.store import TrialRecord
+from experiment_files import TABLE, compiled, experiment
+from synthetic import lookup_document, lookup_result, rate_of, run_record
+
+PACKAGE = Path(dbdyno.__file__).parent
+
+# What a run says of itself as it goes: its own rule, its own clock and its own errors are what was observed.
+OF_THE_RUN = {"ended", "probe failed", "name resolution"}
+
+
+def result(ok: int = 1000, seconds: float = 10.0, **changes: Any) -> dict[str, Any]:
+    made = lookup_result(1, "private", random.Random(1))
+    made["books"] = {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0}
+    made |= {**rate_of(ok, 1, seconds), "elapsed_s": seconds}
+    for name, change in changes.items():
+        made[name] = (
+            {**made[name], **change} if isinstance(change, dict) and isinstance(made.get(name), dict) else change
+        )
+    return made
+
+
+@dataclass
+class Cell:
+    """A cell: its system, and the result of each of its rounds."""
+
+    results: list[dict[str, Any]]
+    system: str = "sqlite:"
+    plan: Any = None
+    intervals: Any = ()
+
+
+def found(*cells: Cell, **run: Any) -> list[Finding]:
+    design = {"cells": [], "remedies": run.pop("remedies", []), "measure": run.pop("measure", {})}
+    trials = []
+    for number, cell in enumerate(cells):
+        name = "abc"[number]
+        design["cells"].append({"id": name, "system": {"name": cell.system}, "factors": {"system": cell.system}})
+        trials += [
+            TrialRecord(
+                cell=name,
+                block=block,
+                position=number,
+                status="done",
+                result=each,
+                plan=cell.plan or {},
+                intervals=list(cell.intervals),
+            )
+            for block, each in enumerate(cell.results)
+        ]
+    return build_document(run_record(design, **run), trials)["findings"]
+
+
+def searching(values: list[str], sql: str = "select * from w where word like ?") -> Any:
+    return {"task": {"statements": [{"name": "s", "sql": sql, "example": values}], "window": {}, "clients": 1}}
+
+
+def searched(rows: int, plan: str = "SCAN w", **engine: Any) -> dict[str, Any]:
+    column = {"name": "word", "type": "text", "collation": {"name": "BINARY", "regards_case": True}}
+    catalog = {"tables": [{"name": "w", "columns": [column], "indexes": []}]}
+    told = {"plans": {"s": [plan]}, "settings": {"case_sensitive_like": "off"}, "catalog": catalog, **engine}
+    return result(engine=told, statements={"s": {"executions": 1, "rows": rows, "changed": 0}})
+
+
+def timeline(levels: list[int]) -> list[dict[str, Any]]:
+    return [{"start_s": float(at), "end_s": at + 1.0, "ok": ok} for at, ok in enumerate(levels)]
+
+
+REMEDY = {"name": "r", "answers": "prefix-scan", "engine": "sqlite", "does": "it", "cells": {"a": "b"}}
+POSTGRESQL = {"engine": "PostgreSQL", "settings": {}}
+ADD = "update t set v = 1"
+SYNCED: dict[str, Any] = {"ok": 100, "engine": {"durability": {"class": "power-safe"}}}
+LARGE = {"time": {"segments": {"sync": 5.0}}}
+
+
+def locked(blind: bool, busy_timeout: str) -> list[Finding]:
+    steps = (
+        '[[transactions]]\nname = "x"\nsteps = [{ begin = "deferred" }, { execute = "select * from user" }, '
+        '{ execute = "update user set name = 1" }, { commit = true }]\n[load]\nstop = { transactions = 9 }\n'
+    )
+    cells = compiled(experiment(HEADLESS, TABLE, steps))
+    settings = {} if blind else {"busy_timeout": busy_timeout}
+    rounds = [{"status": "done", "failed": {"locked": 3}}]
+    measured = [
+        {"id": each.cell.id, "system": {"settings": settings}, "failed": {"locked": 3}, "rounds": rounds}
+        for each in cells
+    ]
+    document: Any = {"cells": measured}
+    return lock_findings(document, cells)
+
+
+HEADLESS = 'name = "x"\ntitle = "x"\n'
+READ = '[[transactions]]\nname = "r"\nsteps = [{ execute = "select * from user" }]\n'
+
+
+def of_plan(blind: bool) -> list[Finding]:
+    """What is said of cells before they are measured, from what was planned."""
+    only = 'engines = ["sqlite"]'
+    steps = f'{{ begin = "deferred", {only} }}, {{ execute = "select * from user" }}, {{ commit = true, {only} }}'
+    transaction = READ if blind else f'[[transactions]]\nname = "r"\nsteps = [{steps}]\n'
+    text = f"{transaction}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
+    own = experiment(HEADLESS, TABLE, text)
+    there = [*compiled(own), *compiled(own, "postgresql:")]
+    return [*_left_steps(there), *_unrepeatable(there)]
+
+
+# By kind, what makes it be said; and what is known less, so that it is not.
+SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
+    "durability contradicted": lambda blind: found(
+        Cell(
+            [
+                result(
+                    **SYNCED,
+                    io={"syncs": None if blind else 0},
+                    disk={"device": None},
+                    work={"rows_changed": 100, "transactions_changing": 100},
+                )
+            ]
+        )
+    ),
+    "unlike work": lambda blind: found(
+        *(
+            Cell([result(work={"rows_returned": None if blind else rows, "rows_returned_squared": 0})] * 2, system)
+            for rows, system in ((1000, "sqlite:"), (5000, "sqlite:?mmap_size=0"))
+        )
+    ),
+    "other rows": lambda blind: found(
+        Cell([searched(7)], "sqlite:", searching(["ab%"])),
+        Cell([searched(7 if blind else 5, **POSTGRESQL)], "postgresql:", searching(["ab%"])),
+    ),
+    "counts may differ": lambda blind: found(
+        *(
+            Cell(
+                [searched(1, **engine) | ({"engine": {"engine": "sqlite"}} if blind else {})],
+                system,
+                searching(["ab%"], "select count(*) from w where word like ?"),
+            )
+            for system, engine in (("sqlite:", {}), ("postgresql:", POSTGRESQL))
+        )
+    ),
+    "other product": lambda blind: found(
+        Cell([result(engine={"engine": None if blind else "FerretDB", "version": "1.24"})], "mongodb:")
+    ),
+    "lost updates": lambda blind: found(
+        Cell(
+            [
+                result(
+                    engine={
+                        "engine": "FerretDB",
+                        "lost_updates": None if blind else {"sessions": 4, "acknowledged": 9, "counted": 8},
+                    }
+                )
+            ],
+            "mongodb:",
+        )
+    ),
+    "prefix scan": lambda blind: found(
+        Cell([searched(7, "SCAN w", **({"plans": {}} if blind else {}))], "sqlite:", searching(["ab%"]))
+    ),
+    "remedy": lambda blind: found(
+        Cell([searched(7, "SEARCH w" if blind else "SCAN w")] * 3, "sqlite:", searching(["ab%"])),
+        Cell([searched(7, "SEARCH w USING INDEX i")] * 3, "sqlite:?case_sensitive_like=on", searching(["ab%"])),
+        remedies=[REMEDY],
+    ),
+    "failures": lambda blind: found(
+        Cell([result(books={"issued": 1001, "failed": {} if blind else {"locked": 1}, "skipped": int(blind)})])
+    ),
+    "never begun": lambda blind: found(Cell([result(books={"issued": 1100, "skipped": 0 if blind else 100})])),
+    "cut short": lambda blind: found(
+        Cell(
+            [result(ended_by="seconds")],
+            plan={"task": {"clients": 1, "window": {} if blind else {"transactions": 5000}}},
+        )
+    ),
+    "locked while upgrading": lambda blind: locked(blind, "5000"),
+    "locked without waiting": lambda blind: locked(blind, "0"),
+    "change": lambda blind: cross_cell_findings(lookup_document(rounds=1 if blind else 5)),
+    "more commits than syncs": lambda blind: found(
+        Cell([result(**SYNCED, seconds=0.01, io={"syncs": None if blind else 100})])
+    ),
+    "slower device": lambda blind: found(
+        Cell([result(**SYNCED, **LARGE, io={"syncs": 100, "write_bytes": None if blind else 100 * 4096})])
+    ),
+    "outliers": lambda blind: found(Cell([result(ok) for ok in (1000, 1010, 990, 1005, 1000 if blind else 600)])),
+    "unsettled": lambda blind: found(
+        Cell([result()] * 2, intervals=timeline([] if blind else [100, 101, 100, 140, 180, 181, 180, 181, 180, 180]))
+    ),
+    "stalled": lambda blind: found(
+        Cell([result()], intervals=timeline([100, 0 if not blind else 100, 0 if not blind else 100, 100, 100]))
+    ),
+    "few transactions": lambda blind: found(Cell([result(5, ended_by=None if blind else "seconds")])),
+    "two levels": lambda blind: found(
+        Cell([result(ok) for ok in ((1000, 1001, 1002, 999, 2000, 2001, 2002, 1999)[: 1 if blind else 8])])
+    ),
+    "disturbed": lambda blind: found(
+        Cell([result(cpu={"process_percent": 50.0, "machine_percent": None if blind else 150.0})])
+    ),
+    "overrun": lambda blind: found(Cell([result(turns={} if blind else {"overrun_s": 3.0})])),
+    "busy client": lambda blind: found(
+        Cell([result(1_000_000, work={"statements": 1_000_000})]),
+        ceiling={} if blind else {"operations_per_s": 110_000.0},
+    ),
+    "fits in cache": lambda blind: found(
+        Cell([result(io={"cache_hits": 5000, "cache_misses": None if blind else 0})]), measure={"beyond_cache": True}
+    ),
+    "unreadable data": lambda blind: found(Cell([result(histograms={} if blind else {"service": "!"})])),
+    "not measured": lambda blind: _left_out(ExcludedCells([] if blind else [Excluded()])),  # type: ignore[arg-type]
+    "steps left out": of_plan,
+    "counts vary": of_plan,
+    "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
+}
+
+
+class Excluded:
+    """A cell that was not to be measured."""
+
+    reason = "it makes no sense"
+    cell = type("Left", (), {"id": "n=1"})
+
+
+@dataclass
+class ExcludedCells:
+    excluded: list[Any]
+
+
+def connecting(blind: bool) -> list[Finding]:
+    own = experiment(HEADLESS, TABLE, READ, '[load]\nconnect = "per-transaction"\nstop = { seconds = 1 }\n')
+    there = compiled(own)
+    cells = [
+        {
+            "id": each.cell.id,
+            "system": {"name": "sqlite:"},
+            "factors": {},
+            "latency_ms": {} if blind else {"connect": {"mean": 1.0, "count": 100}},
+            "time": {"client_s": 1.0},
+        }
+        for each in there
+    ]
+    document: Any = {"cells": cells, "factors": {}}
+    return connect_findings(document, there)
+
+
+def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
+    def told(**options: Any) -> str:
+        cell = Cell([result(cpu={"process_percent": 50.0, "machine_percent": 150.0})])
+        return next(each["text"] for each in found(cell, options=options) if each["kind"] == "disturbed")
+
+    assert told().endswith("; `--rest` waits for a quiet machine.")
+    assert told(rest=True).endswith(", though each waited for a quiet machine.")
+
+
+def test_every_kind_has_a_scenario() -> None:
+    assert set(SCENARIOS) | OF_THE_RUN == set(OBSERVATIONS)
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+def test_a_finding_carries_its_observation_and_is_not_said_without_it(kind: str) -> None:
+    said = [each for each in SCENARIOS[kind](False) if each["kind"] == kind]
+    assert said
+    for each in said:
+        observed = {name: each["evidence"].get(name) for name in OBSERVATIONS[kind]}
+        assert all(of not in (None, "", [], {}) for of in observed.values()), observed
+    assert [each["text"] for each in SCENARIOS[kind](True) if each["kind"] == kind] == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in OBSERVATIONS.items() for name in names])
+@pytest.mark.parametrize("nothing", [None, "", [], {}])
+def test_no_finding_can_be_made_without_its_observation(kind: str, name: str, nothing: Any) -> None:
+    evidence: dict[str, Any] = dict.fromkeys(OBSERVATIONS[kind], 0)
+    assert finding(kind, "So it is.", [], copy.copy(evidence))["evidence"] == evidence
+    with pytest.raises(UnfoundedError, match=name):
+        finding(kind, "So it is.", [], evidence | {name: nothing})
+
+
+def test_a_finding_of_no_known_kind_is_none() -> None:
+    with pytest.raises(UnfoundedError, match="no such kind"):
+        finding("gossip", "So they say.", [], {"said": 1})
+
+
+def dictionaries() -> Iterator[tuple[Path, set[str]]]:
+    """The keys of every dictionary that the package's source writes down."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Dict):
+                yield path, {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}
+
+
+def test_findings_are_made_in_one_place() -> None:
+    assert {path.name for path, keys in dictionaries() if {"text", "cells", "evidence"} <= keys} == {"finding.py"}

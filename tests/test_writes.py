@@ -1,0 +1,387 @@
+"""Nobody's data is written to unasked: what writes is read from the engine, and refused where dbdyno made no tables."""
+
+import json
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from dbdyno.compile import CompiledCell
+from dbdyno.errors import InputError
+from dbdyno.run.hosts import Hosts
+from dbdyno.run.writes import writing_transactions
+from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
+from test_hosts import compiled
+from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
+
+HEAD = 'name = "mine"\ntitle = "On tables of my own"\nrounds = 1\n[load]\nstop = { transactions = 3 }\n'
+NEVER = '[load]\nprepare = "never"\n'
+OWN_TABLE = "[tables.t]\nrows = 4\ncolumns = { id = { type = 'integer', primary_key = true, fill = { serial = 1 } } }\n"
+
+
+def transaction(*statements: str, name: str = "x", params: str = "", own: str = "") -> str:
+    """A transaction; ``own``: the engine whose own the statements are."""
+
+    def text(sql: str) -> str:
+        return f'{{ any = "select 1", {own} = {json.dumps(sql)} }}' if own else json.dumps(sql)
+
+    steps = ", ".join(f"{{ execute = {text(each)}{params} }}" for each in statements)
+    return f'[[transactions]]\nname = "{name}"\nsteps = [{steps}]\n'
+
+
+class Served:
+    """A server with a user's table in it, and its own client."""
+
+    def __init__(self, installation: Installation, server: Server, client: list[str]) -> None:
+        self.installation = installation
+        self.server = server
+        self._client = client
+
+    def sql(self, text: str, database: str | None = None) -> str:
+        database = database or self.server.database
+        done = subprocess.run([*self._client, database], input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    @property
+    def url(self) -> str:
+        host = str(self.server.socket).replace("/", "%2F")
+        return f"{self.installation.engine}://{self.server.user}@{host}:{self.server.port}/{self.server.database}"
+
+    def rows(self) -> str:
+        return self.sql("select count(*), sum(v) from users")
+
+
+@pytest.fixture(scope="module")
+def directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+def serve(directory: Path, engine: str, client: Callable[[Server], list[str]]) -> Iterator[Served]:
+    installation = find_installations(engine)[0]
+    create_data(installation, directory / engine)
+    with start_server(installation, directory / engine, directory, {}) as server:
+        yield Served(installation, server, client(server))
+
+
+@pytest.fixture(scope="module")
+def postgresql(directory: Path) -> Iterator[Served]:
+    program = str(find_installations("postgresql")[0].programs["psql"])
+    for served in serve(
+        directory,
+        "postgresql",
+        lambda it: [program, "-qAt", "-h", str(it.socket), "-p", str(it.port), "-U", it.user, "-v", "ON_ERROR_STOP=1"],
+    ):
+        served.sql(
+            "create table users (id serial primary key, v int); insert into users (v) values (1), (2), (3);"
+            "create function quiet() returns int language sql as 'insert into users (v) values (9) returning id';"
+            "create function on_seven(x int) returns int language plpgsql as"
+            " $$ begin if x = 7 then insert into users (v) values (7); end if; return x; end $$;"
+        )
+        yield served
+
+
+@pytest.fixture(scope="module")
+def mysql(directory: Path) -> Iterator[Served]:
+    for served in serve(directory, "mysql", lambda it: ["mariadb", "-N", "-S", str(it.socket), "-u", it.user]):
+        served.sql(
+            "create table users (id int primary key auto_increment, v int); insert into users (v) values (1), (2), (3);"
+            "create table old (id int) engine=MyISAM; create database app; create table app.users like users;"
+            "insert into app.users (v) values (1), (2); create sequence numbers;\ndelimiter //\n"
+            "create function quiet() returns int modifies sql data begin insert into users (v) values (9); return 1;"
+            " end//\ncreate procedure loud() begin insert into users (v) values (9); end//\n"
+        )
+        yield served
+
+
+@pytest.fixture
+def hosts(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
+    monkeypatch.setenv("DBDYNO_CACHE", cli.environment["DBDYNO_CACHE"])
+    with Hosts() as made:
+        yield made
+
+
+def check(hosts: Hosts, cell: CompiledCell) -> str | None:
+    """The words with which a cell is refused, if it is."""
+    try:
+        hosts.of(cell).check(cell)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+READ_ONLY_POSTGRESQL = [
+    "select * from users",
+    "begin",
+    "commit",
+    "set work_mem = '8MB'",
+    "explain insert into users (v) values (1)",
+    "select pg_sleep(0)",
+    "values (1)",
+    "with a as (select 1) select * from a",
+]
+
+WRITING_POSTGRESQL = [
+    "insert into users (v) values (1)",
+    "update users set v = v + 1",
+    "delete from users",
+    "with gone as (delete from users returning id) select count(*) from gone",
+    "select quiet()",
+    "select nextval('users_id_seq')",
+    "select setval('users_id_seq', 100)",
+    "select * from users for update",
+    "select lo_create(0)",
+    "select * into other from users",
+    "create table other (x int)",
+    "truncate users",
+    "analyze users",
+    "vacuum users",
+    "alter system set work_mem = '5MB'",
+    "explain analyze delete from users",
+    "do $$ begin delete from users; end $$",
+    "copy users from program 'echo 1'",
+    "commit; delete from users",
+    "select 1; delete from users",
+    "set default_transaction_read_only = off",
+    "select set_config('default_transaction_read_only', 'off', false)",
+    "begin read write",
+    "select * from nowhere",
+]
+
+
+@needs_postgresql
+def test_statements_that_write_are_refused_before_anything_runs(hosts: Hosts, postgresql: Served) -> None:
+    before = postgresql.rows()
+    for sql in READ_ONLY_POSTGRESQL:
+        assert check(hosts, compiled(HEAD + transaction(sql, own="postgresql"), postgresql.url)) is None, sql
+    for sql in WRITING_POSTGRESQL:
+        said = check(hosts, compiled(HEAD + transaction("select 1", sql, own="postgresql"), postgresql.url))
+        assert said is not None, sql
+        assert sql[:60] in said
+        assert postgresql.url.replace("%2F", "/") in said
+        assert "--allow-writes" in said
+    assert postgresql.rows() == before
+    assert postgresql.sql("select count(*) from pg_class where relname = 'other'") == "0"
+    assert postgresql.sql("select last_value from users_id_seq") == "3"
+
+
+@needs_postgresql
+def test_values_in_the_text_and_captured_ones_are_those_of_a_trial(hosts: Hosts, postgresql: Served) -> None:
+    text = HEAD.replace("[load]\n", NEVER)
+    insert = transaction("insert into users (v) values (?)", params=", params = [{ uniform = [1, 2] }]")
+    assert "(25006)" in str(check(hosts, compiled(text + insert, postgresql.url)))
+    captured = """[[transactions]]
+name = "captured"
+steps = [
+    { execute = "select id from users order by id limit 1", into = ["id"] },
+    { execute = "select 1 / (case when id = ? then 1 else 0 end) from users limit 1", params = [{ variable = "id" }] },
+]
+"""
+    # Without the captured id, the second would divide by zero.
+    assert check(hosts, compiled(HEAD + captured, postgresql.url)) is None
+
+
+@needs_postgresql
+def test_what_only_some_values_write_the_server_refuses(cli: Cli, postgresql: Served) -> None:
+    """No sample tells what a function does with other values, so that the sessions of the trial may only read."""
+    before = postgresql.rows()
+    once = '{ set = "n", value = { serial = 1 } }, '
+    text = HEAD.replace("transactions = 3", "transactions = 10") + transaction("select on_seven(?)").replace(
+        "steps = [{ ", f"steps = [{once}{{ "
+    ).replace('(?)" }', '(?)", params = [{ variable = "n" }] }')
+    document = cli.run(cli.write("mine.toml", text), "--system", postgresql.url)
+    trial = document["cells"][0]["rounds"][0]
+    assert (trial["ok"], trial["failed"]) == (9, {"other": 1})
+    assert postgresql.rows() == before
+
+
+@needs_postgresql
+def test_a_run_writes_where_that_is_allowed_and_says_so(cli: Cli, postgresql: Served) -> None:
+    before = postgresql.rows()
+    update = "update users set v = v where id = 1"
+    file = cli.write("mine.toml", HEAD + transaction(update, own="postgresql"))
+    said = cli("run", file, "--system", postgresql.url, "--store", "runs.db", code=2)
+    assert f"`{update}` writes (cannot execute UPDATE in a read-only transaction (25006))" in said
+    assert "holds no runs yet" in cli("show", "--store", "runs.db", code=2)
+    document = cli.run(file, "--system", postgresql.url, "--allow-writes")
+    assert document["cells"][0]["rounds"][0]["ok"] == 3
+    assert document["options"]["allow_writes"] is True
+    told = next(each for each in document["findings"] if "--allow-writes" in each["text"])
+    assert update in told["text"]
+    assert told["evidence"]["statements"][0]["statement"] == update
+    assert postgresql.rows() == before
+    # What only reads is not said to write, whatever is allowed.
+    file = cli.write("mine.toml", HEAD + transaction("select * from users"))
+    document = cli.run(file, "--system", postgresql.url, "--allow-writes")
+    assert not any("--allow-writes" in each["text"] for each in document["findings"])
+
+
+READ_ONLY_MYSQL = [
+    "select * from users",
+    "start transaction",
+    "commit",
+    "show tables",
+    "select sleep(0)",
+    "explain select * from users",
+    "select count(*) from app.users",
+]
+
+WRITING_MYSQL = [
+    "insert into users (v) values (1)",
+    "insert into users (v) values (1) returning id",
+    "update users set v = v + 1",
+    "replace into users values (1, 2)",
+    "insert into old values (1)",
+    "insert into app.users (v) values (1)",
+    "select quiet()",
+    "call loud()",
+    "select nextval(numbers)",
+    "create table other (x int)",
+    "drop table if exists users",
+    "truncate users",
+    "set global max_connections = 99",
+    "analyze table users",
+    "optimize table users",
+    "flush tables",
+    "load data infile '/etc/hostname' into table old",
+    "select 1 into outfile 'written'",
+    "start transaction read write",
+    "select * from nowhere",
+]
+
+
+@needs_mysql
+def test_mariadb_statements_that_write_are_refused(hosts: Hosts, mysql: Served) -> None:
+    before, connections = mysql.rows(), mysql.sql("select @@global.max_connections")
+    for sql in READ_ONLY_MYSQL:
+        assert check(hosts, compiled(HEAD + transaction(sql, own="mysql"), mysql.url)) is None, sql
+    for sql in WRITING_MYSQL:
+        said = check(hosts, compiled(HEAD + transaction(sql, own="mysql"), mysql.url))
+        assert said is not None, sql
+        assert sql[:60] in said
+        assert "--allow-writes" in said
+    assert mysql.rows() == before
+    assert mysql.sql("select count(*) from app.users; select count(*) from old") == "2\n0"
+    assert mysql.sql("select @@global.max_connections") == connections
+    assert mysql.sql("select nextval(numbers)") == "1"
+    assert not list(mysql.server.data.rglob("written"))
+
+
+@needs_mysql
+def test_tables_of_its_own_let_nothing_write_to_those_of_others(hosts: Hosts, cli: Cli, mysql: Served) -> None:
+    own = HEAD + OWN_TABLE
+    assert (
+        check(hosts, compiled(own + transaction("update t set id = id", "select * from t", own="mysql"), mysql.url))
+        is None
+    )
+    assert check(hosts, compiled(own + transaction("select count(*) from app.users", own="mysql"), mysql.url)) is None
+    for sql in ["insert into app.users (v) values (1)", "delete from `app`.users", "drop database app", "flush tables"]:
+        assert sql in str(check(hosts, compiled(own + transaction("select * from t", sql, own="mysql"), mysql.url))), (
+            sql
+        )
+
+
+@needs_mysql
+def test_what_makes_its_tables_may_not_lead_to_those_of_others(hosts: Hosts, mysql: Served) -> None:
+    reading = transaction("select * from t")
+    for sql, refused in [
+        ("create trigger a after insert on t for each row insert into app.users (v) values (new.id)", True),
+        ("create view v as select * from app.users", True),
+        ("create index i on t (id)", False),
+        ("set global max_connections = 99", True),
+    ]:
+        setup = f'setup = [{{ any = "select 1", mysql = {json.dumps(sql)} }}]\n'
+        said = check(hosts, compiled(setup + HEAD + OWN_TABLE + reading, mysql.url))
+        assert (said is not None) == refused, sql
+        if said is not None:
+            assert sql[:60] in said
+    assert mysql.sql("select count(*) from app.users") == "2"
+
+
+@needs_mysql
+def test_what_is_allowed_to_write_beyond_tables_of_its_own_says_so(cli: Cli, mysql: Served) -> None:
+    text = HEAD + OWN_TABLE + transaction("insert into app.users (v) values (1)", own="mysql")
+    file = cli.write("mine.toml", text)
+    cli("run", file, "--system", mysql.url, "--store", "runs.db", code=2)
+    assert mysql.sql("select count(*) from app.users") == "2"
+    document = cli.run(file, "--system", mysql.url, "--allow-writes")
+    assert mysql.sql("select count(*) from app.users") == "5"
+    assert any("--allow-writes" in each["text"] for each in document["findings"])
+    mysql.sql("delete from app.users where id > 2")
+
+
+@needs_postgresql
+def test_a_run_with_tables_of_its_own_may_write_to_them_and_not_to_the_whole_server(
+    hosts: Hosts, postgresql: Served
+) -> None:
+    own = HEAD + OWN_TABLE
+    writing = transaction("delete from t", own="postgresql")
+    assert check(hosts, compiled(own + writing, postgresql.url)) is None
+    for sql in ["drop database dbdyno", "create role somebody", "alter system set work_mem = '1MB'"]:
+        text = own + transaction(sql, own="postgresql")
+        assert sql in str(check(hosts, compiled(text, postgresql.url))), sql
+
+
+@needs_ferretdb
+def test_documents_are_refused_by_the_names_of_commands(hosts: Hosts, directory: Path) -> None:
+    for served in serve(directory, "mongodb", lambda _: []):
+        host = str(served.server.socket).replace("/", "%2F")
+        url = f"mongodb://{host}/{served.server.database}"
+        for sql, reads in [
+            ('{"find": "users"}', True),
+            ('{"insert": "users", "documents": [{"v": 1}]}', False),
+            ('{"aggregate": "users", "pipeline": [{"$out": "others"}], "cursor": {}}', False),
+            ('{"dropDatabase": 1}', False),
+        ]:
+            said = check(hosts, compiled(HEAD + transaction(sql, own="mongodb"), url))
+            assert (said is None) == reads, sql
+
+
+def test_a_file_that_is_attached_is_not_written_to(cli: Cli) -> None:
+    path = cli.directory / "users.db"
+    with sqlite3.connect(path) as database:
+        database.execute("create table users (v)")
+    database.close()
+    before = path.read_bytes()
+    attach = f"attach '{path}' as app"
+    text = HEAD.replace("[load]\n", NEVER) + OWN_TABLE
+    text += transaction(attach, "insert into app.users values (1)", "detach app")
+    said = cli("run", cli.write("mine.toml", text), "--store", "runs.db", code=2)
+    assert "attach" in said
+    assert "--allow-writes" in said
+    assert path.read_bytes() == before
+    document = cli.run("./mine.toml", "--allow-writes")
+    assert document["cells"][0]["rounds"][0]["ok"] == 3
+    assert any("--allow-writes" in each["text"] for each in document["findings"])
+    with sqlite3.connect(path) as database:
+        assert database.execute("select count(*) from users").fetchone() == (3,)
+    database.close()
+
+
+def test_the_engine_tells_for_each_transaction_of_a_cell_whether_it_writes(hosts: Hosts) -> None:
+    text = HEAD + OWN_TABLE
+    for name, sql in {
+        "reads": "select * from t",
+        "counts": "with a as (select * from t) select count(*) from a",
+        "begins": "begin",
+        "writes": "update t set id = id",
+        "returns": "insert into t values (9) returning id",
+        "makes": "create table if not exists u (x)",
+        "checkpoints": "pragma wal_checkpoint",
+        "unknown": "select * from nowhere",
+    }.items():
+        text += transaction(sql, name=name)
+    expected = {"reads": False, "counts": False, "begins": False, "writes": True, "returns": True, "makes": True}
+    expected |= {"checkpoints": True, "unknown": True}
+    cell = compiled(text, "sqlite:?journal_mode=wal")
+    assert writing_transactions(cell, hosts) == expected
+    # Nothing is left of it, and the copy is as it was.
+    with hosts.of(cell).ready(cell, 0) as ready:
+        assert ready.durations["copy_s"] == 0.0
+    assert not any(writing_transactions(compiled(text, "null:"), hosts).values())
