@@ -16,6 +16,12 @@ from typing import Any
 from bench import LOOKUP, Bench, rate
 from figures import Figure, run
 from gates import gates_of_equal_code, gates_of_slower_code
+from looks import (
+    blocks_of_a_machine_whose_noise_lingers,
+    blocks_of_cells_whose_noise_lingers,
+    history_with_a_step,
+    history_without_a_change,
+)
 
 from dbdyno.run.led import LedWorkers
 from dbdyno.stats import verdict
@@ -202,6 +208,10 @@ ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     time_to_a_verdict,
     gates_of_equal_code,
     gates_of_slower_code,
+    history_without_a_change,
+    history_with_a_step,
+    blocks_of_a_machine_whose_noise_lingers,
+    blocks_of_cells_whose_noise_lingers,
 )
 
 

@@ -24,7 +24,7 @@ from dbdyno.history.reading import read_history
 from dbdyno.history.show import history_view
 from dbdyno.results import build_document
 from dbdyno.store import Store, TrialRecord, open_store
-from synthetic import lookup_design, lookup_result, lookup_trials, run_record
+from synthetic import histogram, latency, lookup_design, lookup_result, lookup_trials, run_record
 
 HOST = {
     "cpu": "synthetic CPU",
@@ -95,8 +95,9 @@ class Made:
             self.store.finish_run(run_id, status)  # type: ignore[arg-type]
         return run_id
 
-    def history(self, name: str = "throughput", limit: int = 100, cells: tuple[str, ...] = ()) -> History:
-        return build_history("pk-lookup", read_history(self.path, "pk-lookup", limit), metric(name), cells)
+    def history(self, name: str | None = None, limit: int = 100, cells: tuple[str, ...] = ()) -> History:
+        stored = read_history(self.path, "pk-lookup", limit)
+        return build_history("pk-lookup", stored, metric(name) if name else None, cells)
 
 
 @pytest.fixture
@@ -128,7 +129,8 @@ def test_a_change_is_shown_with_what_changed_there(made: Made) -> None:
     assert (change["previous"], change["run"]) == (runs[7], runs[8])
     assert change["change"] == pytest.approx(-0.2, abs=0.03)
     assert change["verdict"] == "worse"
-    assert change["p_value"] <= history["significance"]
+    assert change["odds"] > history["odds"]
+    assert runs.index(change["seen"]) >= 10
     assert {each["name"]: (each["before"], each["after"]) for each in change["changed"]} == {
         "sqlite version": ("3.46.0", "3.47.0"),
         "sqlite source": ("synthetic", "newer"),
@@ -168,21 +170,21 @@ def test_without_a_change_it_says_so(made: Made) -> None:
 
 
 def test_few_runs_are_told_to_be_few(made: Made) -> None:
-    for rate in (1, 1, 2, 2):
+    for rate in (1, 1, 1, 2, 2):
         made.put(rate)
     (series,) = series_of(made.history())
     assert not series["enough"]
     assert series["changes"] == []
-    assert "4 runs, too few to look for changes (5 needed)" in shown(made.history())
+    assert "5 runs, too few to look for changes (6 needed)" in shown(made.history())
     assert "too few" in html_history(made.history())
 
 
-def test_the_newest_runs_up_to_the_limit_are_read(made: Made) -> None:
+def test_the_newest_runs_up_to_the_limit_are_shown(made: Made) -> None:
     runs = [made.put() for _ in range(7)]
     history = made.history(limit=5)
     assert [each["run"] for each in series_of(history)[0]["points"]] == runs[2:]
     assert (history["runs"], history["older"]) == (5, 2)
-    assert "2 runs before not read" in shown(history)
+    assert "2 runs before not shown" in shown(history)
 
 
 def test_runs_that_do_not_count_are_named(made: Made) -> None:
@@ -240,8 +242,8 @@ def test_cpu_is_microseconds_for_each_thing_counted(made: Made) -> None:
     expected = sum(0.97e6 / (each["throughput"] or 0) for each in rounds) / len(rounds)
     history = made.history("cpu")
     assert series_of(history)[0]["points"][0]["value"] == pytest.approx(expected)
-    assert history["metric"]["unit"] == "µs/statement"
-    assert history["metric"]["better"] == "lower"
+    assert history["cells"][0]["metric"]["unit"] == "µs/statement"
+    assert history["cells"][0]["metric"]["better"] == "lower"
 
 
 def test_a_metric_that_was_not_recorded_leaves_the_run_out(made: Made) -> None:
@@ -271,6 +273,128 @@ def test_more_latency_is_worse(made: Made) -> None:
     (change,) = series_of(made.history("p99"))[0]["changes"]
     assert change["after"] > change["before"]
     assert change["verdict"] == "worse"
+
+
+def open_loop(ms: float, lost: float = 0.0, kept: bool = True) -> Callable[[list[TrialRecord]], list[TrialRecord]]:
+    """The rounds of an open loop with this median response; a share of what was due was lost, or never begun."""
+
+    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
+        made = []
+        for place, each in enumerate(trials):
+            result = copy.deepcopy(each.result) or {}
+            times = round(1000 * ms * (1 + 0.02 * random.Random(f"{each.plan['seed']} {place}").gauss(0, 1)), 1)
+            result["latency_ms"]["response"] = latency(times, 4000)
+            result["histograms"] |= {"response": histogram(times)}
+            if lost:
+                result["histograms"]["at_least"] = histogram(50 * times, count=int(4000 * lost))
+            if not kept:
+                result["books"]["issued"] += result["books"]["ok"]
+                result["books"]["skipped"] = result["books"]["ok"]
+            made.append(replace(each, result=result))
+        return made
+
+    return change
+
+
+def metrics_of(history: History) -> list[str]:
+    return [each["metric"]["name"] for each in history["cells"]]
+
+
+def test_open_loops_that_keep_up_are_judged_by_their_response_time(made: Made) -> None:
+    for _ in range(10):
+        made.put(change=open_loop(1.0))
+    for _ in range(10):
+        made.put(change=open_loop(2.0))
+    history = made.history()
+    assert metrics_of(history) == ["p99"]
+    assert history["cells"][0]["metric"]["title"] == "99th percentile of response time"
+    (change,) = series_of(history)[0]["changes"]
+    assert (change["index"], change["verdict"]) == (10, "worse")
+    assert "99th percentile of response time, ms" in shown(history)
+    # The rate was what it was offered all the while.
+    assert series_of(made.history("throughput"))[0]["changes"] == []
+
+
+def test_of_an_open_loop_that_fell_behind_the_rate_is_shown_too(made: Made) -> None:
+    for _ in range(10):
+        made.put(change=open_loop(1.0))
+    behind = [made.put(0.4, change=open_loop(1.0, lost=0.5, kept=False)) for _ in range(6)]
+    history = made.history()
+    assert metrics_of(history) == ["p99", "throughput"]
+    times, rates = history["cells"]
+    # What was never begun has no response time, so that p99 is a lower bound; the rate says what happened.
+    assert [each["runs"] for each in times["left_out"]] == [behind]
+    assert "p99 is a lower bound" in times["left_out"][0]["reason"]
+    assert len(times["series"][0]["points"]) == 10
+    assert [each["run"] for each in rates["series"][0]["changes"]] == [behind[0]]
+    text = shown(history)
+    assert "99th percentile of response time, ms" in text
+    assert "not in it: 6 runs p99 is a lower bound" in text
+    assert "response time" in html_history(history)
+
+
+def test_a_percentile_that_is_a_lower_bound_is_no_point(made: Made) -> None:
+    for _ in range(8):
+        made.put(change=open_loop(1.0))
+    half = made.put(change=open_loop(1.0, lost=0.02))
+    history = made.history("p99")
+    assert half not in [each["run"] for each in series_of(history)[0]["points"]]
+    assert history["cells"][0]["left_out"][0]["runs"] == [half]
+    # Of the median it is known.
+    assert half in [each["run"] for each in series_of(made.history("p50"))[0]["points"]]
+
+
+def durable(name: str, work: int = 1) -> Callable[[list[TrialRecord]], list[TrialRecord]]:
+    def change(trials: list[TrialRecord]) -> list[TrialRecord]:
+        made = []
+        for each in trials:
+            result = copy.deepcopy(each.result) or {}
+            result["engine"]["durability"] = {"class": name}
+            result["work"]["rows_changed"] = work
+            made.append(replace(each, result=result))
+        return made
+
+    return change
+
+
+def test_runs_that_must_not_be_ranked_are_not_one_series(made: Made) -> None:
+    for _ in range(8):
+        made.put(change=durable("power-safe"))
+    first = made.put(5.0, change=durable("none"))
+    for _ in range(7):
+        made.put(5.0, change=durable("none"))
+    again = made.put(change=durable("power-safe"))
+    history = made.history()
+    safe, unsafe = series_of(history)
+    assert safe["changes"] == unsafe["changes"] == []
+    assert (len(safe["points"]), len(unsafe["points"])) == (9, 8)
+    assert safe["points"][-1]["run"] == again
+    assert unsafe["points"][0]["run"] == first
+    assert unsafe["unlike"] == ["durability: power-safe against none"]
+    text = " ".join(shown(history).split())
+    assert f"unlike the runs before from {first}" in text
+    assert "durability: power-safe against none" in text
+    assert "unlike the runs before" in html_history(history)
+    # Where nothing is written, there is nothing to be durable.
+    for each in ("power-safe", "none"):
+        made.put(rows=7, change=durable(each, work=0))
+    assert len(series_of(made.history())) == 3
+
+
+def test_a_mark_does_not_depend_on_how_many_runs_are_shown(made: Made) -> None:
+    for index in range(40):
+        made.put(1 if index < 12 else 0.9 if index < 25 else 1.0)
+    all_marks = {each["run"]: each for each in series_of(made.history())[0]["changes"]}
+    assert len(all_marks) == 2
+    for limit in (39, 30, 20, 5):
+        (series,) = series_of(made.history(limit=limit))
+        runs = [each["run"] for each in series["points"]]
+        assert len(runs) == limit
+        marks = {each["run"]: each for each in series["changes"]}
+        assert set(marks) == {each for each in all_marks if each in runs[1:]}
+        assert all(runs[each["index"]] == run for run, each in marks.items())
+        assert all(each["before"] == all_marks[run]["before"] for run, each in marks.items())
+        shown(made.history(limit=limit))
 
 
 def changed_plan(**task: Any) -> dict[str, Any]:

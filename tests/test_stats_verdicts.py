@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from dbdyno.stats import Ratio, decide, detectable, holm, more_rounds, unpaired_ratio, verdict
-from dbdyno.stats.intervals import ratio_of
+from dbdyno.stats.intervals import ratio_of, usual_allowance
 
 
 def drawn(mean: float, deviation: float, count: int, seed: int = 1) -> Ratio:
@@ -38,11 +38,15 @@ def test_holm_never_makes_a_p_value_smaller_and_keeps_their_order(values: list[f
     assert ranked == sorted(ranked)
 
 
-def test_p_is_that_of_the_t_test() -> None:
+def test_p_is_that_of_the_t_test_with_neighbours_that_are_alike() -> None:
     logs = [0.01, 0.03, -0.01, 0.04, 0.02]
     ratio = ratio_of(logs)
     assert ratio is not None
-    assert ratio.p == pytest.approx(float(scipy_stats.ttest_1samp(logs, 0).pvalue))
+    # n times the variance of the mean of 5 values that correlate by 0.3, 0.09, 0.027 and 0.0081.
+    total = 1 + 2 * (0.8 * 0.3 + 0.6 * 0.09 + 0.4 * 0.027 + 0.2 * 0.0081)
+    assert ratio.wider == pytest.approx(math.sqrt(total * 4 / (5 - total)))
+    t = float(scipy_stats.ttest_1samp(logs, 0).statistic) / ratio.wider
+    assert ratio.p == pytest.approx(2 * float(scipy_stats.t.sf(t, 4)))
 
 
 def test_an_unpaired_ratio_is_welchs() -> None:
@@ -92,7 +96,7 @@ def test_alone_it_goes_by_p_and_never_against_its_interval() -> None:
 def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
     random = numpy.random.default_rng(3)
     deviation, count = 0.03, 10
-    change = detectable(Ratio(1.0, 1.0, 1.0, count, 1.0, deviation))
+    change = detectable(Ratio(1.0, 1.0, 1.0, count, 1.0, deviation, wider=usual_allowance(count)))
     assert change is not None
     seen = 0
     for _ in range(1000):
@@ -105,7 +109,7 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
 def test_in_a_table_it_is_seen_four_times_in_five_too() -> None:
     random = numpy.random.default_rng(4)
     deviation, count, tested = 0.03, 10, 7
-    change = detectable(Ratio(1.0, 1.0, 1.0, count, 1.0, deviation), tested=tested)
+    change = detectable(Ratio(1.0, 1.0, 1.0, count, 1.0, deviation, wider=usual_allowance(count)), tested=tested)
     assert change is not None
     seen = 0
     for _ in range(400):

@@ -24,7 +24,7 @@ from dbdyno.stats import (
     unpaired_rates,
     verdict,
 )
-from dbdyno.stats.intervals import ratio_of
+from dbdyno.stats.intervals import ratio_of, usual_allowance
 from dbdyno.stats.rates import block_values, own_values
 
 ROUNDS = (5, 10, 20, 30)
@@ -135,7 +135,7 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     alarms, beyond = false_alarms(logs, alarm_rounds, margin)
     sights = []
     for rounds in ROUNDS:
-        change = detectable(Ratio(1.0, 1.0, 1.0, rounds, 1.0, deviation))
+        change = detectable(Ratio(1.0, 1.0, 1.0, rounds, 1.0, deviation, wider=usual_allowance(rounds)))
         if change is not None:
             sights.append(Sight(rounds, rounds * block_s, change))
     return Noise(ratio, deviation, len(logs), alarm_rounds, alarms, beyond, margin, block_s, sights)

@@ -337,11 +337,14 @@ def gate(
 @app.command()
 def history(
     experiment: Annotated[str, typer.Argument(help="A built-in experiment, the name of one, or a file: ./my.toml")],
-    metric: Annotated[str, typer.Option(help="throughput, p50, p99, p99.9, cpu or instructions")] = "throughput",
+    metric: Annotated[
+        str | None,
+        typer.Option(help="throughput, p50, p99, p99.9, cpu or instructions; by default what a table is judged by"),
+    ] = None,
     cell: Annotated[
         list[str] | None, typer.Option("--cell", metavar="ID", help="Only this cell; may be repeated")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many runs")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Show the newest so many runs")] = 100,
     store: _Store = None,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the history's document")] = None,
     report: Annotated[

@@ -7,7 +7,7 @@ from rich.console import Console
 
 def print_history(
     experiment: str,
-    metric: str = "throughput",
+    metric: str | None = None,
     cells: list[str] | None = None,
     limit: int = 100,
     store_place: str | None = None,
@@ -16,6 +16,7 @@ def print_history(
 ) -> None:
     """Show the history of an experiment over its newest ``limit`` runs, and write the files asked for.
 
+    Without ``metric`` it is what a run's table is judged by: throughput, but p99 of open loops that keep up.
     ``experiment``: the name under which its runs are stored, or its file. Raises InputError for a metric, a cell or an
     experiment that is not there and for a file that cannot be written, StoreError for a store that cannot be read.
     """
@@ -26,7 +27,7 @@ def print_history(
     from dbdyno.history.reading import read_history
     from dbdyno.history.show import show
 
-    drawn = metric_of(metric)
+    drawn = None if metric is None else metric_of(metric)
     for option, path in (("--json", json), ("--report", report)):
         if path is not None:
             check_writable(path, option)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean
 
 from dbdyno.errors import InputError
-from dbdyno.history.changepoints import SIGNIFICANCE, find_change_points
+from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, THRESHOLD, ChangePoint, find_change_points
 from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Nearby, Point, Series
 from dbdyno.history.facts import Facts, differences, facts
 from dbdyno.history.identity import Machines, Parts, definition_parts, differing
-from dbdyno.history.metrics import Metric
+from dbdyno.history.metrics import Metric, usual_metrics
 from dbdyno.history.reading import StoredRun, StoredRuns
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.cells import build_cell
+from dbdyno.results.judging import not_comparable
+from dbdyno.results.metrics import done
 from dbdyno.results.reading import objects, part
-from dbdyno.results.rounds import Measure, build_round
+from dbdyno.results.rounds import Measure
+from dbdyno.stats import CONFIDENCE
+from dbdyno.store.records import RunRecord
 from dbdyno.text import first_of
 
-FEWEST = 5
-"""Runs a series needs before changes are looked for."""
+_LEAST_VALUE = 1e-12
+"""A value of nothing has no logarithm; it is as far off as any."""
 
 _WHY = {
     "running": "still running, or killed",
@@ -33,17 +40,27 @@ class _Run:
 
     point: Point
     facts: Facts
+    shown: bool
 
 
 @dataclass(slots=True)
 class _Open:
-    """A series under way: on one machine, with one definition."""
+    """A series under way: on one machine, with one definition, of runs that did like work as its ``first``."""
 
     machine: int
-    parts: Parts
+    first: Cell
     redefined: list[str] = field(default_factory=list)
+    unlike: list[str] = field(default_factory=list)
     changed: list[Changed] = field(default_factory=list)
     runs: list[_Run] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Machine:
+    """What is under way on a machine: the cell's definition as known by now, and its series, the latest last."""
+
+    parts: Parts
+    series: list[_Open] = field(default_factory=list)
 
 
 def ids_of(cell: str) -> tuple[str, ...]:
@@ -59,37 +76,35 @@ def _named(cell: str, known: Mapping[str, object]) -> str:
     return found
 
 
-def build_history(experiment: str, stored: StoredRuns, metric: Metric, cells: Sequence[str] = ()) -> History:
+def build_history(
+    experiment: str, stored: StoredRuns, metric: Metric | None = None, cells: Sequence[str] = ()
+) -> History:
     """Build the document (``dbdyno.history/1``) of the runs read, of the cells named or of all.
 
-    ``InputError`` for a cell that no run has.
+    Without a ``metric`` it is what a run's table is judged by. ``InputError`` for a cell that no run has.
     """
     machines = Machines()
-    numbers = {run.id: machines.of(run.host) for run in stored.runs}
-    known = _cells(stored.runs)
+    numbers = {run.id: machines.of(run.host, shown=run.shown) for run in stored.runs}
+    shown = [run for run in stored.runs if run.shown]
+    known = _cells(shown)
     cells = [_named(cell, known) for cell in cells]
-    newest = stored.runs[-1] if stored.runs else None
-    measure = Measure.of(newest.design if newest else {})
+    made = (_cell(cell, known[cell], stored.runs, numbers, metric) for cell in cells or known)
     return {
         "schema": "dbdyno.history/1",
         "experiment": experiment,
-        "metric": {
-            "name": metric.name,
-            "title": metric.title,
-            "unit": metric.unit(measure),
-            "better": metric.better,
-        },
-        "significance": SIGNIFICANCE,
+        "false_alarms": FALSE_ALARMS,
+        "life": LIFE,
+        "odds": math.exp(THRESHOLD),
         "fewest": FEWEST,
-        "runs": len(stored.runs),
-        "first": stored.runs[0].started if stored.runs else None,
-        "last": newest.started if newest else None,
+        "runs": len(shown),
+        "first": shown[0].started if shown else None,
+        "last": shown[-1].started if shown else None,
         "older": stored.older,
         "left_out": [
             {"reason": _WHY.get(status, status), "runs": runs} for status, runs in stored.uncounted.items() if runs
         ],
-        "machines": machines.known,
-        "cells": [_cell(cell, known[cell], stored.runs, numbers, metric) for cell in cells or known],
+        "machines": [each for each in machines.known if each["runs"]],
+        "cells": [each for of_cell in made for each in of_cell],
     }
 
 
@@ -105,69 +120,131 @@ def _cells(runs: Sequence[StoredRun]) -> dict[str, dict[str, object]]:
 
 
 def _cell(
-    cell: str, factors: dict[str, object], runs: Sequence[StoredRun], machines: dict[str, int], metric: Metric
-) -> CellHistory:
-    series: list[_Open] = []
-    latest: dict[int, _Open] = {}
-    left_out: dict[str, list[str]] = {}
-    for run in runs:
-        point, reason = _point(run, cell, metric)
-        if point is None:
-            left_out.setdefault(reason, []).append(run.id)
-            continue
-        here = _Run(point, facts(run, cell))
-        parts = definition_parts(run, cell)
-        machine = machines[run.id]
-        current = latest.get(machine)
-        redefined = differing(current.parts, parts) if current is not None else []
-        if current is None or redefined:
-            changed = differences(current.runs[-1].facts, here.facts) if current is not None else []
-            current = _Open(machine, {}, redefined, changed)
-            latest[machine] = current
-            series.append(current)
-        current.parts |= parts
-        current.runs.append(here)
-    reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
-    made = [_series(each, metric) for each in sorted(series, key=lambda each: each.machine)]
-    return {"id": cell, "factors": factors, "left_out": reasons, "series": made}
+    cell: str,
+    factors: dict[str, object],
+    runs: Sequence[StoredRun],
+    machines: dict[str, int],
+    metric: Metric | None,
+) -> list[CellHistory]:
+    """Return the histories of a cell: of the metric, or of each by which its runs are judged."""
+    built = [(run, _built(run, cell)) for run in runs]
+    measured = [each for _, each in built if each is not None and done(each)]
+    measure = Measure.of(runs[-1].design if runs else {})
+    found: list[CellHistory] = []
+    for drawn in [metric] if metric else usual_metrics(measured):
+        series, left_out = _followed(cell, built, machines, drawn)
+        reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
+        made = [_series(each, drawn) for each in sorted(series, key=lambda each: each.machine)]
+        found.append(
+            {
+                "id": cell,
+                "factors": factors,
+                "metric": {
+                    "name": drawn.name,
+                    "title": drawn.title_of(measured),
+                    "unit": drawn.unit(measure),
+                    "better": drawn.better,
+                },
+                "left_out": reasons,
+                "series": [each for each in made if each["points"]],
+            }
+        )
+    return found
 
 
-def _point(run: StoredRun, cell: str, metric: Metric) -> tuple[Point | None, str]:
-    """Return the run's value of a cell, or why it has none."""
-    trials = run.trials.get(cell, [])
+def _built(run: StoredRun, cell: str) -> Cell | None:
+    """Return a cell of a run as the run itself shows it, or None where the run has no trial of it."""
+    trials = run.trials.get(cell)
     if not trials:
+        return None
+    planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {"id": cell})
+    plan = run.plans.get(cell, {})
+    record = RunRecord(experiment="", seed=0, design=run.design, host=run.host)
+    with_plan = [replace(trial, plan=plan) for trial in trials]
+    return build_cell(planned, with_plan, record, Measure.of(run.design), None, CONFIDENCE)[0]
+
+
+def _followed(
+    cell: str, built: Sequence[tuple[StoredRun, Cell | None]], machines: dict[str, int], metric: Metric
+) -> tuple[list[_Open], dict[str, list[str]]]:
+    """Put each run into the series that it goes on with, and say which are in none, by the reason."""
+    series: list[_Open] = []
+    latest: dict[int, _Machine] = {}
+    left_out: dict[str, list[str]] = {}
+    for run, own in built:
+        point, reason = _point(run, own, metric)
+        if point is None or own is None:
+            if run.shown:
+                left_out.setdefault(reason, []).append(run.id)
+            continue
+        here = _Run(point, facts(run, cell), run.shown)
+        parts = definition_parts(run, cell)
+        number = machines[run.id]
+        machine = latest.get(number)
+        before = machine.series[-1] if machine else None
+        redefined = differing(machine.parts, parts) if machine else []
+        if machine is None or redefined:
+            machine = latest[number] = _Machine({})
+        machine.parts |= parts
+        current = next((each for each in reversed(machine.series) if not not_comparable(each.first, own)), None)
+        if current is None:
+            unlike = not_comparable(before.first, own) if before and not redefined else []
+            changed = differences(before.runs[-1].facts, here.facts) if before else []
+            current = _Open(number, own, redefined, unlike, changed)
+            series.append(current)
+        else:
+            # The latest series of a machine is the one that its latest run is in.
+            machine.series.remove(current)
+        machine.series.append(current)
+        current.runs.append(here)
+    return series, left_out
+
+
+def _point(run: StoredRun, cell: Cell | None, metric: Metric) -> tuple[Point | None, str]:
+    """Return the run's value of a cell, or why it has none."""
+    if cell is None:
         return None, "without this cell"
-    measure = Measure.of(run.design)
-    done = [each for each in (build_round(trial, measure) for trial in trials) if each["status"] == "done"]
-    if not done:
+    rounds = done(cell)
+    if not rounds:
         return None, "no round gave a result"
-    value = metric.of(done)
+    if metric.is_bounded(cell):
+        return None, f"{metric.name} is a lower bound: what failed, or was never begun, has no response time"
+    value = metric.of(cell)
     if value is None:
         return None, f"{metric.title} not recorded"
-    return {"run": run.id, "started": run.started, "value": value, "rounds": len(done)}, ""
+    return {"run": run.id, "started": run.started, "value": value, "rounds": len(rounds)}, ""
 
 
 def _series(source: _Open, metric: Metric) -> Series:
+    """Return the part of a series that is shown, with the changes that all of it told."""
     values = [each.point["value"] for each in source.runs]
-    enough = len(values) >= FEWEST
-    found = find_change_points(values) if enough else []
+    # A change is one by a share, and noise is.
+    logs = [math.log(max(value, _LEAST_VALUE)) for value in values]
+    found = find_change_points(logs, metric.resolution)
     bounds = [0, *(each.index for each in found), len(values)]
     means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
+    hidden = sum(not each.shown for each in source.runs)
     changes = [
-        _change(source.runs, each.index, each.p_value, before, after, metric)
+        _change(source.runs, each, hidden, before, after, metric)
         for each, (before, after) in zip(found, pairwise(means), strict=True)
+        if each.index > hidden
     ]
     return {
         "machine": source.machine,
-        "redefined": source.redefined,
-        "changed": source.changed,
-        "points": [each.point for each in source.runs],
-        "enough": enough,
+        # What happened before the first run shown is no part of the picture.
+        "redefined": [] if hidden else source.redefined,
+        "unlike": [] if hidden else source.unlike,
+        "changed": [] if hidden else source.changed,
+        "points": [each.point for each in source.runs[hidden:]],
+        "enough": len(values) >= FEWEST,
         "changes": changes,
     }
 
 
-def _change(runs: Sequence[_Run], index: int, p_value: float, before: float, after: float, metric: Metric) -> Change:
+def _change(
+    runs: Sequence[_Run], found: ChangePoint, hidden: int, before: float, after: float, metric: Metric
+) -> Change:
+    index = found.index
     here = runs[index].point
     nearby: list[Nearby] = [
         {"run": runs[other].point["run"], "changed": changed}
@@ -175,7 +252,7 @@ def _change(runs: Sequence[_Run], index: int, p_value: float, before: float, aft
         if 1 <= other < len(runs) and (changed := _between(runs, other))
     ]
     return {
-        "index": index,
+        "index": index - hidden,
         "run": here["run"],
         "started": here["started"],
         "previous": runs[index - 1].point["run"],
@@ -183,7 +260,8 @@ def _change(runs: Sequence[_Run], index: int, p_value: float, before: float, aft
         "after": after,
         "change": after / before - 1 if before else None,
         "verdict": "better" if (after > before) == (metric.better == "higher") else "worse",
-        "p_value": p_value,
+        "seen": runs[found.seen].point["run"],
+        "odds": found.odds,
         "changed": _between(runs, index),
         "nearby": nearby,
     }

@@ -11,7 +11,7 @@ class MetricFacts(TypedDict):
     """What is drawn."""
 
     name: str
-    """As given to ``--metric``."""
+    """As for ``--metric``."""
     title: str
     unit: str
     better: Literal["higher", "lower"]
@@ -44,13 +44,16 @@ class Change(TypedDict):
     previous: str
     """The run before it."""
     before: float
-    """Mean of the runs since the change before, in the metric's unit."""
+    """Mean of the runs since the change before, in the metric's unit; those before the ones shown count too."""
     after: float
     """Mean of the runs up to the next change."""
     change: float | None
     """``after / before - 1``; null where ``before`` is 0."""
     verdict: Literal["better", "worse"]
-    p_value: float
+    seen: str
+    """The run after which it was marked."""
+    odds: float
+    """How many times better a change explained the runs up to then than none."""
     changed: list[Changed]
     """What differs between ``previous`` and ``run``."""
     nearby: list[Nearby]
@@ -68,14 +71,16 @@ class Point(TypedDict):
 
 
 class Series(TypedDict):
-    """Runs of a cell that may be compared: one machine, one definition of the cell."""
+    """Runs of a cell that may be compared: one machine, one definition of the cell, and like work."""
 
     machine: int
     """Number of the machine, from 1."""
     redefined: list[str]
     """What of the cell's definition changed at the first run; empty where the series is the machine's first."""
+    unlike: list[str]
+    """Why the first run must not be ranked with those before it, whose definition is the same; else empty."""
     changed: list[Changed]
-    """What else differs between the first run and the one before it, where the definition changed."""
+    """What else differs between the first run and the one before it, where either is so."""
     points: list[Point]
     enough: bool
     """Whether there are enough runs to look for changes."""
@@ -90,10 +95,11 @@ class LeftOut(TypedDict):
 
 
 class CellHistory(TypedDict):
-    """One cell."""
+    """A metric of a cell. A cell whose runs are judged by two is there twice."""
 
     id: str
     factors: dict[str, Any]
+    metric: MetricFacts
     left_out: list[LeftOut]
     series: list[Series]
     """By machine, and by time within a machine."""
@@ -113,8 +119,11 @@ class History(TypedDict):
 
     schema: Literal["dbdyno.history/1"]
     experiment: str
-    metric: MetricFacts
-    significance: float
+    false_alarms: float
+    """The share of series of ``life`` runs without a change that are said to have one."""
+    life: int
+    odds: float
+    """From which on a change is marked."""
     fewest: int
     """Runs a series needs before changes are looked for."""
     runs: int
@@ -123,7 +132,7 @@ class History(TypedDict):
     """Start of the oldest of them."""
     last: str | None
     older: int
-    """Runs beyond the limit, not read."""
+    """Runs beyond the limit: judged with the others, not shown."""
     left_out: list[LeftOut]
     machines: list[Machine]
     cells: list[CellHistory]

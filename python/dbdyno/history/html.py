@@ -34,8 +34,9 @@ def html_history(history: History) -> str:
         "scope": lines.scope(history),
         "left_out": lines.left_out(history["left_out"]),
         "machines": [(each, lines.runs(each["runs"]), flat(each["facts"])) for each in history["machines"]],
+        "metric": lines.metrics(history),
         "cells": [_cell(history, cell, names[cell["id"]]) for cell in history["cells"]],
-        "significance": percent(history["significance"]),
+        "false_alarms": percent(history["false_alarms"]),
     }
     return environment.get_template("history.html.j2").render(context) + "\n"
 
@@ -43,19 +44,22 @@ def html_history(history: History) -> str:
 def _cell(history: History, cell: CellHistory, name: str) -> dict[str, Any]:
     return {
         "name": name,
+        "metric": lines.metric_of(cell),
+        "better": cell["metric"]["better"],
+        "unit": cell["metric"]["unit"],
         "unmeasured": lines.unmeasured(cell),
-        "series": [_series(history, series, name) for series in cell["series"]],
+        "series": [_series(history, cell, series, name) for series in cell["series"]],
     }
 
 
-def _series(history: History, series: Series, name: str) -> dict[str, Any]:
+def _series(history: History, cell: CellHistory, series: Series, name: str) -> dict[str, Any]:
     alone = len(history["machines"]) == 1
     verdict = ""
     if not series["enough"]:
         verdict = lines.too_few(series, history["fewest"])
     elif not series["changes"]:
         verdict = f"no change found in {lines.runs(len(series['points']))}"
-    chart = series_chart(series, history["metric"], name if alone else f"{name}, machine {series['machine']}")
+    chart = series_chart(series, cell["metric"], name if alone else f"{name}, machine {series['machine']}")
     return {
         "began": lines.began(series),
         "changed": lines.changed(series["changed"]),
@@ -78,6 +82,6 @@ def _change(change: Change) -> dict[str, Any]:
         "after": figure(change["after"]),
         "change": lines.change_share(change),
         "style": "faster" if change["verdict"] == "better" else "slower",
-        "p": lines.p_value(change["p_value"]),
+        "odds": lines.odds(change["odds"]),
         "causes": lines.causes(change),
     }

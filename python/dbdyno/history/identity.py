@@ -90,16 +90,17 @@ class Machines:
 
     known: list[Machine] = field(default_factory=list)
 
-    def of(self, host: JsonObject) -> int:
+    def of(self, host: JsonObject, *, shown: bool = True) -> int:
         """Return the number of a host's machine, from 1; a new one for a host unlike all before.
 
-        The data's device and file system count as the machine's: a run with ``--dir`` elsewhere measures other storage.
+        A run that is not ``shown`` is none of the machine's ``runs``. The data's device and file system count as the
+        machine's: a run with ``--dir`` elsewhere measures other storage.
         """
         machine = next((each for each in self.known if same_machine(each["facts"], host)), None)
         if machine is None:
             machine = Machine(number=len(self.known) + 1, name="", runs=0, facts={})
             self.known.append(machine)
-        machine["runs"] += 1
+        machine["runs"] += shown
         machine["facts"] = host
         machine["name"] = _name(host)
         return machine["number"]

@@ -10,6 +10,7 @@ from dbdyno.text import first_of, shortened
 _LONGEST_VALUE = 60
 _MOST_CHANGED = 12
 _MOST_IDS = 3
+_MOST_ODDS = 1e9
 
 
 def names(history: History) -> dict[str, str]:
@@ -36,7 +37,7 @@ def scope(history: History) -> str:
     text = runs(history["runs"])
     text += f" from {first} to {last}" if first != last else f" of {first}"
     if history["older"]:
-        text += f"; {runs(history['older'])} before not read (--limit)"
+        text += f"; {runs(history['older'])} before not shown (--limit)"
     return text
 
 
@@ -57,9 +58,14 @@ def too_few(series: Series, fewest: int) -> str:
 
 def began(series: Series) -> str:
     """Return why a series began where another one was, or nothing."""
+    first = series["points"][0]
+    if series["unlike"]:
+        reasons = ", ".join(series["unlike"])
+        return (
+            f"unlike the runs before from {first['run']}, {day(first['started'])} ({reasons}): not compared with them"
+        )
     if not series["redefined"]:
         return ""
-    first = series["points"][0]
     parts = ", ".join(series["redefined"])
     return f"the experiment changed at {first['run']}, {day(first['started'])} ({parts}): not compared with before"
 
@@ -70,9 +76,20 @@ def change_share(change: Change) -> str:
     return "" if share is None else ("+" if share > 0 else "") + percent(share)
 
 
-def p_value(value: float) -> str:
-    """Return a p value with one or two significant digits, never 0."""
-    return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.001 else f"{value:.3f}"
+def odds(value: float) -> str:
+    """Return odds with one or two significant digits, such as ``4,200:1``."""
+    return ">1e9:1" if value > _MOST_ODDS else f"{float(f'{value:.2g}'):,.0f}:1"
+
+
+def metrics(history: History) -> str:
+    """Return the metric and its unit where all cells have the same, or nothing."""
+    found = dict.fromkeys(metric_of(cell) for cell in history["cells"])
+    return next(iter(found)) if len(found) == 1 else ""
+
+
+def metric_of(cell: CellHistory) -> str:
+    """Return the metric of a cell and its unit."""
+    return f"{cell['metric']['title']}, {cell['metric']['unit']}"
 
 
 def causes(change: Change) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a history can draw: one value of a cell in a run, over all its rounds."""
+"""What a history can draw: one value of a cell in a run, the one that the run itself shows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.errors import InputError
-from dbdyno.results.cell_document import Round
-from dbdyno.results.histograms import HistogramError, merge
-from dbdyno.results.reading import mean
+from dbdyno.results.cell_document import Cell
+from dbdyno.results.metrics import done, is_open_loop, usual_metric
+from dbdyno.results.reading import mean, shown_times
 from dbdyno.results.rounds import Measure
 
 _US_PER_S = 1e6
@@ -17,30 +17,48 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric. ``of`` takes the rounds that are done (at least one) and gives nothing where it was not recorded."""
+    """A metric. ``of`` takes a cell of which a round is done, and gives nothing where it was not recorded.
+
+    ``resolution``: by what share values may differ and be the same, such as a histogram's. ``percentile``: of the
+    response time, which in a closed loop is the service time.
+    """
 
     name: str
     title: str
     better: Literal["higher", "lower"]
     unit: Callable[[Measure], str]
-    of: Callable[[Sequence[Round]], float | None]
+    of: Callable[[Cell], float | None]
+    resolution: float
+    percentile: str | None = None
+
+    def title_of(self, cells: Sequence[Cell]) -> str:
+        """Return its title, of these runs of a cell."""
+        if self.percentile is None:
+            return self.title
+        kinds = dict.fromkeys("response" if is_open_loop(cell) else "service" for cell in cells)
+        return f"{self.title} of {' and '.join(kinds) or 'response'} time"
+
+    def is_bounded(self, cell: Cell) -> bool:
+        """Whether its value is a lower bound: what failed, or was never begun, has no response time."""
+        times = shown_times(cell["latency_ms"])
+        return self.percentile is not None and times is not None and self.percentile in times["at_least"]
 
 
-def _throughput(done: Sequence[Round]) -> float | None:
-    return mean(each["throughput"] for each in done)
+def _throughput(cell: Cell) -> float | None:
+    return cell["throughput"]["mean"]
 
 
-def _instructions(done: Sequence[Round]) -> float | None:
-    return mean(each["instructions"] for each in done)
+def _instructions(cell: Cell) -> float | None:
+    return cell["instructions"]
 
 
-def _cpu(done: Sequence[Round]) -> float | None:
+def _cpu(cell: Cell) -> float | None:
     """Return microseconds of CPU for each thing that throughput counts: CPU by throughput, the mean of the rounds.
 
     Of the server's processes where there are any; else of the worker's, which holds an embedded database.
     """
     values: list[float | None] = []
-    for each in done:
+    for each in done(cell):
         cpu = each["cpu_percent"]
         percent = cpu["client"] if cpu["server"] is None else cpu["server"]
         rate = each["throughput"]
@@ -48,38 +66,25 @@ def _cpu(done: Sequence[Round]) -> float | None:
     return mean(values)
 
 
-def _latency(name: Literal["p50", "p99", "p99_9"]) -> Callable[[Sequence[Round]], float | None]:
-    """Return the percentile of service latency from the merged histograms of the rounds, as the result document has it.
+def _percentile(name: str, title: str, key: Literal["p50", "p99", "p99_9"]) -> Metric:
+    def of(cell: Cell) -> float | None:
+        times = shown_times(cell["latency_ms"])
+        return times[key] if times else None
 
-    Percentiles of several rounds cannot be averaged; that of a single round without a histogram serves.
-    """
-
-    def of(done: Sequence[Round]) -> float | None:
-        try:
-            merged = merge(each["histograms"]["service"] for each in done if "service" in each["histograms"])
-        except HistogramError:
-            return None
-        if merged is not None:
-            return merged.latency_ms()[name]
-        service = done[0]["latency_ms"].get("service") if len(done) == 1 else None
-        return service[name] if service else None
-
-    return of
-
-
-def _ms(_measure: Measure) -> str:
-    return "ms"
+    # A bucket of the histogram is a thousandth of its value wide.
+    return Metric(name, title, "lower", lambda _measure: "ms", of, 1e-3, key)
 
 
 METRICS = {
     each.name: each
     for each in (
-        Metric("throughput", "throughput", "higher", lambda measure: f"{measure.label}/s", _throughput),
-        Metric("p50", "median service latency", "lower", _ms, _latency("p50")),
-        Metric("p99", "99th percentile of service latency", "lower", _ms, _latency("p99")),
-        Metric("p99.9", "99.9th percentile of service latency", "lower", _ms, _latency("p99_9")),
-        Metric("instructions", "instructions", "lower", lambda measure: f"per {measure.unit}", _instructions),
-        Metric("cpu", "CPU time", "lower", lambda measure: f"µs/{measure.unit}", _cpu),
+        Metric("throughput", "throughput", "higher", lambda measure: f"{measure.label}/s", _throughput, 1e-3),
+        _percentile("p50", "median", "p50"),
+        _percentile("p99", "99th percentile", "p99"),
+        _percentile("p99.9", "99.9th percentile", "p99_9"),
+        # Counts of the same code differ by less.
+        Metric("instructions", "instructions", "lower", lambda measure: f"per {measure.unit}", _instructions, 1e-5),
+        Metric("cpu", "CPU time", "lower", lambda measure: f"µs/{measure.unit}", _cpu, 1e-3),
     )
 }
 
@@ -92,3 +97,13 @@ def metric(name: str) -> Metric:
         known = ", ".join(METRICS)
         raise InputError(f"--metric {name}", "there is no such metric", f"known: {known}")
     return found
+
+
+def usual_metrics(cells: Sequence[Cell]) -> list[Metric]:
+    """Return what runs of a cell are judged by where nobody says it, as in their own tables.
+
+    Where some kept up with their clock and others did not, that is both: the response time of the ones, and the rate
+    that the others fell to.
+    """
+    names = dict.fromkeys(usual_metric(cell, cell) for cell in cells)
+    return [METRICS[name] for name in sorted(names)] or [METRICS["throughput"]]

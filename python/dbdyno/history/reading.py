@@ -20,7 +20,10 @@ COUNTED = ("done", "failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run, and the trials of each cell: the latest of each block, in the order of blocks."""
+    """A run, and the trials of each cell: the latest of each block, in the order of blocks.
+
+    ``shown``: whether it is among the newest that were asked for. Those before decide on changes too.
+    """
 
     id: str
     started: str
@@ -28,6 +31,7 @@ class StoredRun:
     host: JsonObject
     design: JsonObject
     definition: str
+    shown: bool = True
     trials: dict[str, list[TrialRecord]] = field(default_factory=dict)
     plans: dict[str, JsonObject] = field(default_factory=dict)
     """The plan of one trial of each cell."""
@@ -39,15 +43,16 @@ class StoredRuns:
 
     runs: list[StoredRun]
     older: int
-    """Runs that count beyond the limit; not read."""
+    """Runs that count beyond the limit; not shown."""
     uncounted: dict[str, list[str]]
     """Ids of the runs that do not count, by their status."""
 
 
 def read_history(where: str | None, experiment: str, limit: int, cells: list[str] | None = None) -> StoredRuns:
-    """Read the newest ``limit`` runs of an experiment that count, of the given cells or of all.
+    """Read the runs of an experiment that count, of the given cells or of all; the newest ``limit`` are shown.
 
-    ``InputError`` where there is no store or it holds no run of the experiment, ``StoreError`` where it cannot be read.
+    All are read, since what is marked must not depend on how many are shown. ``InputError`` where there is no store or
+    it holds no run of the experiment, ``StoreError`` where it cannot be read.
     """
     with _reading(where) as (connection, place):
         shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status)
@@ -59,25 +64,25 @@ def read_history(where: str | None, experiment: str, limit: int, cells: list[str
             remedy = f"there are runs of {there}" if there else "start one with dbdyno run"
             raise InputError(f"experiment {experiment}", f"the store {place} holds no runs of it", remedy)
         counted = [row for row in listed if row.status in COUNTED]
-        chosen = {row.id for row in counted[:limit]}
+        shown_ids = {row.id for row in counted[:limit]}
         # Those before the first run shown are no part of the picture.
-        oldest = counted[:limit][-1].started if chosen else ""
+        oldest = counted[:limit][-1].started if shown_ids else ""
         uncounted: dict[str, list[str]] = {}
         for row in reversed(listed):
             if row.status not in COUNTED and row.started >= oldest:
                 uncounted.setdefault(row.status, []).append(row.id)
-        runs = _runs(connection, experiment, oldest, chosen, cells)
-    return StoredRuns(runs=runs, older=len(counted) - len(chosen), uncounted=uncounted)
+        runs = _runs(connection, experiment, shown_ids, cells)
+    return StoredRuns(runs=runs, older=len(counted) - len(shown_ids), uncounted=uncounted)
 
 
-def _runs(
-    connection: Connection, experiment: str, oldest: str, chosen: set[str], cells: list[str] | None
-) -> list[StoredRun]:
+def _runs(connection: Connection, experiment: str, shown_ids: set[str], cells: list[str] | None) -> list[StoredRun]:
     shape = (RUNS.c.id, RUNS.c.started, RUNS.c.version, RUNS.c.host, RUNS.c.design, RUNS.c.definition)
-    wanted = (RUNS.c.experiment == experiment) & (RUNS.c.started >= oldest) & RUNS.c.status.in_(COUNTED)
+    wanted = (RUNS.c.experiment == experiment) & RUNS.c.status.in_(COUNTED)
     query = select(*shape).where(wanted).order_by(RUNS.c.started, RUNS.c.id.desc())
-    runs = {row["id"]: StoredRun(**checked(row)) for row in connection.execute(query).mappings() if row["id"] in chosen}
-    # The moment of the oldest run bounds the read; naming each run would meet the limits of servers on parameters.
+    runs = {
+        row["id"]: StoredRun(**checked(row), shown=row["id"] in shown_ids)
+        for row in connection.execute(query).mappings()
+    }
     of_runs = TRIALS.join(RUNS, RUNS.c.id == TRIALS.c.run_id)
     if cells is not None:
         wanted &= TRIALS.c.cell.in_(cells)

@@ -28,8 +28,10 @@ def show(history: History, console: Console) -> None:
 
 def history_view(history: History, width: int) -> RenderableType:
     """Return head, a line of bars and the change points of each cell, for a terminal of ``width`` columns."""
-    metric = history["metric"]
-    head = Text.assemble((history["experiment"], "bold"), f"  {metric['title']}, {metric['unit']}, oldest to newest\n")
+    of_all = lines.metrics(history)
+    head = Text.assemble(
+        (history["experiment"], "bold"), f"  {of_all}, oldest to newest\n" if of_all else "  oldest to newest\n"
+    )
     head.append(lines.scope(history))
     if history["left_out"]:
         head.append(f"\nleft out: {lines.left_out(history['left_out'])}", style="yellow")
@@ -42,7 +44,8 @@ def history_view(history: History, width: int) -> RenderableType:
         ]
     names = lines.names(history)
     for cell in history["cells"]:
-        parts += [Text(""), *_cell(history, cell, names[cell["id"]], width)]
+        name = names[cell["id"]] if of_all else f"{names[cell['id']]}: {lines.metric_of(cell)}"
+        parts += [Text(""), *_cell(history, cell, name, width)]
     return Group(*parts)
 
 
@@ -59,7 +62,7 @@ def _series(history: History, series: Series, width: int) -> list[RenderableType
     parts: list[RenderableType] = []
     if len(history["machines"]) > 1:
         parts.append(Text(f"machine {series['machine']}", style="dim"))
-    if series["redefined"]:
+    if lines.began(series):
         parts.append(Text(lines.began(series), style="yellow"))
         parts += [Padding(Text(each, style="dim"), (0, 0, 0, 2)) for each in lines.changed(series["changed"])]
     parts.append(_bars(series, width))
@@ -86,7 +89,7 @@ def _changes(changes: Sequence[Change]) -> RenderableType:
             column("before", [Text(figure(each["before"])) for each in changes]),
             column("after", [Text(figure(each["after"])) for each in changes]),
             column("change", [Text(lines.change_share(each), style=_STYLES[each["verdict"]]) for each in changes]),
-            column("p", [Text(lines.p_value(each["p_value"])) for each in changes]),
+            column("odds", [Text(lines.odds(each["odds"])) for each in changes]),
         ]
     )
 

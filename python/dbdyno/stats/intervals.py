@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean, stdev
 
 CONFIDENCE = 0.95
@@ -19,6 +20,19 @@ _RESAMPLES = 4999
 _NO_SPREAD = 1e-13
 # Fewer blocks have too few distinct resamples for a bootstrap to say anything.
 _LEAST_FOR_BOOTSTRAP = 5
+
+LEAST_FOR_CORRELATION = 10
+"""Blocks from which on it can be told whether neighbours are alike."""
+
+ASSUMED_CORRELATION = 0.3
+"""What a difference has to hold against where there are fewer."""
+
+_ALLOWED = 0.5
+# What that and chance come to on average, of a correlation that is none.
+_USUALLY_ALLOWED = 0.9
+_MOST_CORRELATED = 0.8
+# One time in twenty by chance.
+_BEYOND_CHANCE = 1.645
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +71,8 @@ class Ratio:
 
     ``low`` and ``high`` are the paired t interval on logarithms, ``bootstrap`` the bootstrap's beside it, from 5 blocks
     on. ``p``: of a difference at least as great where there is none (two-sided); ``deviation``: the standard deviation
-    of the logarithms within blocks. One block alone has only a ratio, as have blocks that agree to the last digit:
+    of the logarithms within blocks. ``wider``: by what factor p allows for more error, since neighbouring blocks may be
+    alike (:func:`correlation`). One block alone has only a ratio, as have blocks that agree to the last digit:
     nobody knows then how sure it is.
     """
 
@@ -69,6 +84,7 @@ class Ratio:
     deviation: float | None = None
     bootstrap: tuple[float, float] | None = None
     confidence: float = CONFIDENCE
+    wider: float = 1.0
 
     @property
     def intervals_disagree(self) -> bool:
@@ -174,6 +190,8 @@ def ratio_of(
     ``resample``: whether the bootstrap is taken as well, which simulations of thousands of ratios do without.
     ``least``: the least standard error of the mean, whatever the spread of the blocks says. ``blunt``: by how much the
     mean may be off in each block alike, which is added to the interval and taken off the difference that is tested.
+    The order of ``logs`` is that of the blocks: p allows for neighbours that are alike, and where they are so beyond
+    chance, the interval does too (:func:`correlation`).
     ``exact``: the values are counts without an error; else blocks without any spread leave it unknown how sure the
     ratio is, and it has no interval.
     """
@@ -185,17 +203,56 @@ def ratio_of(
     error = max(standard_error(logs), least)
     if error <= _NO_SPREAD:
         return _without_spread(mean, count, confidence, exact=exact)
-    reach = t_quantile((1 + confidence) / 2, count - 1) * error + blunt
+    seen, allowed = correlation(logs)
+    wide = more_error(seen, count) if seen * math.sqrt(count) > _BEYOND_CHANCE else 1.0
+    wider = more_error(allowed, count)
+    reach = t_quantile((1 + confidence) / 2, count - 1) * error * wide + blunt
     return Ratio(
         _exp(mean),
         _exp(mean - reach),
         _exp(mean + reach),
         count,
-        _two_sided(max(abs(mean) - blunt, 0.0) / error, count - 1),
+        _two_sided(max(abs(mean) - blunt, 0.0) / (error * wider), count - 1),
         error * math.sqrt(count),
-        _bootstrap(logs, confidence) if resample else None,
+        _bootstrap(logs, confidence, wide) if resample else None,
         confidence,
+        wider,
     )
+
+
+def correlation(values: Sequence[float]) -> tuple[float, float]:
+    """Return how alike neighbouring values are found to be, and how alike they have to be supposed.
+
+    The first is the autocorrelation ``r`` at lag 1 without its bias, ``r + (1 + 3·r)/n`` (Marriott and Pope 1954,
+    doi:10.1093/biomet/41.3-4.390, for a mean that is estimated). It is known to ``1/sqrt(n)``, so half of that is added
+    in the second. Both are between 0 and 0.8: that neighbours are unlike is never assumed. Fewer than 10 values tell
+    nothing of it: then it is 0 and 0.3.
+    """
+    count = len(values)
+    if count < LEAST_FOR_CORRELATION:
+        return 0.0, ASSUMED_CORRELATION
+    mean = fmean(values)
+    deviations = [each - mean for each in values]
+    squares = sum(each * each for each in deviations)
+    if squares == 0:
+        return 0.0, 0.0
+    r = sum(here * after for here, after in pairwise(deviations)) / squares
+    found = r + (1 + 3 * r) / count
+    seen, allowed = (min(max(each, 0.0), _MOST_CORRELATED) for each in (found, found + _ALLOWED / math.sqrt(count)))
+    return seen, allowed
+
+
+def more_error(correlated: float, count: int) -> float:
+    """Return by what factor the standard error of a mean is greater than ``s / sqrt(n)`` where neighbours correlate.
+
+    Of an AR(1) process, ``sqrt(S·(n-1)/(n-S))`` with ``S = 1 + 2·Σ (1 - k/n)·r^k``: n times the variance of the mean by
+    that of a value, and what the values' own spread is too small by (Priestley 1981, Spectral Analysis and Time Series,
+    section 5.3.2). Of many it is ``sqrt((1 + r)/(1 - r))``.
+    """
+    if correlated <= 0 or count < 2:
+        return 1.0
+    total = 1 + 2 * sum((1 - lag / count) * correlated**lag for lag in range(1, count))
+    return math.sqrt(total * (count - 1) / (count - total))
 
 
 def _without_spread(mean: float, count: int, confidence: float, *, exact: bool) -> Ratio:
@@ -206,13 +263,14 @@ def _without_spread(mean: float, count: int, confidence: float, *, exact: bool) 
     return Ratio(ratio, None, None, count, confidence=confidence)
 
 
-def _bootstrap(logs: Sequence[float], confidence: float) -> tuple[float, float] | None:
+def _bootstrap(logs: Sequence[float], confidence: float, wide: float) -> tuple[float, float] | None:
     """Return the expanded percentile bootstrap interval of the geometric mean.
 
     Resampling n values with replacement gives means that spread too little by ``sqrt((n - 1) / n)`` and by what t is
     wider than normal; so the quantiles are taken at ``Phi(± sqrt(n / (n - 1)) · t(n-1))`` (Hesterberg 2015, "What
     teachers should know about the bootstrap", doi:10.1080/00031305.2015.1089789, section 4.3.2). The resamples are
-    drawn from a fixed seed: the same rounds give the same interval.
+    drawn from a fixed seed: the same rounds give the same interval. Resampling knows nothing of neighbours that are
+    alike: ``wide`` is the factor by which the t interval allows for them.
     """
     count = len(logs)
     if count < _LEAST_FOR_BOOTSTRAP:
@@ -226,7 +284,14 @@ def _bootstrap(logs: Sequence[float], confidence: float) -> tuple[float, float] 
     means = values[draws].mean(axis=1)
     tail = float(ndtr(-math.sqrt(count / (count - 1)) * t_quantile((1 + confidence) / 2, count - 1)))
     low, high = numpy.quantile(means, (tail, 1 - tail))
-    return _exp(float(low)), _exp(float(high))
+    middle = fmean(logs)
+    return _exp(middle + wide * (float(low) - middle)), _exp(middle + wide * (float(high) - middle))
+
+
+def usual_allowance(count: int) -> float:
+    """Return the factor that :attr:`Ratio.wider` comes to, on average, of so many blocks that are independent."""
+    unknown = count < LEAST_FOR_CORRELATION
+    return more_error(ASSUMED_CORRELATION if unknown else _USUALLY_ALLOWED / math.sqrt(count), count)
 
 
 def _two_sided(t: float, freedom: float) -> float:

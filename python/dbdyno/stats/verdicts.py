@@ -109,7 +109,7 @@ def detectable(ratio: Ratio, power: float = POWER, tested: int = 1) -> float | N
         return None
     freedom = ratio.count - 1
     quantiles = t_quantile(1 - _level(ratio) / max(tested, 1) / 2, freedom) + t_quantile(power, freedom)
-    return math.expm1(min(700.0, quantiles * ratio.deviation / math.sqrt(ratio.count)))
+    return math.expm1(min(700.0, quantiles * ratio.wider * ratio.deviation / math.sqrt(ratio.count)))
 
 
 def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1) -> int | None:
@@ -124,7 +124,7 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1) -> int | 
     level, alpha = _level(ratio) / max(tested, 1), (1 - ratio.confidence) / max(tested, 1)
     for count in range(ratio.count + 1, MOST_ROUNDS + 1):
         error = ratio.deviation / math.sqrt(count)
-        different = t_quantile(1 - level / 2, count - 1) * error < effect
+        different = t_quantile(1 - level / 2, count - 1) * error * ratio.wider < effect
         if different or effect + t_quantile(1 - alpha / 2, count - 1) * error <= width:
             return count - ratio.count
     return None
