@@ -11,6 +11,7 @@ import pytest
 from dbdyno.noise import false_alarms, noise_of, noise_of_runs, stored_noise
 from dbdyno.results import Document
 from dbdyno.results.judging import RunNoise
+from dbdyno.stats.intervals import usual_allowance
 from synthetic import cell
 
 
@@ -41,8 +42,9 @@ def test_noise_is_told_with_what_it_lets_see() -> None:
     assert noise.ratio.low < 1 < noise.ratio.high
     changes = [each.change for each in noise.sights]
     assert changes == sorted(changes, reverse=True)
-    # t of 9 degrees at 0.99 and 0.8, of the deviation over the root of 10.
-    assert changes[1] == pytest.approx(math.expm1((2.821 + 0.883) * noise.deviation / math.sqrt(10)), rel=0.01)
+    # t of 9 degrees at 0.99 and 0.8, of the deviation over the root of 10, and what blocks that may be alike ask for.
+    quantiles = (2.821 + 0.883) * usual_allowance(10)
+    assert changes[1] == pytest.approx(math.expm1(quantiles * noise.deviation / math.sqrt(10)), rel=0.01)
 
 
 def test_a_block_takes_as_long_as_its_trials_one_after_another_or_as_one_where_they_take_turns() -> None:
