@@ -140,7 +140,7 @@ def test_figures_of_several_systems_belong_to_theirs() -> None:
         ("postgresql:", "process-safe", 30.0),
         ("postgresql:?fsync=off", "process-safe", 30.0),
         ("mysql:?engine=innodb", "process-safe", 40.0),
-        ("mysql:?engine=innodb&sync_binlog=1", "process-safe", None),
+        ("mysql:?engine=innodb&max_connections=50", "process-safe", None),
         ("sqlite:?journal_mode=wal", "power-safe", None),
     ],
 )
