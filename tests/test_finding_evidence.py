@@ -283,7 +283,9 @@ def test_a_finding_carries_its_observation_and_is_not_said_without_it(kind: str)
     assert [each["text"] for each in SCENARIOS[kind](True) if each["kind"] == kind] == []
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in OBSERVATIONS.items() for name in names])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, names in OBSERVATIONS.items() for name in sorted(names)]
+)
 @pytest.mark.parametrize("nothing", [None, "", [], {}])
 def test_no_finding_can_be_made_without_its_observation(kind: str, name: str, nothing: Any) -> None:
     evidence: dict[str, Any] = dict.fromkeys(OBSERVATIONS[kind], 0)
