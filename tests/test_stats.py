@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from dbdyno.stats import Ratio, decide, outliers, paired_ratio, t_quantile, unpaired_ratio, verdict
+from dbdyno.stats.intervals import BEYOND_CHANCE, correlation
 
 VALUES = st.lists(st.floats(min_value=1e-3, max_value=1e9), min_size=2, max_size=30)
 PAIRS = st.lists(
@@ -50,8 +51,12 @@ def test_the_ratio_is_scipys_paired_test_on_logarithms(pairs: list[tuple[float, 
     assert ratio is not None
     assert ratio.low is not None
     assert ratio.high is not None
-    # Wild pairs ask for more than a float holds.
-    if abs(expected.low) < 600 and abs(expected.high) < 600:
+    if abs(expected.low) > 600 or abs(expected.high) > 600:
+        return  # Wild pairs ask for more than a float holds.
+    seen, _ = correlation(logs)
+    if seen * math.sqrt(len(logs)) > BEYOND_CHANCE:
+        assert math.log(ratio.low) < expected.low < expected.high < math.log(ratio.high)
+    else:
         assert math.log(ratio.low) == pytest.approx(expected.low, rel=1e-6, abs=1e-6)
         assert math.log(ratio.high) == pytest.approx(expected.high, rel=1e-6, abs=1e-6)
 

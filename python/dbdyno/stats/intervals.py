@@ -27,12 +27,13 @@ LEAST_FOR_CORRELATION = 10
 ASSUMED_CORRELATION = 0.3
 """What a difference has to hold against where there are fewer."""
 
+BEYOND_CHANCE = 1.645
+"""By how many of its standard errors a correlation is above 0 one time in twenty by chance."""
+
 _ALLOWED = 0.5
 # What that and chance come to on average, of a correlation that is none.
 _USUALLY_ALLOWED = 0.9
 _MOST_CORRELATED = 0.8
-# One time in twenty by chance.
-_BEYOND_CHANCE = 1.645
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,7 @@ def ratio_of(
     if error <= _NO_SPREAD:
         return _without_spread(mean, count, confidence, exact=exact)
     seen, allowed = correlation(logs)
-    wide = more_error(seen, count) if seen * math.sqrt(count) > _BEYOND_CHANCE else 1.0
+    wide = more_error(seen, count) if seen * math.sqrt(count) > BEYOND_CHANCE else 1.0
     wider = more_error(allowed, count)
     reach = t_quantile((1 + confidence) / 2, count - 1) * error * wide + blunt
     return Ratio(
