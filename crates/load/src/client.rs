@@ -158,9 +158,7 @@ impl Stretch {
     fn ok(&mut self, recorder: &mut Recorder<'_>, chosen: usize, work: &Work, service: u64, end: u64) {
         self.ended = end;
         self.done += work.statements;
-        let returned = work.returned as f64;
-        recorder.returned_squared += returned * returned;
-        recorder.changing += u64::from(work.changed > 0);
+        recorder.rows(work);
         recorder.ok(chosen, service, end);
     }
 
@@ -189,9 +187,7 @@ impl Stretch {
         recorder.books.in_flight += 1;
         match ended.outcome {
             Ok(work) => {
-                let returned = work.returned as f64;
-                recorder.returned_squared += returned * returned;
-                recorder.changing += u64::from(work.changed > 0);
+                recorder.rows(work);
                 recorder.late(ended.service);
                 self.late = true;
                 self.cut = self.end.saturating_sub(ended.began) as f64 / (ended.end - ended.began).max(1) as f64;

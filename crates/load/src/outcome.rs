@@ -197,7 +197,7 @@ pub(crate) fn conclude<E: Engine>(
             sum.3 += count.changed;
         }
         outcome.work.add(&recorder.live.work().without(&recorder.fruitless));
-        outcome.returned_squared += recorder.returned_squared;
+        outcome.returned_squared += recorder.returned_squared as f64;
         outcome.changing += recorder.changing;
         let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
         named.extend(recorder.response.map(|histogram| ("response", histogram)));

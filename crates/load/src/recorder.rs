@@ -64,7 +64,7 @@ pub struct Recorder<'a> {
     /// What was done in tries that failed; it is in `live` all the same.
     pub fruitless: Work,
     /// The sum, over the transactions that ended well, of the squares of the rows each returned.
-    pub returned_squared: f64,
+    pub returned_squared: u128,
     /// How many of those changed rows.
     pub changing: u64,
     /// What thinking adds to the sum, over transactions, of the squares of the time from start to end; square nanoseconds.
@@ -95,7 +95,7 @@ impl<'a> Recorder<'a> {
             books: Books::default(),
             messages: BTreeMap::new(),
             fruitless: Work::default(),
-            returned_squared: 0.0,
+            returned_squared: 0,
             changing: 0,
             thought_squared: 0.0,
             prepare_ns: 0,
@@ -120,6 +120,13 @@ impl<'a> Recorder<'a> {
     /// A session that is to last the whole trial was opened in so many nanoseconds.
     pub fn opened(&mut self, nanoseconds: u64) {
         self.opened.get_or_insert_with(latencies).saturating_record(nanoseconds);
+    }
+
+    /// A transaction that ended well returned and changed so many rows.
+    #[inline(always)]
+    pub fn rows(&mut self, work: &Work) {
+        self.returned_squared += u128::from(work.returned) * u128::from(work.returned);
+        self.changing += u64::from(work.changed > 0);
     }
 
     /// A transaction ended well. Times in nanoseconds of the clock; `service` excludes time spent thinking.
