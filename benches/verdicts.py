@@ -22,6 +22,7 @@ from looks import (
     history_with_a_step,
     history_without_a_change,
 )
+from windows import equal_rates_of_few_transactions, open_loops_that_hang, windows_of_few_transactions
 
 from dbdyno.run.led import LedWorkers
 from dbdyno.stats import verdict
@@ -212,6 +213,9 @@ ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     history_with_a_step,
     blocks_of_a_machine_whose_noise_lingers,
     blocks_of_cells_whose_noise_lingers,
+    windows_of_few_transactions,
+    equal_rates_of_few_transactions,
+    open_loops_that_hang,
 )
 
 
