@@ -15,7 +15,7 @@ export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
 TESTED_SERVERS := $(FERRETDB)
 endif
 
-.PHONY: run test install dev servers lint test-rust test-python bench schema postgres ferretdb clean
+.PHONY: run test install wheel dev servers lint test-rust test-python bench schema postgres ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
@@ -27,8 +27,17 @@ $(VENV)/.python: requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps .
+# A wheel that installs without Rust. PLATFORM: its tag, such as manylinux_2_35_x86_64, where others are to have it.
+wheel: dist/.built
+
+dist/.built: $(VENV)/.python $(SOURCES)
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist \
+		$(if $(PLATFORM),--config-settings=--build-option=--plat-name=$(PLATFORM)) .
+	touch $@
+
+$(VENV)/.installed: dist/.built
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.python requirements-dev.lock
@@ -51,6 +60,7 @@ test: servers lint test-rust test-python
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
 servers:
 	tests/install-servers
+	tests/install-mysql
 
 lint: dev
 	cargo fmt --all --check
@@ -76,4 +86,4 @@ schema: dev
 	$(BIN)/python -m dbdyno.results.schema docs/result.schema.json
 
 clean:
-	rm -rf target $(VENV)
+	rm -rf target dist $(VENV)

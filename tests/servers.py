@@ -15,9 +15,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import Server, create_data, find_installations, start_server
-
-VARIABLES = {"postgresql": "DBDYNO_TEST_POSTGRESQL", "mysql": "DBDYNO_TEST_MYSQL", "mongodb": "DBDYNO_TEST_MONGODB"}
+from dbdyno.systems.managed import (
+    Installation,
+    Server,
+    create_data,
+    find_installations,
+    installation_of,
+    start_server,
+)
+from real_mysql import PROGRAM
 
 # Tests ask for no durability, and some of them hold a session each.
 SETTINGS = {
@@ -27,18 +33,22 @@ SETTINGS = {
 }
 
 
+def tested() -> Iterator[tuple[str, Installation]]:
+    """The newest server of each engine, where there is one, and MySQL beside MariaDB; each with its variable."""
+    for engine in SETTINGS:
+        for installation in find_installations(engine)[:1]:
+            yield f"DBDYNO_TEST_{engine.upper()}", installation
+    if PROGRAM.exists():
+        yield "DBDYNO_TEST_REAL_MYSQL", installation_of("mysql", str(PROGRAM), "tests/servers.py")
+
+
 @contextmanager
-def running(engine: str, work: Path) -> Iterator[Server | None]:
-    """Start the newest server of an engine, if there is one, and stop it in the end."""
-    installations = find_installations(engine)
-    if not installations:
-        yield None
-        return
-    data = work / engine
-    create_data(installations[0], data)
+def running(installation: Installation, data: Path) -> Iterator[Server]:
+    """Start a server on fresh data, and stop it in the end."""
+    create_data(installation, data)
     # What is set is FerretDB's.
-    settings = {} if installations[0].product == "MongoDB" else SETTINGS[engine]
-    with start_server(installations[0], data, work, settings, remove=[work]) as server:
+    settings = {} if installation.product == "MongoDB" else SETTINGS[installation.engine]
+    with start_server(installation, data, data.parent, settings, remove=[data.parent]) as server:
         yield server
 
 
@@ -50,11 +60,10 @@ def main(command: Sequence[str]) -> int:
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-servers-", dir="/var/tmp")))
-        for engine, variable in VARIABLES.items():
-            server = stack.enter_context(running(engine, work))
-            if server is not None:
-                environment[variable] = json.dumps(target(server))
-                sys.stderr.write(f"{variable}: {server.installation.title}\n")
+        for variable, installation in tested():
+            server = stack.enter_context(running(installation, work / variable.lower()))
+            environment[variable] = json.dumps(target(server))
+            sys.stderr.write(f"{variable}: {installation.title}\n")
         return subprocess.run(command, check=False, env=environment).returncode
 
 

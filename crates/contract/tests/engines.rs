@@ -1,7 +1,7 @@
 //! The checks on the real engines.
 //!
-//! SQLite is always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL or
-//! DBDYNO_TEST_MONGODB: the JSON of a target, with host, port, user and database (`tests/servers.py` starts servers and
+//! SQLite is always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL,
+//! DBDYNO_TEST_REAL_MYSQL (beside a MariaDB) or DBDYNO_TEST_MONGODB: the JSON of a target, with host, port, user and database (`tests/servers.py` starts servers and
 //! sets them). Without it its test is ignored, and a line says so.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
 
@@ -43,7 +43,8 @@ fn server(variable: &'static str, engine: &'static str, not_applicable: &'static
         println!("SKIPPED [1] crates/contract/tests/engines.rs: {engine}: {wanted} by {variable}");
     }
     let ignored = target.is_err();
-    Trial::test(engine, move || {
+    let name = variable.trim_start_matches("DBDYNO_TEST_").to_lowercase();
+    Trial::test(name, move || {
         let mut target: Value = serde_json::from_str(&target.unwrap()).unwrap();
         target["engine"] = json!(engine);
         all_hold(target, not_applicable);
@@ -79,6 +80,7 @@ fn main() {
         }),
         server("DBDYNO_TEST_POSTGRESQL", "postgresql", &[]),
         server("DBDYNO_TEST_MYSQL", "mysql", &[]),
+        server("DBDYNO_TEST_REAL_MYSQL", "mysql", &[]),
         server(
             "DBDYNO_TEST_MONGODB",
             "mongodb",

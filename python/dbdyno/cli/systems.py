@@ -18,8 +18,8 @@ def print_systems() -> None:
     for engine in ("postgresql", "mysql", "mongodb"):
         found = find_installations(engine)
         for number, installation in enumerate(found):
-            note = "" if number == 0 else "not used: the newest is"
-            table.add_row(f"{engine}:", installation.title, str(next(iter(installation.programs.values()))), note)
+            note = "" if number == 0 else f"taken by `{engine}:?program={installation.server}`"
+            table.add_row(f"{engine}:", installation.title, str(installation.server), note)
         if not found:
             table.add_row(f"{engine}:", "none found", "", how_to_install(engine))
     table.add_row("sqlserver://…", "", "", "one that runs already; untested: none was at hand")

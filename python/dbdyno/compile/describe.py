@@ -63,6 +63,8 @@ def _sent(statement: str, engine: str, trial: dict[str, Any]) -> str:
 def _settings(compiled: CompiledCell) -> Iterable[tuple[str, str]]:
     settings = compiled.settings
     if isinstance(settings, ServerSettings):
+        if settings.program:
+            yield "program", settings.program
         if settings.storage_engine:
             yield "engine", settings.storage_engine
         yield from settings.parameters.items()

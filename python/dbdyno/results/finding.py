@@ -55,6 +55,7 @@ OBSERVATIONS: Mapping[str, frozenset[str]] = {
         "ended": "rounds",
         "name resolution": "seconds",
         "writes allowed": "wrote_to statements",
+        "one of several servers": "installed",
         "turns sync unlike": "settings",
     }.items()
 }

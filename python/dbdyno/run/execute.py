@@ -301,7 +301,7 @@ def _carry_out(
             troubles += unrepeatable_counts(prepared.compiled)
         if plan.turn_s is not None and not turns_undecided and not cut_short:
             troubles += unlike_turns(plan.cells, hosts)
-        findings = [*hosts.written, *troubles, *left_out(prepared.cells), *left_steps(prepared.compiled)]
+        findings = [*hosts.findings, *troubles, *left_out(prepared.cells), *left_steps(prepared.compiled)]
         confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
         findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
         findings += connect_findings(document, prepared.compiled)

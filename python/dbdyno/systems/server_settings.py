@@ -26,11 +26,13 @@ class ServerSettings:
     """The settings of one system. ``parameters``: as the server names them, with values in the form it takes.
 
     ``storage_engine``: of the tables on MariaDB and MySQL; ``None``: the server's default. ``tls``: of a named server.
+    ``program``: the server that dbdyno starts, where it is not the first found.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
     storage_engine: str | None = None
     tls: Tls = field(default_factory=Tls)
+    program: str | None = None
 
 
 def read_server_settings(
@@ -48,6 +50,9 @@ def read_server_settings(
     # There is no TLS to MongoDB yet: its option is refused as one that is not known.
     if named and engine != "mongodb":
         tls, values = split_tls(engine, values, place)
+    program = values.pop("program", None)
+    if program is not None and named:
+        raise InputError(f"{place}: program", "a server that runs already has its program", "leave it out")
     storage_engine = None
     if engine == "mysql" and "engine" in values:
         storage_engine = values.pop("engine").lower()
@@ -56,7 +61,7 @@ def read_server_settings(
             raise InputError(f"{place}: engine", f"there is no storage engine `{storage_engine}`", f"known: {known}")
     if named and engine == "mysql":
         values = {name: _bytes(value) for name, value in values.items()}
-    return ServerSettings(values, storage_engine, tls)
+    return ServerSettings(values, storage_engine, tls, program)
 
 
 def _bytes(value: str) -> str:

@@ -29,7 +29,7 @@ class NoHost:
 
     def __init__(self) -> None:
         """Nothing is made, and nothing written to."""
-        self.written: list[Finding] = []
+        self.findings: list[Finding] = []
 
     def check(self, compiled: CompiledCell) -> None:
         """All is there."""
@@ -83,9 +83,9 @@ class Hosts:
         return [note for host in self._of.values() for note in host.notes or []]
 
     @property
-    def written(self) -> list[Finding]:
-        """Findings of what was written to that dbdyno did not make, where that is allowed."""
-        return [finding for host in self._of.values() for finding in host.written]
+    def findings(self) -> list[Finding]:
+        """What the systems' hosts found."""
+        return [finding for host in self._of.values() for finding in host.findings]
 
     def close(self) -> None:
         """Close them all, and remove the directory. Raises DbdynoError where one cannot be, when all else is done."""

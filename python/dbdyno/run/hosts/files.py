@@ -125,7 +125,7 @@ class FileHost:
         """
         self._interrupted = interrupted
         self._allow_writes = allow_writes
-        self.written: list[Finding] = []
+        self.findings: list[Finding] = []
         self._judged: set[str] = set()
         self._directory = workspace.path
         self._files = [_File(self._directory / "trial.db", interrupted)]
@@ -160,7 +160,7 @@ class FileHost:
             refuse(compiled.cell.system, OTHER_FILE, found)
         self._judged.add(asked)
         if found:
-            self.written.append(allowed(compiled.cell.system, OTHER_FILE, found))
+            self.findings.append(allowed(compiled.cell.system, OTHER_FILE, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """See that a copy of a named file takes what decides its bytes. Raises InputError."""

@@ -39,8 +39,9 @@ class Host(Protocol):
 
     # What the user should know of the system; None or empty: nothing.
     notes: list[Note] | None
-    # Findings of what a run is allowed to write to that dbdyno did not make.
-    written: list[Finding]
+    # What else they should know of it, with what it rests on: what is written to that dbdyno did not make, which of
+    # several servers was started.
+    findings: list[Finding]
 
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""

