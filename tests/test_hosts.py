@@ -136,7 +136,7 @@ def test_settings_that_were_tried_are_not_tried_again(
 ) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path))
     tried: list[dict[str, str]] = []
-    server = Installation("postgresql", "PostgreSQL", "15.1", {})
+    server = Installation("postgresql", "PostgreSQL", "15.1", {"postgres": Path("postgres")})
     monkeypatch.setattr(ManagedHost, "_installation", lambda *_: server)
     monkeypatch.setattr(ManagedHost, "_room", lambda *_: None)
     monkeypatch.setattr(ManagedHost, "_try", lambda _self, _server, parameters: tried.append(dict(parameters)))

@@ -13,6 +13,16 @@ from real_mysql import PROGRAM, URL, needs_real_mysql
 from test_check_command import CHECKS, lines_of
 from test_server_runs import needs_mysql, needs_postgresql, servers
 
+ONE = """
+name = "one"
+title = "One statement"
+[load]
+stop = { transactions = 1 }
+[[transactions]]
+name = "t"
+steps = [{ execute = "select 1" }]
+"""
+
 
 @needs_real_mysql
 def test_mysql_does_what_is_asked_of_it(server_cli: Cli) -> None:
@@ -40,14 +50,14 @@ def test_the_dictionary_is_searched_on_mysql(server_cli: Cli) -> None:
 @needs_real_mysql
 def test_the_small_service_runs_on_mysql(server_cli: Cli) -> None:
     text = package_path("experiments", "promo-code-engines.toml").read_text().replace("10_000", "500")
-    text = text.replace("requests = 1000", "requests = 200")
+    text = text.replace("requests = 1000", "requests = 20")
     document = server_cli.run(server_cli.write("small.toml", text), "--rounds", "1", "--system", URL)
     for cell in document["cells"]:
         (each,) = cell["rounds"]
-        assert (each["status"], each["failed"]) == ("done", 0)
+        assert (each["status"], each["failed"]) == ("done", {})
         assert each["completed"] == (200 if cell["factors"]["connection"] == "for_each_request" else 500)
         # Each commit of a request is synced to InnoDB's log and to the binary log.
-        assert cell["durability"]["class"] == "power-safe"
+        assert cell["system"]["durability"] == "power-safe"
 
 
 @needs_real_mysql
@@ -59,7 +69,7 @@ def test_which_of_several_servers_is_taken_can_be_chosen_and_is_told(server_cli:
     listed = " ".join(server_cli("systems").split())
     assert first.title in listed
     assert "program=" in listed and "MySQL" in listed
-    text = 'name = "s"\n[load]\nstop = { transactions = 1 }\n[[transactions]]\nname = "t"\nsteps = [{ execute = "select 1" }]\n'
+    text = ONE
     file = server_cli.write("one.toml", text)
     document = server_cli.run(file, "--rounds", "1", "--system", "mysql:", "--system", URL)
     assert [cell["system"]["engine"] for cell in document["cells"]] == [first.product, "MySQL"]
@@ -72,7 +82,7 @@ def test_which_of_several_servers_is_taken_can_be_chosen_and_is_told(server_cli:
 def test_what_is_no_such_server_is_refused(tmp_path: Path) -> None:
     server = find_installations("postgresql")[0].server
     assert installation_of("postgresql", str(server), "here").server == server
-    with pytest.raises(InputError, match="here: program: there is no program `/nowhere/postgres`.*found here: .*postgres"):
+    with pytest.raises(InputError, match=r"here: program: there is no program `/nowhere/postgres`.*found here"):
         installation_of("postgresql", "/nowhere/postgres", "here")
     with pytest.raises(InputError, match="does not say that it is a server of mysql"):
         installation_of("mysql", str(server), "here")
@@ -83,6 +93,6 @@ def test_what_is_no_such_server_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_server_that_runs_has_its_program(cli: Cli) -> None:
-    text = 'name = "s"\n[load]\nstop = { transactions = 1 }\n[[transactions]]\nname = "t"\nsteps = [{ execute = "select 1" }]\n'
+    text = ONE
     refused = cli("run", cli.write("one.toml", text), "--system", "mysql://me@127.0.0.1:1/d?program=mysqld", code=2)
     assert "a server that runs already has its program" in refused

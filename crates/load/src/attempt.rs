@@ -168,11 +168,12 @@ impl<'a, E: Engine> Runner<'a, E> {
         self.shared.programs.choose(&mut self.state)
     }
 
-    /// Begins a transaction and runs it as far as it goes without waiting. What is not done is for [`Self::finish`].
+    /// Chooses the next transaction, begins it and runs it as far as it goes without waiting; gives its number. What is not
+    /// done is for [`Self::finish`].
     #[inline(always)]
-    pub fn begin(&mut self, recorder: &mut Recorder<'_>, chosen: usize) -> Stop {
+    pub fn begin_next(&mut self, recorder: &mut Recorder<'_>) -> (usize, Stop) {
         if let Some((op, execute)) = self.only {
-            return match self.execute(recorder, op, execute) {
+            let stop = match self.execute(recorder, op, execute) {
                 Ok(rows) => {
                     self.work = Work::of(rows);
                     Stop::Done
@@ -183,13 +184,15 @@ impl<'a, E: Engine> Runner<'a, E> {
                     stop
                 }
             };
+            return (0, stop);
         }
+        let chosen = self.shared.programs.choose(&mut self.state);
         if !self.plain {
-            return Stop::NotBegun;
+            return (chosen, Stop::NotBegun);
         }
         self.at = 0;
         self.work = Work::default();
-        self.go_on(recorder, &self.programs[chosen])
+        (chosen, self.go_on(recorder, &self.programs[chosen]))
     }
 
     /// Runs a statement; an error is why the operations stop at it.

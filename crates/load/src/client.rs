@@ -446,10 +446,11 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let shared = self.shared;
         let mut recorder = self.recorder.borrow_mut();
         let planted = shared.trial.planted_work;
-        while stretch.goes_on() && !shared.stopped() {
+        let mut goes_on = stretch.goes_on();
+        while goes_on && !shared.stopped() {
             stretch.issued += 1;
-            let chosen = self.runner.choose();
-            match self.runner.begin(&mut recorder, chosen) {
+            let (chosen, stop) = self.runner.begin_next(&mut recorder);
+            match stop {
                 Stop::Done if planted == 0 => {}
                 Stop::Done => (0..planted).for_each(|turn| {
                     std::hint::black_box(turn);
@@ -458,7 +459,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             }
             let end = shared.clock.now();
             let service = end - stretch.ended;
-            if end > stretch.end {
+            if end >= stretch.end {
                 let ended = Ended {
                     chosen,
                     outcome: Ok(&self.runner.work),
@@ -467,10 +468,11 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                     response: service,
                     end,
                 };
-                stretch.settle_late(&mut recorder, &ended);
+                stretch.settle(&mut recorder, &ended);
                 break;
             }
             stretch.ok(&mut recorder, chosen, &self.runner.work, service, end);
+            goes_on = stretch.more();
         }
         None
     }

@@ -65,7 +65,8 @@ impl Counts {
     /// Counts a latency in nanoseconds.
     #[inline(always)]
     pub fn record(&mut self, nanoseconds: u64) {
-        self.noted[self.filled] = nanoseconds;
+        // It never is as many as there are places.
+        self.noted[self.filled % NOTED] = nanoseconds;
         self.filled += 1;
         if self.filled == NOTED {
             self.count_noted();

@@ -65,6 +65,7 @@ pub struct SqliteEngine {
 
 impl SqliteEngine {
     /// Loads and configures the library. One engine per process: SQLite's configuration is the whole library's.
+    #[inline]
     pub fn new(
         target: &SqliteTarget,
         statements: &[Statement],

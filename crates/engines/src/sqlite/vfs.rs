@@ -3,6 +3,9 @@
 //! Files stay those of the VFS below: only the table of methods that an open file points to is exchanged for a copy in
 //! which the methods that are to be seen lead through this layer. A call that is counted but not timed (see `counters`)
 //! costs some ten instructions; a method that is not counted costs none.
+//!
+//! What SQLite calls most is `#[inline]`, with all that leads to it from [`super::SqliteEngine::new`]: it is compiled as a part
+//! of the program that calls that, and there a thread's own counters are reached without a call.
 
 use super::api::Api;
 use super::counters::{Sampled, Spent, count};
@@ -25,11 +28,11 @@ struct Layer {
     clock: Clock,
 }
 
-/// A table of methods with the table that it stands for.
+/// A table of methods, with a copy of the table that it stands for: a look at one is shorter than a look at the other.
 #[repr(C)]
 struct Methods {
     ours: ffi::sqlite3_io_methods,
-    below: *const ffi::sqlite3_io_methods,
+    below: ffi::sqlite3_io_methods,
 }
 
 /// Files of which it is known what was written to them and not synced, in the order of `UNSYNCED`.
@@ -69,6 +72,7 @@ static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
 static TABLES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 /// Registers the layer (not as the default). To be done once, after the library's mutexes and threading are configured.
+#[inline]
 pub fn register(api: &Api) -> Result<(), Failure> {
     let wrong = |message: &str| Failure::new(FailureKind::Connection, message);
     // SAFETY: a null name asks for the default VFS; the call initialises the library if need be.
@@ -120,7 +124,7 @@ macro_rules! below {
         // where the table below has one. The arguments are SQLite's own, passed on as they came.
         unsafe {
             let methods = (*$file).pMethods.cast::<Methods>();
-            (*(*methods).below).$method.unwrap_unchecked()($file $(, $argument)*)
+            (*methods).below.$method.unwrap_unchecked()($file $(, $argument)*)
         }
     }};
 }
@@ -137,23 +141,25 @@ fn timed<T>(call: impl FnOnce() -> T) -> (T, u64) {
 /// Leaving a processor and coming back takes longer than this.
 const SWITCH_NS: u64 = 3_000;
 
-/// A call of a kind that is timed by sample.
+/// A call of a kind that is timed by sample. Timing is a function of its own, so that a call which is only counted needs no
+/// frame on the stack.
 macro_rules! sampled {
     ($kind:ident, $call:expr) => {{
         #[cold]
-        fn note(before: Switches, spent: u64) {
+        #[inline(never)]
+        fn watched(call: impl FnOnce() -> c_int) -> c_int {
+            let before = thread_switches();
+            let (code, spent) = timed(call);
             let how = if layer().clock.nanoseconds(spent) > SWITCH_NS {
                 how(before, thread_switches())
             } else {
                 Spent::Computing
             };
             count(|c| Sampled::timed(&mut c.$kind, spent, how));
+            code
         }
         if count(|c| c.$kind.begin()) {
-            let before = thread_switches();
-            let (code, spent) = timed(|| $call);
-            note(before, spent);
-            code
+            watched(move || $call)
         } else {
             $call
         }
@@ -171,6 +177,7 @@ fn how(before: Switches, after: Switches) -> Spent {
     }
 }
 
+#[inline]
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
     count(|c| c.read_bytes += amount as u64);
     sampled!(reads, below!(file, xRead, to, amount, offset))
@@ -212,61 +219,74 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     code
 }
 
+#[inline]
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     sampled!(locks, below!(file, xLock, level))
 }
+#[inline]
 unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     sampled!(locks, below!(file, xUnlock, level))
 }
+#[inline]
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, result: *mut c_int) -> c_int {
     sampled!(locks, below!(file, xCheckReservedLock, result))
 }
+#[inline]
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, slots: c_int, flags: c_int) -> c_int {
     sampled!(locks, below!(file, xShmLock, offset, slots, flags))
 }
 
 /// Our table for a table below; the same for all files that have it.
+#[inline]
 fn methods_for(below: *const ffi::sqlite3_io_methods) -> *const ffi::sqlite3_io_methods {
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, ours)) = tables.iter().find(|(known, _)| *known == below as usize) {
         return *ours as *const ffi::sqlite3_io_methods;
     }
     // SAFETY: the table is the library's. An older version of it is shorter, and its later fields are not read.
-    let ours = unsafe {
+    let known = unsafe {
         let version = (*below).iVersion.clamp(1, 3);
         let shared_memory = version >= 2;
         let mapped = version >= 3;
         ffi::sqlite3_io_methods {
             iVersion: version,
             xClose: (*below).xClose,
-            xRead: (*below).xRead.map(|_| read as _),
-            xWrite: (*below).xWrite.map(|_| write as _),
-            xTruncate: (*below).xTruncate.map(|_| truncate as _),
-            xSync: (*below).xSync.map(|_| sync as _),
+            xRead: (*below).xRead,
+            xWrite: (*below).xWrite,
+            xTruncate: (*below).xTruncate,
+            xSync: (*below).xSync,
             xFileSize: (*below).xFileSize,
-            xLock: (*below).xLock.map(|_| lock as _),
-            xUnlock: (*below).xUnlock.map(|_| unlock as _),
-            xCheckReservedLock: (*below).xCheckReservedLock.map(|_| check_reserved_lock as _),
+            xLock: (*below).xLock,
+            xUnlock: (*below).xUnlock,
+            xCheckReservedLock: (*below).xCheckReservedLock,
             xFileControl: (*below).xFileControl,
             xSectorSize: (*below).xSectorSize,
             xDeviceCharacteristics: (*below).xDeviceCharacteristics,
             xShmMap: if shared_memory { (*below).xShmMap } else { None },
-            xShmLock: if shared_memory {
-                (*below).xShmLock.map(|_| shm_lock as _)
-            } else {
-                None
-            },
+            xShmLock: if shared_memory { (*below).xShmLock } else { None },
             xShmBarrier: if shared_memory { (*below).xShmBarrier } else { None },
             xShmUnmap: if shared_memory { (*below).xShmUnmap } else { None },
             xFetch: if mapped { (*below).xFetch } else { None },
             xUnfetch: if mapped { (*below).xUnfetch } else { None },
         }
     };
-    let table: *const Methods = Box::leak(Box::new(Methods { ours, below }));
+    let ours = ffi::sqlite3_io_methods {
+        xRead: known.xRead.map(|_| read as _),
+        xWrite: known.xWrite.map(|_| write as _),
+        xTruncate: known.xTruncate.map(|_| truncate as _),
+        xSync: known.xSync.map(|_| sync as _),
+        xLock: known.xLock.map(|_| lock as _),
+        xUnlock: known.xUnlock.map(|_| unlock as _),
+        xCheckReservedLock: known.xCheckReservedLock.map(|_| check_reserved_lock as _),
+        xShmLock: known.xShmLock.map(|_| shm_lock as _),
+        ..known
+    };
+    let table: *const Methods = Box::leak(Box::new(Methods { ours, below: known }));
     tables.push((below as usize, table as usize));
     table.cast()
 }
 
+#[inline]
 unsafe extern "C" fn open(
     _: *mut ffi::sqlite3_vfs,
     name: *const c_char,
