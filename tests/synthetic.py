@@ -105,6 +105,7 @@ def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, A
         "window": {"clients": 1},
         "latency_ms": {},
         "durations": {"total_s": 3.0},
+        "intervals": [],
         **changes,
     }
 

@@ -196,6 +196,21 @@ def test_where_more_transactions_fail_what_is_left_is_not_ranked() -> None:
     assert compare(Side(failing(a, rough)), Side(more)).comparisons[0]["verdict"] == "equivalent"
 
 
+def test_where_both_did_little_but_fail_neither_is_ranked() -> None:
+    """As on a disk that is full: what ended well says how much there was room for, and not how fast it was."""
+    a, b = (failing(document(name, {"1": STEADY}), [0.95] * 6) for name in ("r1", "r2"))
+    (found,) = compare(Side(a), Side(b)).comparisons
+    assert found["verdict"] is None
+    assert found["unlike"] == ["transactions that failed: 95 % against 95 %, more than ended well"]
+    a, b = (failing(document(name, {"1": STEADY}), [0.2] * 6) for name in ("r1", "r2"))
+    assert compare(Side(a), Side(b)).comparisons[0]["verdict"] == "equivalent"
+    full = [{"start_s": at, "end_s": at + 1, "ok": 100 * (at < 4), "failed": 100} for at in range(5)]
+    for each in b["cells"][0]["rounds"]:
+        each["intervals"] = full
+    (found,) = compare(Side(a), Side(b)).comparisons
+    assert found["unlike"] == ["transactions that failed: for 20 % of the window none ended well"]
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [

@@ -101,6 +101,14 @@ def test_clients_share_syncs_and_a_few_commits_contradict_nothing() -> None:
     assert not observe([made], "power-safe", {})["contradiction"]  # type: ignore[list-item]
 
 
+def test_where_transactions_fail_their_syncs_are_no_commits() -> None:
+    made = a_round(0, 1.0, completed=1000, transactions_changing=1000, io={"syncs": 20_000})
+    made |= {"issued": 20_000, "failed": {"other": 19_000}}
+    assert observe([made], "power-safe", {})["syncs_per_commit"] is None  # type: ignore[list-item]
+    made |= {"issued": 1005, "failed": {"other": 5}}
+    assert observe([made], "power-safe", {})["syncs_per_commit"] == 20  # type: ignore[list-item]
+
+
 def test_the_kernel_tells_where_the_server_does_not() -> None:
     disk = {"device": "vda", "writes_per_s": 0.0, "flushes_per_s": 0.0}
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, disk=disk, elapsed_s=1.0)

@@ -246,6 +246,18 @@ def test_cells_that_write_and_sync_unlike_take_no_turns_unasked(
     assert (document["options"]["turn_s"] is not None) == (turns is not False)
 
 
+def test_what_one_leaves_to_the_kernel_is_not_paid_by_one_that_reads(cli: Cli) -> None:
+    text = (SYNCS % "${cell.sql}").replace('sync = ["off", "full"]\n', "").replace("${sync}", "${cell.sync}")
+    cells = "".join(
+        f'[factors.cell.{name}]\nsql = "{sql}"\nsync = "{sync}"\n'
+        for name, sql, sync in (("reads", READS, "off"), ("lazy", WRITES, "off"), ("syncs", WRITES, "full"))
+    )
+    file = cli.write("mixed.toml", text.replace("[factors]\n", cells))
+    for chosen, turns in (("reads,lazy", False), ("reads,syncs", True)):
+        document = cli.run(file, "--set", f"cell={chosen}", *AUTO)
+        assert (document["options"]["turn_s"] is not None) == turns, chosen
+
+
 def test_turns_that_were_asked_for_between_them_are_remarked_on(cli: Cli) -> None:
     document = cli.run(cli.write("syncs.toml", SYNCS % WRITES), "--rounds", "2", *TURNS)
     (told,) = (each for each in document["findings"] if "do not sync alike" in each["text"])

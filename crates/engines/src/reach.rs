@@ -9,6 +9,16 @@ use crate::net::block_on;
 use crate::sql_text::first_words;
 use crate::{Failure, mongodb, mysql, sqlserver};
 use dbdyno_plan::target::Target;
+use serde::Serialize;
+
+/// What a statement names beyond its database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Beyond {
+    /// What told it.
+    pub why: String,
+    /// Whether a transaction that only reads would keep it from being written to.
+    pub held: bool,
+}
 
 /// The beginnings of statements about a whole server: a verb, and what follows it; where nothing does, any.
 type Beginnings = &'static [(&'static [&'static str], &'static [&'static str])];
@@ -88,9 +98,37 @@ const OF_SQLITE: Beginnings = &[(&["attach"], &[]), (&["vacuum"], &["into"])];
 /// Words that lead elsewhere wherever they stand: to other servers, files of the server's machine, its variables.
 type Leading = &'static [&'static str];
 
-const FROM_POSTGRESQL: Leading = &["dblink", "dblink_exec", "dblink_connect", "postgres_fdw", "mysql_fdw"];
-const FROM_MYSQL: Leading = &["outfile", "dumpfile", "@@global", "@@persist", "@@persist_only"];
+const FROM_POSTGRESQL: Leading = &["postgres_fdw", "mysql_fdw"];
+const FROM_MYSQL: Leading = &["@@global", "@@persist", "@@persist_only"];
 const FROM_SQLSERVER: Leading = &["opendatasource", "openquery", "openrowset"];
+
+/// Those among them that a transaction which only reads does not hold; a word that ends with `*` stands for all that begin
+/// so. Of functions that others define on them nothing is known.
+const UNHELD_BY_POSTGRESQL: Leading = &[
+    "dblink*",
+    "lo_export",
+    "pg_backup_*",
+    "pg_cancel_backend",
+    "pg_copy_*",
+    "pg_create_*",
+    "pg_drop_*",
+    "pg_file_*",
+    "pg_import_system_collations",
+    "pg_logical_*",
+    "pg_promote",
+    "pg_reload_conf",
+    "pg_replication_*",
+    "pg_rotate_logfile*",
+    "pg_start_backup",
+    "pg_stat_reset*",
+    "pg_stat_statements_reset",
+    "pg_stop_backup",
+    "pg_switch_*",
+    "pg_sync_*",
+    "pg_terminate_backend",
+    "pg_wal_replay_*",
+];
+const UNHELD_BY_MYSQL: Leading = &["outfile", "dumpfile"];
 
 /// Names of SQLite's databases that are no files of anybody's.
 const NOBODYS: [&str; 2] = ["':memory:'", "''"];
@@ -103,16 +141,26 @@ const BEFORE_NAMES: [&str; 4] = ["database", "schema", "use", "exists"];
 
 /// Tells for each statement what it names beyond the database of the target, if it does. `own`: the databases that were made
 /// for the statements. Of MariaDB, MySQL and SQL Server, the server is asked for the names of the others.
-pub fn reach(target: &Target, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-    let (beginnings, leading, names) = match target {
+pub fn reach(target: &Target, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+    let held = |why: Option<String>| why.map(|why| Beyond { why, held: true });
+    let (beginnings, leading, unheld, names) = match target {
         Target::Null => return Ok(vec![None; statements.len()]),
-        Target::Mongodb(_) => return Ok(statements.iter().map(|each| mongodb::reach(each, own)).collect()),
+        Target::Mongodb(_) => return Ok(statements.iter().map(|each| held(mongodb::reach(each, own))).collect()),
         // Its databases cannot name one another.
-        Target::Postgresql(_) => (OF_POSTGRESQL, FROM_POSTGRESQL, Vec::new()),
-        Target::Sqlite(_) => (OF_SQLITE, &[][..], Vec::new()),
-        Target::Mysql(target) => (OF_MYSQL, FROM_MYSQL, block_on(mysql::databases(target))?),
-        Target::Sqlserver(target) => (OF_SQLSERVER, FROM_SQLSERVER, block_on(sqlserver::databases(target))?),
+        Target::Postgresql(_) => (OF_POSTGRESQL, FROM_POSTGRESQL, UNHELD_BY_POSTGRESQL, Vec::new()),
+        Target::Sqlite(_) => (OF_SQLITE, &[][..], &[][..], Vec::new()),
+        Target::Mysql(target) => (
+            OF_MYSQL,
+            FROM_MYSQL,
+            UNHELD_BY_MYSQL,
+            block_on(mysql::databases(target))?,
+        ),
+        Target::Sqlserver(target) => {
+            let names = block_on(sqlserver::databases(target))?;
+            (OF_SQLSERVER, FROM_SQLSERVER, &[][..], names)
+        }
     };
+    let copies = matches!(target, Target::Postgresql(_));
     let others: Vec<String> = names
         .iter()
         .filter(|name| !own.contains(name) && !name.eq_ignore_ascii_case("information_schema"))
@@ -120,14 +168,54 @@ pub fn reach(target: &Target, own: &[String], statements: &[String]) -> Result<V
         .collect();
     Ok(statements
         .iter()
-        .map(|sql| beyond(sql, beginnings, leading, &others))
+        .map(|sql| {
+            let why = unheld_word(sql, unheld).or_else(|| if copies { copied_away(sql) } else { None });
+            match why {
+                Some(word) => Some(Beyond {
+                    why: format!("`{word}` leads beyond its database"),
+                    held: false,
+                }),
+                None => held(beyond(sql, beginnings, leading, &others)),
+            }
+        })
         .collect())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '@' | '$')
+}
+
+/// The word in a statement that a transaction which only reads does not hold.
+fn unheld_word(sql: &str, unheld: Leading) -> Option<String> {
+    let text = without_comments(sql).to_lowercase();
+    let leads = |word: &&str| {
+        unheld.iter().any(|each| match each.strip_suffix('*') {
+            Some(begins) => word.starts_with(begins),
+            None => word == each,
+        })
+    };
+    text.split(|c| !is_word(c)).find(leads).map(str::to_owned)
+}
+
+/// Where PostgreSQL's COPY leads, to or from a program or to a file of its machine.
+fn copied_away(sql: &str) -> Option<String> {
+    let text = without_comments(sql).to_lowercase();
+    let copies = |part: &&str| first_words(part, 1).first().is_some_and(|word| word == "copy");
+    text.split(';').filter(copies).find_map(|part| {
+        let mut words = part.split(|c| !is_word(c)).filter(|word| !word.is_empty());
+        if words.clone().any(|word| word == "program") {
+            return Some("copy … program".to_owned());
+        }
+        // What follows the last TO is the client, or the name of a file in quotes.
+        let written = part.rfind(" to ").map(|at| part[at + 4..].trim_start())?;
+        let away = written.starts_with('\'') || written.starts_with("e'");
+        (away && words.any(|word| word == "to")).then(|| "copy … to".to_owned())
+    })
 }
 
 /// What a statement names beyond its database.
 fn beyond(sql: &str, beginnings: Beginnings, leading: Leading, others: &[String]) -> Option<String> {
     let text = without_comments(sql).to_lowercase();
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '@' | '$');
     let has = |part: &str, words: &[&str]| part.split(|c| !is_word(c)).any(|word| words.contains(&word));
     for part in text.split(';') {
         let words = first_words(part, 3);
@@ -203,7 +291,6 @@ mod tests {
             ("set @@global.max_connections = 1", true),
             ("set session sort_buffer_size = 100000", false),
             ("select 1; flush tables", true),
-            ("select * from t into outfile '/tmp/x'", true),
             ("insert into t (app, mapp) values ('app', 1)", false),
             ("select t.app from t", false),
             ("create table app (x int)", false),
@@ -214,6 +301,32 @@ mod tests {
     }
 
     #[test]
+    fn what_a_transaction_that_only_reads_does_not_hold_is_told() {
+        for (sql, expected) in [
+            (
+                "select * from dblink('dbname=app', 'insert into a values (1)') as t(n int)",
+                true,
+            ),
+            ("select DBLINK_connect_u('a')", true),
+            ("copy t to '/tmp/out.csv'", true),
+            ("copy (select 1) to E'/tmp/a' csv", true),
+            ("select 1; copy t from program 'id'", true),
+            ("copy t to stdout", false),
+            ("copy t from stdin", false),
+            ("select pg_stat_reset(), 1", true),
+            ("select pg_terminate_backend(1)", true),
+            ("select pg_stat_activity from a", false),
+            ("insert into copy values (' to ')", false),
+            ("select /* dblink */ 1", false),
+        ] {
+            let told = unheld_word(sql, UNHELD_BY_POSTGRESQL).or_else(|| copied_away(sql));
+            assert_eq!(told.is_some(), expected, "{sql}");
+        }
+        assert!(unheld_word("select * from t into OUTFILE '/tmp/x'", UNHELD_BY_MYSQL).is_some());
+        assert!(unheld_word("select @@global.read_only", UNHELD_BY_MYSQL).is_none());
+    }
+
+    #[test]
     fn what_is_about_a_whole_server_or_another_file_is_told() {
         for (sql, expected) in [
             ("create role a", true),
@@ -221,7 +334,7 @@ mod tests {
             ("drop database app", true),
             ("create table role (x int)", false),
             ("create user mapping for a server b", false),
-            ("select dblink_exec('dbname=app', 'delete from users')", true),
+            ("create extension postgres_fdw", true),
         ] {
             assert_eq!(
                 beyond(sql, OF_POSTGRESQL, FROM_POSTGRESQL, &[]).is_some(),

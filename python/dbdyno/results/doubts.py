@@ -17,6 +17,7 @@ from dbdyno.results.reading import JsonObject, number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
 from dbdyno.stats.rates import FEW
+from dbdyno.systems.url import serves_here
 
 UNSETTLED, STALLED, TWO_LEVELS, DISTURBED = "unsettled", "stalled", "two levels", "disturbed"
 """What each kind of doubt is called in its evidence; with these a run may have been slower for reasons of its own."""
@@ -167,8 +168,10 @@ def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
             trials += 1
             if cpu["machine"] is None or cpu["client"] is None or (each["elapsed_s"] or 0.0) < SHORTEST_S:
                 continue
-            others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100)
             stolen.append((cpu["steal"] or 0.0) / 100)
+            # What a server here used that nobody started for this is not known, and no other program's.
+            known = cpu["server"] is not None or not serves_here(cell["system"]["name"])
+            others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100 if known else 0.0)
             if others[-1] >= _OTHERS or stolen[-1] >= _STOLEN:
                 hit[cell["id"]] = hit.get(cell["id"], 0) + 1
     if not hit:

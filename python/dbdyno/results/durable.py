@@ -18,6 +18,9 @@ POWER_SAFE = "power-safe"
 # Of fewer commits a count says too little: one checkpoint, or one file's first sync, is a great part of it.
 _FEWEST = 20
 
+# Transactions that fail sync as well, and are no commits: where more do, there is no figure for a commit.
+_FAILED = 0.01
+
 # A commit waits for a sync, which it can share with one of each other client. Half of that still contradicts nothing.
 _LEAST = 0.5
 
@@ -45,6 +48,8 @@ def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> 
         files = each["io"].get("syncs")
         # What a server did it did for all that took turns.
         alone = not each["turns"]
+        if sum(each["failed"].values()) > _FAILED * each["issued"]:
+            continue
         if files is not None:
             commits, syncs, seen_by = commits + changing, syncs + files, "files"
         elif alone and "syncs" in counters:

@@ -15,6 +15,7 @@ from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import done, lower_bounds, rates_by_block, usual_metric, values_by_block
+from dbdyno.results.reading import ratio
 from dbdyno.stats import (
     CONFIDENCE,
     MARGIN,
@@ -34,6 +35,10 @@ _CHANCE = 4.0
 _SAME_ROWS = 0.005
 # A share of failed transactions that differs by less is nothing either way.
 _FAILING = 0.01
+# Where more fail than this share, or nothing else happens for this share of the window, what ended well says how much
+# there was room for, and not how fast it was.
+_MOST = 0.5
+_NOTHING_ELSE = 0.1
 
 ROWS = "rows returned by a transaction"
 """How a difference in rows begins."""
@@ -201,9 +206,24 @@ def _failures(a: Cell, b: Cell) -> list[str]:
     if not all(shares):
         return []
     of_a, of_b = (fmean(each) for each in shares)
+    lost = max(_nothing_but_failures(cell) for cell in (a, b))
+    if lost > _NOTHING_ELSE:
+        return [f"{FAILED}: for {lost * 100:.0f} % of the window none ended well"]
+    if max(of_a, of_b) > _MOST:
+        return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %, more than ended well"]
     if not _is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):
         return []
     return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
+
+
+def _nothing_but_failures(cell: Cell) -> float:
+    """Return the share of a cell's windows in which transactions failed and none ended well."""
+    spans = [
+        (float(each["end_s"]) - float(each["start_s"]), bool(each["failed"]) and not each["ok"])
+        for one in done(cell)
+        for each in one["intervals"]
+    ]
+    return ratio(sum(length for length, failing in spans if failing), sum(length for length, _ in spans)) or 0.0
 
 
 def _is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:

@@ -233,6 +233,8 @@ def _measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupte
                 trouble = system.trouble(trial.lost_system)
                 if trouble is not None:
                     trial.error, trial.kind = trouble, "server"
+                if trial.result is not None:
+                    system.check(trial.result)
     except InputError:
         # A mistake in what was asked for is told at once, and not once for each trial.
         raise

@@ -71,14 +71,18 @@ def decide(compiled: Sequence[CompiledCell], hosts: Hosts) -> float | None:
 
 
 def sync_unlike(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[CompiledCell]:
-    """Give the cells that write, as their engine tells, where they do not all sync alike what they write.
+    """Give the cells, where some write, as their engine tells, and not all sync alike.
 
     What one leaves to the kernel is written to the device later, in the turns of all. Raises DbdynoError.
     """
-    if len({_syncing(each) for each in compiled}) == 1:
+    alike = len({_syncing(each) for each in compiled}) == 1
+    if alike and not any(_sets_syncing(each) or _leaves_behind(each) for each in compiled):
         return []
     writing = [each for each in compiled if any(writing_transactions(each, hosts).values())]
-    return writing if len({_syncing(each) for each in writing}) > 1 else []
+    if any(_sets_syncing(each) for each in writing) or len({_syncing(each) for each in writing}) > 1:
+        return list(compiled)
+    # Those that only read pay for what another leaves to the kernel, too.
+    return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
 
 
 def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Finding]:
@@ -90,8 +94,8 @@ def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Finding
     if not unlike:
         return []
     text = (
-        "These cells write and do not sync alike, and took turns: what one leaves to the kernel is written to the "
-        "device in the others' turns; `--turns none` measures them one after another."
+        "These cells do not sync alike what they write, and took turns: what one leaves to the kernel is written to "
+        "the device in the others' turns; `--turns none` measures them one after another."
     )
     settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
     return [finding("turns sync unlike", text, list(settings), {"settings": settings})]
@@ -102,6 +106,17 @@ def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
     settings = compiled.settings
     given = settings.trial_pragmas if isinstance(settings, SqliteSettings) else ()
     return tuple(sorted((name, value) for name, value in given if name in _DECIDE_SYNCS))
+
+
+def _leaves_behind(compiled: CompiledCell) -> bool:
+    """Whether a cell does not sync all that it writes before it says that it is done."""
+    return dict(_syncing(compiled)).get("synchronous", "full").lower() not in ("full", "extra", "2", "3")
+
+
+def _sets_syncing(compiled: CompiledCell) -> bool:
+    """Whether a statement of a cell's transactions names such a setting."""
+    texts = [str(each["sql"]).lower() for each in compiled.trial.get("statements", [])]
+    return any(name in text for text in texts for name in _DECIDE_SYNCS if "pragma" in text)
 
 
 def _bytes_of_copy(compiled: CompiledCell, hosts: Hosts) -> int:

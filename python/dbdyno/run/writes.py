@@ -71,21 +71,52 @@ def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> lis
 def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: Sequence[str]) -> list[Writing]:
     """Give the statements of a cell that name what lies beyond the databases made for it (``own``) and may write to it.
 
-    Those of its transactions are asked about where they name something; those that make and fill its tables are taken
-    for what they name. ``target``: a database of the system that is there. Raises SystemFailed.
+    Those of its transactions are asked about where they name something that a transaction which only reads keeps from
+    harm; those that make and fill its tables are taken for what they name. ``target``: a database of the system that is
+    there. Raises SystemFailed.
     """
     if target["engine"] == "sqlite" and not _may_lead_away(compiled):
         return []
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
-    measured = [str(each["sql"]) for each in compiled.trial["statements"]]
-    task = {"kind": "reach", "target": target, "own": list(own), "statements": [*making, *measured]}
-    beyond = ask({"schema": PLAN, "seed": 1, "task": task}, "reach", _LONGEST_S)["beyond"]
-    found = [Writing(text, why, certain=False) for text, why in zip(making, beyond[: len(making)], strict=True) if why]
-    named = {text: why for text, why in zip(measured, beyond[len(making) :], strict=True) if why}
-    if named and target["engine"] != "sqlite":
+    made = [each for each in _beyond(making, target, own) if each.why]
+    named = [each for each in _beyond(_measured(compiled), target, own) if each.why]
+    # To ask about one that nothing holds would be to carry it out.
+    if target["engine"] != "sqlite" and named and all(each.held for each in named):
         writing = {each.statement for each in writing_statements(compiled, target)}
-        named = {text: why for text, why in named.items() if text in writing}
-    return [*found, *(Writing(text, why, certain=False) for text, why in named.items())]
+        named = [each for each in named if each.statement in writing]
+    return [Writing(each.statement, each.why, certain=False) for each in (*made, *named)]
+
+
+def unheld_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:
+    """Give the statements of a cell that lead to what a transaction which only reads does not keep from harm.
+
+    They are taken for what they name, and not run. Raises SystemFailed.
+    """
+    found = _beyond(_measured(compiled), target, [str(target.get("database") or "")])
+    return [Writing(each.statement, each.why, certain=False) for each in found if each.why and not each.held]
+
+
+@dataclass(frozen=True)
+class _Beyond:
+    """What a statement names beyond its database (empty: nothing), and whether a transaction that reads holds it."""
+
+    statement: str
+    why: str
+    held: bool
+
+
+def _beyond(statements: Sequence[str], target: Mapping[str, Any], own: Sequence[str]) -> list[_Beyond]:
+    task = {"kind": "reach", "target": target, "own": list(own), "statements": list(statements)}
+    answers = ask({"schema": PLAN, "seed": 1, "task": task}, "reach", _LONGEST_S)["beyond"]
+    found = []
+    for statement, answer in zip(statements, answers, strict=True):
+        said = answer or {}
+        found.append(_Beyond(statement, str(said.get("why") or ""), bool(said.get("held", True))))
+    return found
+
+
+def _measured(compiled: CompiledCell) -> list[str]:
+    return [str(each["sql"]) for each in compiled.trial["statements"]]
 
 
 def _may_lead_away(compiled: CompiledCell) -> bool:
@@ -94,12 +125,15 @@ def _may_lead_away(compiled: CompiledCell) -> bool:
     return any(word in text.lower() for text in texts for word in ("attach", "vacuum"))
 
 
-def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
-    """Raise InputError where statements write to what dbdyno did not make; ``what``: that, in words."""
-    if not found:
+def refuse(system: SystemSpec, what: str, found: Sequence[Writing], seen: str = "") -> None:
+    """Raise InputError where statements write to what dbdyno did not make; ``what``: that, in words.
+
+    ``seen``: what told so besides, a clause.
+    """
+    if not found and not seen:
         return
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    problem = f"{found[0].told}{more}, and {what} was not made by dbdyno"
+    problem = f"{seen or found[0].told}{more}, and {what} was not made by dbdyno"
     raise InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
 
 

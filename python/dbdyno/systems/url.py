@@ -3,6 +3,7 @@
 import difflib
 import re
 import shlex
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
@@ -133,6 +134,17 @@ def with_settings(spec: SystemSpec, settings: Mapping[str, str]) -> SystemSpec:
 def same_system(a: SystemSpec, b: SystemSpec) -> bool:
     """Whether two URLs name the same engine with the same settings, wherever it is."""
     return a.engine == b.engine and dict(a.settings) == dict(b.settings)
+
+
+def serves_here(name: str) -> bool:
+    """Whether a system, by its stored name, is a server on this machine: at a socket, or an address of its own."""
+    try:
+        spec = parse_url(name)
+    except InputError:
+        return False
+    host = (spec.host or "localhost").strip("[]")
+    here = host.startswith(("/", "127.")) or host in ("localhost", "::1", socket.gethostname())
+    return spec.engine in SERVERS and here
 
 
 def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What a trial needs to find ready, whatever the system is."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -25,6 +26,9 @@ class Ready:
         ``lost``: the trial failed, or lost a connection, so that it is worth a moment to see whether the system ends.
         """
         return None
+
+    def check(self, result: Mapping[str, Any]) -> None:
+        """Raise InputError where what a trial told shows that its statements cannot be run on this system."""
 
 
 class Note(NamedTuple):

@@ -8,8 +8,9 @@ import math
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import IO, Any
 
 from dbdyno.compile import PLAN, CompiledCell
@@ -20,7 +21,7 @@ from dbdyno.run.hosts.holding import ENDS, FileLock, Holding, SessionLock, datab
 from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
-from dbdyno.run.writes import allowed, reaching_statements, refuse, writing_statements
+from dbdyno.run.writes import allowed, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE, ServerSettings
 from dbdyno.systems.tls import Tls
@@ -46,6 +47,24 @@ _LONGEST_CONNECT_S = 5.0
 _REFUSAL = re.compile(
     r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\)|(?:there is no option|`\w+` is) .*)", re.DOTALL
 )
+
+
+# What PostgreSQL, MariaDB and MySQL say of a write in a transaction that only reads.
+_ONLY_READS = "25006"
+
+
+@dataclass
+class Guarded(Ready):
+    """A database of the user's, whose server refuses what the statements were not seen to write."""
+
+    system: SystemSpec | None = None
+
+    def check(self, result: Mapping[str, Any]) -> None:
+        """Raise InputError where the server had to."""
+        for message in (result.get("failures") or {}).values():
+            if _ONLY_READS in str(message) and self.system is not None:
+                problem = f"a statement writes for some of its values (the server refused it: {message})"
+                refuse(self.system, f"the database `{self.target['database']}`", [], problem)
 
 
 class NamedHost:
@@ -122,7 +141,9 @@ class NamedHost:
             own = [database_name(self._token, end) for end in ENDS]
             what, found = "what it names", reaching_statements(compiled, target, own)
         else:
-            what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
+            what, found = "what it names", unheld_statements(compiled, target)
+            if not found:
+                what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
         if not self._allow_writes:
             refuse(compiled.cell.system, what, found)
         self._judged.add(asked)
@@ -158,7 +179,9 @@ class NamedHost:
             self.check(compiled)
         self._judge(compiled)
         if not _makes_data(compiled):
-            yield Ready(self._target(compiled, self._own_database) | self._guard(compiled))
+            target = self._target(compiled, self._own_database)
+            guard = self._guard(compiled)
+            yield Guarded(target | guard, system=compiled.cell.system) if guard else Ready(target)
             return
         self._hold()
         name = database_name(self._token, "trial")
