@@ -276,6 +276,18 @@ def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
     assert told(rest=True).endswith(", though each waited for a quiet machine.")
 
 
+def test_a_server_of_the_users_is_no_other_program() -> None:
+    """What it takes of this machine's processors is not known, and is what is measured."""
+    busy = [result(cpu={"process_percent": 50.0, "machine_percent": 150.0})]
+
+    def told(system: str) -> bool:
+        return any(each["kind"] == "disturbed" for each in found(Cell(busy, system=system)))
+
+    assert told("sqlite:") and told("postgresql://me@db.example/app")
+    for here in ("postgresql://me@127.0.0.1:5/app", "mysql://me@localhost/app", "postgresql://me@%2Ftmp:5/app"):
+        assert not told(here)
+
+
 def test_every_kind_has_a_scenario() -> None:
     assert set(SCENARIOS) | OF_THE_RUN == set(OBSERVATIONS)
 

@@ -99,8 +99,15 @@ def diagnose_server(
     return (
         _wait(sightings, facts)
         or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))
-        or unclear(_shares(client, server, cores, sightings, facts))
+        or unclear(_shares(client, server, cores, sightings, facts), *([_WHERE_IT_RUNS] if server is None else []))
     )
+
+
+# More rounds do not tell what nobody can read.
+_WHERE_IT_RUNS = (
+    "how busy the server is cannot be read from here: look at its machine's processors (top), or measure the same on a "
+    "server that dbdyno starts"
+)
 
 
 def _connecting(result: Json, total: float) -> float:
