@@ -384,7 +384,7 @@ def test_what_may_be_the_change_under_test_is_listed_and_ranked() -> None:
     was, is_now = ({"clients": 1, "statements": [{"sql": sql}]} for sql in ("select 1", "select 2"))
     compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
     assert compared.comparisons[0]["verdict"] == "faster"
-    assert [each.what for each in compared.differences] == ["statements"]
+    assert [each.what for each in compared.differences] == ["statement 1"]
 
 
 def test_an_index_is_no_other_data() -> None:
@@ -448,3 +448,19 @@ def test_a_run_that_decided_when_to_end_is_compared_with_a_wider_interval() -> N
     assert ratio is not None
     # That of the rounds' own times, which differ by a hundredth.
     assert stopped == pytest.approx([ratio.low, ratio.high], rel=1e-4)
+
+
+def test_of_long_texts_what_differs_is_shown() -> None:
+    begins = "with recursive n(i) as (select 1 union all select i + 1 from n where i < "
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
+    texts = [f"{begins}{limit}) select count(*) from n" for limit in (10, 400)]
+    sides = [
+        Side(each, definitions={each["cells"][0]["id"]: {"statements": [{"sql": text, "prepare": "once"}]}})
+        for each, text in zip((a, b), texts, strict=True)
+    ]
+    (found,) = [each for each in compare(*sides).differences if "statement" in each.what]
+    assert (found.what, found.a, found.b) == (
+        "statement 1",
+        "…+ 1 from n where i < 10) select count(*) from n",
+        "…+ 1 from n where i < 400) select count(*) from n",
+    )

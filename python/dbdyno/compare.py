@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from dbdyno.errors import InputError
@@ -15,11 +16,14 @@ from dbdyno.results.document import Comparison, Document
 from dbdyno.results.doubts import DISTURBED, STALLED, TWO_LEVELS, UNSETTLED
 from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
-from dbdyno.results.reading import part
+from dbdyno.results.reading import JsonObject, objects, part, text
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"turns": "milliseconds of a turn"}
+
+# Characters that two long texts may begin with alike.
+_ALIKE = 40
 
 # How a run is called that has a warning.
 _WARNED = {UNSETTLED: "not settled", TWO_LEVELS: "of two levels"}
@@ -322,7 +326,7 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
 
     def note(what: str, x: Any, y: Any) -> None:
         if x != y and what not in found:
-            found[what] = Difference(what, _shown(x), _shown(y))
+            found[what] = Difference(what, *_apart(_shown(x), _shown(y)))
 
     note("experiment", a["experiment"], b["experiment"])
     note("dbdyno", a["dbdyno"], b["dbdyno"])
@@ -330,15 +334,8 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
         note(f"host {name}", a["host"].get(name), b["host"].get(name))
     for x, y in pairs:
         was, is_now = of_a.definitions.get(x["id"], {}), of_b.definitions.get(y["id"], {})
-        for name in differing(was, is_now):
-            if name.startswith("factor "):
-                continue
-            before, after = was[name], is_now[name]
-            if isinstance(before, dict) and isinstance(after, dict):
-                for key in dict.fromkeys([*before, *after]):
-                    note(f"{name}.{key}", before.get(key), after.get(key))
-            else:
-                note(_PARTS.get(name, name), before, after)
+        for difference in _of_definitions(was, is_now):
+            note(*difference)
         for name in dict.fromkeys(each for cell in (x, y) for each in cell["factors"] if each != SIDE):
             note(name, x["factors"].get(name), y["factors"].get(name))
         for key in ("version", "source_id", "durability"):
@@ -351,6 +348,39 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
         for name in dict.fromkeys([*x["system"]["plans"], *y["system"]["plans"]]):
             note(f"query plan of {name}", x["system"]["plans"].get(name), y["system"]["plans"].get(name))
     return list(found.values())
+
+
+def _of_definitions(was: Mapping[str, Any], is_now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Give what differs between two definitions, and how it was and is; factors are told by themselves."""
+    for name in differing(was, is_now):
+        before, after = was[name], is_now[name]
+        if name.startswith("factor "):
+            continue
+        if isinstance(before, dict) and isinstance(after, dict):
+            for key in dict.fromkeys([*before, *after]):
+                yield f"{name}.{key}", before.get(key), after.get(key)
+        elif name == "statements":
+            pairs = zip_longest(objects(before), objects(after))
+            for number, (one, other) in enumerate(pairs, start=1):
+                yield f"statement {number}", text(one or {}, "sql"), text(other or {}, "sql")
+            yield name, _but_sql(before), _but_sql(after)
+        else:
+            yield _PARTS.get(name, name), before, after
+
+
+def _but_sql(statements: Any) -> list[JsonObject]:
+    """Return what is known of statements besides their text."""
+    return [{key: value for key, value in each.items() if key != "sql"} for each in objects(statements)]
+
+
+def _apart(x: str, y: str) -> tuple[str, str]:
+    """Leave out what two long texts begin with alike, so that what differs is seen."""
+    alike = next((at for at, (one, other) in enumerate(zip(x, y, strict=False)) if one != other), min(len(x), len(y)))
+    if alike <= _ALIKE or max(len(x), len(y)) <= 2 * _ALIKE:
+        return x, y
+    # From the beginning of a word.
+    begin = x.rfind(" ", 0, alike - _ALIKE // 2) + 1
+    return (f"…{x[begin:]}", f"…{y[begin:]}") if begin else (x, y)
 
 
 def _shown(value: Any) -> str:
