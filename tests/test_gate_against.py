@@ -68,7 +68,7 @@ def test_a_change_since_a_commit_is_found_and_none_is_not(repository: Cli) -> No
     code, out, _ = gate(repository, "./bench.toml", "--against", "HEAD", "--markdown", "g.md", *BRIEF)
     assert code == 3, out
     assert "regression single:" in out and "gate: regression" in out
-    assert "differs a b" in out and "statements" in out
+    assert "differs a b" in out and "statement 1" in out
     assert "regression" in (repository.directory / "g.md").read_text()
     assert trees(repository).count("\n") == 1
 
