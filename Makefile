@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Tests wait for servers and worker processes more than they compute.
-PYTEST_PROCESSES ?= 2
+PYTEST_PROCESSES ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
