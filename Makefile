@@ -41,7 +41,7 @@ dist/.built: requirements.lock $(SOURCES)
 		$(if $(PLATFORM),--config-settings=--build-option=--plat-name=$(PLATFORM)) .
 	touch $@
 
-$(VENV)/.installed: dist/.built
+$(VENV)/.installed: dist/.built $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	touch $@
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from figures import Figure, NotMeasuredError, run, spread
+from figures import DBDYNO, Figure, NotMeasuredError, run, spread
 
 from dbdyno.compile import compile_cell
 from dbdyno.cpu.bare import BARE_LOOP
@@ -199,11 +199,10 @@ def _import(bench: Bench, shell: str, rows: Path) -> float:
 
 
 def start_up(_bench: Bench) -> Iterator[Figure]:
-    dbdyno = Path(sys.executable).parent / "dbdyno"
     times = []
     for _ in range(BLOCKS):
         start = time.monotonic()
-        subprocess.run([dbdyno, "--help"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([DBDYNO, "--help"], stdout=subprocess.DEVNULL, check=True)
         times.append(time.monotonic() - start)
     yield Figure("dbdyno --help, s", statistics.median(times), spread(times), 0.3, at_most=True)
 
@@ -213,9 +212,8 @@ def showing(bench: Bench) -> Iterator[Figure]:
 
     from dbdyno.store import open_store
 
-    dbdyno = Path(sys.executable).parent / "dbdyno"
     place = str(bench.directory / "runs.db")
-    command = [dbdyno, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
+    command = [DBDYNO, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     store = open_store(place)
     run_id = store.run("last").id
@@ -226,7 +224,7 @@ def showing(bench: Bench) -> Iterator[Figure]:
     times = []
     for _ in range(5):
         start = time.monotonic()
-        subprocess.run([dbdyno, "show", run_id, "--store", place], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([DBDYNO, "show", run_id, "--store", place], stdout=subprocess.DEVNULL, check=True)
         times.append(time.monotonic() - start)
     yield Figure("dbdyno show of 100 trials, s", statistics.median(times), spread(times), 1.0, at_most=True)
 

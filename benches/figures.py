@@ -11,6 +11,9 @@ from typing import TypeVar
 
 Bench = TypeVar("Bench")
 
+DBDYNO = Path(sys.executable).parent / "dbdyno"
+"""The command line of this environment, whatever worker is measured."""
+
 
 @dataclass
 class Figure:

@@ -7,12 +7,11 @@ measuring as two runs of five rounds of `pk-lookup` take: 20 rounds of each side
 import os
 import statistics
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench import LOOKUP, Bench, rate
-from figures import Figure
+from figures import DBDYNO, Figure
 
 import dbdyno
 from dbdyno.systems.sqlite_library import find_library
@@ -98,7 +97,7 @@ def gate(bench: Bench, candidate: Path, planted: dict[str, str]) -> int:
     sides = ["--system", f"sqlite:?source={candidate}", "--against", f"sqlite:?source={source(bench, 'baseline')}"]
     store = ["--store", str(bench.directory / "runs.db")]
     done = subprocess.run(
-        [_dbdyno(), "gate", str(file), *chosen, *sides, *store],
+        [DBDYNO, "gate", str(file), *chosen, *sides, *store],
         env={**os.environ, **planted},
         capture_output=True,
         text=True,
@@ -107,10 +106,6 @@ def gate(bench: Bench, candidate: Path, planted: dict[str, str]) -> int:
     if done.returncode not in (0, 3, 4):
         raise RuntimeError(done.stdout + done.stderr)
     return done.returncode
-
-
-def _dbdyno() -> str:
-    return str(Path(sys.executable).parent / "dbdyno")
 
 
 def _share(answers: list[int], code: int) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench import LOOKUP, Bench, rate
-from figures import Figure, run
+from figures import DBDYNO, Figure, run
 from gates import gates_of_equal_code, gates_of_slower_code
 from looks import (
     blocks_of_a_machine_whose_noise_lingers,
@@ -186,7 +186,7 @@ def measured(bench: Bench, name: str, settings: list[str], *options: str) -> dic
     """The document of a run."""
     out = bench.directory / f"{name}.json"
     chosen = [word for setting in settings for word in ("--set", setting)]
-    command = [str(worker_path().parent / "dbdyno"), "run", name, *chosen, *options]
+    command = [DBDYNO, "run", name, *chosen, *options]
     subprocess.run(
         [*command, "--store", str(bench.directory / "runs.db"), "--json", str(out)], check=True, capture_output=True
     )

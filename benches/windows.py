@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy
 from bench import Bench
-from figures import Figure
+from figures import DBDYNO, Figure
 
 from dbdyno.stats import decide, paired_rates, rate_interval
 
@@ -105,6 +105,5 @@ def open_loops_that_hang(bench: Bench) -> Iterator[Figure]:
 
 
 def _dbdyno(bench: Bench, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    program = Path(sys.executable).parent / "dbdyno"
     store = ["--store", str(bench.directory / "hangs.db")]
-    return subprocess.run([program, *arguments, *store], capture_output=True, text=True, check=False)
+    return subprocess.run([DBDYNO, *arguments, *store], capture_output=True, text=True, check=False)

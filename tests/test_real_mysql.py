@@ -69,8 +69,7 @@ def test_which_of_several_servers_is_taken_can_be_chosen_and_is_told(server_cli:
     listed = " ".join(server_cli("systems").split())
     assert first.title in listed
     assert "program=" in listed and "MySQL" in listed
-    text = ONE
-    file = server_cli.write("one.toml", text)
+    file = server_cli.write("one.toml", ONE)
     document = server_cli.run(file, "--rounds", "1", "--system", "mysql:", "--system", URL)
     assert [cell["system"]["engine"] for cell in document["cells"]] == [first.product, "MySQL"]
     (told,) = [each for each in document["findings"] if each["kind"] == "one of several servers"]
@@ -93,6 +92,5 @@ def test_what_is_no_such_server_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_server_that_runs_has_its_program(cli: Cli) -> None:
-    text = ONE
-    refused = cli("run", cli.write("one.toml", text), "--system", "mysql://me@127.0.0.1:1/d?program=mysqld", code=2)
+    refused = cli("run", cli.write("one.toml", ONE), "--system", "mysql://me@127.0.0.1:1/d?program=mysqld", code=2)
     assert "a server that runs already has its program" in refused

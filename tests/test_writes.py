@@ -155,6 +155,7 @@ WRITING_POSTGRESQL = [
     # What a transaction that only reads does not hold, and is not asked about.
     "select * from dblink('dbname=dbdyno', 'insert into users (v) values (9)') as t(id int)",
     "copy users to '/nowhere/users.csv'",
+    "copy users\nto'/nowhere/users.csv'",
     "copy users to program 'true'",
     "select pg_stat_reset()",
     "select pg_reload_conf()",
@@ -169,7 +170,7 @@ def test_statements_that_write_are_refused_before_anything_runs(hosts: Hosts, po
     for sql in WRITING_POSTGRESQL:
         said = check(hosts, compiled(HEAD + transaction("select 1", sql, own="postgresql"), postgresql.url))
         assert said is not None, sql
-        assert sql[:60] in said
+        assert " ".join(sql.split())[:60] in said
         assert postgresql.url.replace("%2F", "/") in said
         assert "--allow-writes" in said
     assert postgresql.rows() == before
@@ -259,11 +260,7 @@ WRITING_MYSQL = [
     "start transaction read write",
     "select * from nowhere",
     # What a transaction that only reads does not hold, and is not asked about.
-    "select * from dblink('dbname=dbdyno', 'insert into users (v) values (9)') as t(id int)",
-    "copy users to '/nowhere/users.csv'",
-    "copy users to program 'true'",
-    "select pg_stat_reset()",
-    "select pg_reload_conf()",
+    "select v from users limit 1 into dumpfile 'written'",
 ]
 
 

@@ -27,6 +27,7 @@ from dbdyno.causes.advice import advice, named, without_flush
 from dbdyno.causes.server import Server
 from dbdyno.limit import (
     FULL,
+    MORE_ROUNDS,
     WAITING,
     Json,
     Limit,
@@ -99,7 +100,7 @@ def diagnose_server(
     return (
         _wait(sightings, facts)
         or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))
-        or unclear(_shares(client, server, cores, sightings, facts), *([_WHERE_IT_RUNS] if server is None else []))
+        or unclear(_shares(client, server, cores, sightings, facts), _WHERE_IT_RUNS if server is None else MORE_ROUNDS)
     )
 
 

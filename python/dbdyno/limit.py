@@ -155,6 +155,9 @@ def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Limit | None:
     return limit("disturbed machine", text, "measure again when the machine is quiet")
 
 
-def unclear(shares: str, hint: str = "repeat with --rounds 10, or watch one cell for longer") -> Limit:
+MORE_ROUNDS = "repeat with --rounds 10, or watch one cell for longer"
+
+
+def unclear(shares: str, hint: str = MORE_ROUNDS) -> Limit:
     """Say that nothing stands out. ``shares``: how the largest parts came out, a clause; ``hint``: what would tell."""
     return limit("unclear", f"no cause stands out: {shares}", hint)

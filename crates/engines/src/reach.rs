@@ -169,54 +169,61 @@ pub fn reach(target: &Target, own: &[String], statements: &[String]) -> Result<V
     Ok(statements
         .iter()
         .map(|sql| {
-            let why = unheld_word(sql, unheld).or_else(|| if copies { copied_away(sql) } else { None });
-            match why {
+            let text = plain(sql);
+            let away = || copies.then(|| copied_away(&text)).flatten();
+            match unheld_word(&text, unheld).or_else(away) {
                 Some(word) => Some(Beyond {
                     why: format!("`{word}` leads beyond its database"),
                     held: false,
                 }),
-                None => held(beyond(sql, beginnings, leading, &others)),
+                None => held(beyond(&text, beginnings, leading, &others)),
             }
         })
         .collect())
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '@' | '$')
 }
 
+/// A statement as the functions below want it: in lower case and without comments.
+fn plain(sql: &str) -> String {
+    without_comments(sql).to_lowercase()
+}
+
 /// The word in a statement that a transaction which only reads does not hold.
-fn unheld_word(sql: &str, unheld: Leading) -> Option<String> {
-    let text = without_comments(sql).to_lowercase();
-    let leads = |word: &&str| {
+fn unheld_word(text: &str, unheld: Leading) -> Option<&str> {
+    words(text).find(|word| {
         unheld.iter().any(|each| match each.strip_suffix('*') {
             Some(begins) => word.starts_with(begins),
             None => word == each,
         })
-    };
-    text.split(|c| !is_word(c)).find(leads).map(str::to_owned)
+    })
 }
 
 /// Where PostgreSQL's COPY leads, to or from a program or to a file of its machine.
-fn copied_away(sql: &str) -> Option<String> {
-    let text = without_comments(sql).to_lowercase();
+fn copied_away(text: &str) -> Option<&'static str> {
     let copies = |part: &&str| first_words(part, 1).first().is_some_and(|word| word == "copy");
     text.split(';').filter(copies).find_map(|part| {
-        let mut words = part.split(|c| !is_word(c)).filter(|word| !word.is_empty());
-        if words.clone().any(|word| word == "program") {
-            return Some("copy … program".to_owned());
+        if words(part).any(|word| word == "program") {
+            return Some("copy … program");
         }
-        // What follows the last TO is the client, or the name of a file in quotes.
-        let written = part.rfind(" to ").map(|at| part[at + 4..].trim_start())?;
-        let away = written.starts_with('\'') || written.starts_with("e'");
-        (away && words.any(|word| word == "to")).then(|| "copy … to".to_owned())
+        // What follows TO is the client, or the name of a file in quotes of some kind.
+        let to_file = part.match_indices("to").any(|(at, to)| {
+            let name = part[at + to.len()..].trim_start();
+            !part[..at].ends_with(is_word) && ["'", "e'", "u&'", "$"].iter().any(|quote| name.starts_with(quote))
+        });
+        to_file.then_some("copy … to")
     })
 }
 
 /// What a statement names beyond its database.
-fn beyond(sql: &str, beginnings: Beginnings, leading: Leading, others: &[String]) -> Option<String> {
-    let text = without_comments(sql).to_lowercase();
-    let has = |part: &str, words: &[&str]| part.split(|c| !is_word(c)).any(|word| words.contains(&word));
+fn beyond(text: &str, beginnings: Beginnings, leading: Leading, others: &[String]) -> Option<String> {
+    let has = |part: &str, wanted: &[&str]| words(part).any(|word| wanted.contains(&word));
     for part in text.split(';') {
         let words = first_words(part, 3);
         let at = |index: usize| words.get(index).map_or("", String::as_str);
@@ -230,7 +237,7 @@ fn beyond(sql: &str, beginnings: Beginnings, leading: Leading, others: &[String]
             return Some(format!("`{first}` leads beyond its database"));
         }
     }
-    if let Some(word) = leading.iter().find(|word| has(&text, &[word])) {
+    if let Some(word) = leading.iter().find(|word| has(text, &[word])) {
         return Some(format!("`{word}` leads beyond its database"));
     }
     others.iter().find_map(|name| {
@@ -296,7 +303,8 @@ mod tests {
             ("create table app (x int)", false),
             ("start transaction", false),
         ] {
-            assert_eq!(beyond(sql, OF_MYSQL, FROM_MYSQL, &others).is_some(), expected, "{sql}");
+            let told = beyond(&plain(sql), OF_MYSQL, FROM_MYSQL, &others);
+            assert_eq!(told.is_some(), expected, "{sql}");
         }
     }
 
@@ -311,6 +319,8 @@ mod tests {
             ("copy t to '/tmp/out.csv'", true),
             ("copy (select 1) to E'/tmp/a' csv", true),
             ("select 1; copy t from program 'id'", true),
+            ("copy t\nto'/tmp/out.csv'", true),
+            ("copy t to $$/tmp/out.csv$$", true),
             ("copy t to stdout", false),
             ("copy t from stdin", false),
             ("select pg_stat_reset(), 1", true),
@@ -319,10 +329,11 @@ mod tests {
             ("insert into copy values (' to ')", false),
             ("select /* dblink */ 1", false),
         ] {
-            let told = unheld_word(sql, UNHELD_BY_POSTGRESQL).or_else(|| copied_away(sql));
+            let text = plain(sql);
+            let told = unheld_word(&text, UNHELD_BY_POSTGRESQL).or_else(|| copied_away(&text));
             assert_eq!(told.is_some(), expected, "{sql}");
         }
-        assert!(unheld_word("select * from t into OUTFILE '/tmp/x'", UNHELD_BY_MYSQL).is_some());
+        assert!(unheld_word(&plain("select * from t into OUTFILE '/tmp/x'"), UNHELD_BY_MYSQL).is_some());
         assert!(unheld_word("select @@global.read_only", UNHELD_BY_MYSQL).is_none());
     }
 
@@ -337,7 +348,7 @@ mod tests {
             ("create extension postgres_fdw", true),
         ] {
             assert_eq!(
-                beyond(sql, OF_POSTGRESQL, FROM_POSTGRESQL, &[]).is_some(),
+                beyond(&plain(sql), OF_POSTGRESQL, FROM_POSTGRESQL, &[]).is_some(),
                 expected,
                 "{sql}"
             );
@@ -350,7 +361,7 @@ mod tests {
             ("vacuum", false),
             ("insert into attach values (1)", false),
         ] {
-            assert_eq!(beyond(sql, OF_SQLITE, &[], &[]).is_some(), expected, "{sql}");
+            assert_eq!(beyond(&plain(sql), OF_SQLITE, &[], &[]).is_some(), expected, "{sql}");
         }
     }
 }

@@ -163,6 +163,7 @@ def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
     for cell in cells:
+        here = serves_here(cell["system"]["name"])
         for each in _done(cell):
             cpu = each["cpu_percent"]
             trials += 1
@@ -170,7 +171,7 @@ def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
                 continue
             stolen.append((cpu["steal"] or 0.0) / 100)
             # What a server here used that nobody started for this is not known, and no other program's.
-            known = cpu["server"] is not None or not serves_here(cell["system"]["name"])
+            known = cpu["server"] is not None or not here
             others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100 if known else 0.0)
             if others[-1] >= _OTHERS or stolen[-1] >= _STOLEN:
                 hit[cell["id"]] = hit.get(cell["id"], 0) + 1

@@ -15,7 +15,6 @@ from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Comparison
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import done, lower_bounds, rates_by_block, usual_metric, values_by_block
-from dbdyno.results.reading import ratio
 from dbdyno.stats import (
     CONFIDENCE,
     MARGIN,
@@ -223,7 +222,8 @@ def _nothing_but_failures(cell: Cell) -> float:
         for one in done(cell)
         for each in one["intervals"]
     ]
-    return ratio(sum(length for length, failing in spans if failing), sum(length for length, _ in spans)) or 0.0
+    total = sum(length for length, _ in spans)
+    return sum(length for length, failing in spans if failing) / total if total else 0.0
 
 
 def _is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:

@@ -78,13 +78,13 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     if target["engine"] == "sqlite" and not _may_lead_away(compiled):
         return []
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
-    made = [each for each in _beyond(making, target, own) if each.why]
-    named = [each for each in _beyond(_measured(compiled), target, own) if each.why]
+    answers = _beyond([*making, *_measured(compiled)], target, own)
+    made, named = ([each for each in part if each] for part in (answers[: len(making)], answers[len(making) :]))
     # To ask about one that nothing holds would be to carry it out.
     if target["engine"] != "sqlite" and named and all(each.held for each in named):
         writing = {each.statement for each in writing_statements(compiled, target)}
         named = [each for each in named if each.statement in writing]
-    return [Writing(each.statement, each.why, certain=False) for each in (*made, *named)]
+    return [each.told() for each in (*made, *named)]
 
 
 def unheld_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:
@@ -93,26 +93,26 @@ def unheld_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list
     They are taken for what they name, and not run. Raises SystemFailed.
     """
     found = _beyond(_measured(compiled), target, [str(target.get("database") or "")])
-    return [Writing(each.statement, each.why, certain=False) for each in found if each.why and not each.held]
+    return [each.told() for each in found if each and not each.held]
 
 
 @dataclass(frozen=True)
 class _Beyond:
-    """What a statement names beyond its database (empty: nothing), and whether a transaction that reads holds it."""
+    """A statement that names what lies beyond its database, and whether a transaction that only reads holds it."""
 
     statement: str
     why: str
     held: bool
 
+    def told(self) -> Writing:
+        return Writing(self.statement, self.why, certain=False)
 
-def _beyond(statements: Sequence[str], target: Mapping[str, Any], own: Sequence[str]) -> list[_Beyond]:
+
+def _beyond(statements: Sequence[str], target: Mapping[str, Any], own: Sequence[str]) -> list[_Beyond | None]:
+    """Tell of each statement what it names beyond its database; None where it names nothing."""
     task = {"kind": "reach", "target": target, "own": list(own), "statements": list(statements)}
     answers = ask({"schema": PLAN, "seed": 1, "task": task}, "reach", _LONGEST_S)["beyond"]
-    found = []
-    for statement, answer in zip(statements, answers, strict=True):
-        said = answer or {}
-        found.append(_Beyond(statement, str(said.get("why") or ""), bool(said.get("held", True))))
-    return found
+    return [answer and _Beyond(text, **answer) for text, answer in zip(statements, answers, strict=True)]
 
 
 def _measured(compiled: CompiledCell) -> list[str]:
@@ -125,16 +125,18 @@ def _may_lead_away(compiled: CompiledCell) -> bool:
     return any(word in text.lower() for text in texts for word in ("attach", "vacuum"))
 
 
-def refuse(system: SystemSpec, what: str, found: Sequence[Writing], seen: str = "") -> None:
-    """Raise InputError where statements write to what dbdyno did not make; ``what``: that, in words.
-
-    ``seen``: what told so besides, a clause.
-    """
-    if not found and not seen:
+def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
+    """Raise InputError where statements write to what dbdyno did not make; ``what``: that, in words."""
+    if not found:
         return
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    problem = f"{seen or found[0].told}{more}, and {what} was not made by dbdyno"
-    raise InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
+    raise not_ours(system, what, f"{found[0].told}{more}")
+
+
+def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
+    """Make the error that something writes, as a clause tells (``told``), to what dbdyno did not make (``what``)."""
+    problem = f"{told}, and {what} was not made by dbdyno"
+    return InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
 
 
 def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> Finding:

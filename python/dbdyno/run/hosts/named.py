@@ -21,7 +21,7 @@ from dbdyno.run.hosts.holding import ENDS, FileLock, Holding, SessionLock, datab
 from dbdyno.run.hosts.host import Note, Ready
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.passwords import password_of
-from dbdyno.run.writes import allowed, reaching_statements, refuse, unheld_statements, writing_statements
+from dbdyno.run.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.store import utc_now
 from dbdyno.systems.server_settings import COMMON_ENGINES, DEFAULT_STORAGE_ENGINE, ServerSettings
 from dbdyno.systems.tls import Tls
@@ -53,18 +53,18 @@ _REFUSAL = re.compile(
 _ONLY_READS = "25006"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Guarded(Ready):
     """A database of the user's, whose server refuses what the statements were not seen to write."""
 
-    system: SystemSpec | None = None
+    system: SystemSpec
 
     def check(self, result: Mapping[str, Any]) -> None:
         """Raise InputError where the server had to."""
         for message in (result.get("failures") or {}).values():
-            if _ONLY_READS in str(message) and self.system is not None:
-                problem = f"a statement writes for some of its values (the server refused it: {message})"
-                refuse(self.system, f"the database `{self.target['database']}`", [], problem)
+            if _ONLY_READS in str(message):
+                told = f"a statement writes for some of its values (the server refused it: {message})"
+                raise not_ours(self.system, f"the database `{self.target['database']}`", told)
 
 
 class NamedHost:
@@ -181,7 +181,7 @@ class NamedHost:
         if not _makes_data(compiled):
             target = self._target(compiled, self._own_database)
             guard = self._guard(compiled)
-            yield Guarded(target | guard, system=compiled.cell.system) if guard else Ready(target)
+            yield Guarded(target=target | guard, system=compiled.cell.system) if guard else Ready(target)
             return
         self._hold()
         name = database_name(self._token, "trial")

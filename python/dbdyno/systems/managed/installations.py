@@ -77,7 +77,8 @@ def find_installations(engine: str) -> list[Installation]:
     ones, the one that the PATH names first comes first.
     """
     found: dict[Path, Installation] = {}
-    for server in _LOOK[engine]():
+    look = {"postgresql": _postgresql, "mysql": _mysql, "mongodb": _mongodb}[engine]
+    for server in look():
         resolved = server.resolve()
         if resolved not in found:
             installation = _describe(engine, server)
@@ -91,8 +92,9 @@ def installation_of(engine: str, program: str, place: str) -> Installation:
 
     Raises InputError that begins with ``place`` where there is none, or it is no such server.
     """
-    path = program if "/" in program else shutil.which(program)
-    if path is None or not _programs([Path(path).absolute().parent], Path(path).name):
+    # With a slash in it, which looks at that path alone.
+    path = shutil.which(program)
+    if path is None:
         found = ", ".join(f"`{each.server}`" for each in find_installations(engine))
         hint = f"give the path of a server; found here: {found}" if found else how_to_install(engine)
         raise InputError(f"{place}: program", f"there is no program `{program}` that can be run", hint)
@@ -138,19 +140,14 @@ def _on_path() -> list[Path]:
     return [Path(place) for place in os.get_exec_path() if Path(place).is_absolute()]
 
 
-_LOOK = {"postgresql": _postgresql, "mysql": _mysql, "mongodb": _mongodb}
-
-
-def _programs(places: list[Path], name: str) -> list[Path]:
-    found = []
+def _programs(places: list[Path], name: str) -> Iterator[Path]:
     for place in places:
         path = place / name
         try:
             if path.is_file() and os.access(path, os.X_OK):
-                found.append(path)
+                yield path
         except OSError:
             continue
-    return found
 
 
 def _describe(engine: str, server: Path) -> Installation | None:
