@@ -440,3 +440,42 @@ def update_document(rounds: int = 5, systems: tuple[str, ...] = ("sqlite:",)) ->
                 )
             )
     return build_document(run_record(design, experiment="pk-update"), trials)
+
+
+def run_of(
+    run_id: str, levels: dict[str, list[float]], *, host: dict[str, Any] | None = None, **engine: Any
+) -> tuple[RunRecord, list[TrialRecord]]:
+    """A run whose cells have these throughputs, a round each."""
+    cells = [{"id": f"threads={name}", "factors": {"threads": name}, "system": {"name": "sqlite:"}} for name in levels]
+    run = RunRecord(
+        id=run_id,
+        experiment="small",
+        seed=1,
+        design={"cells": cells},
+        definition="",
+        command=["dbdyno"],
+        options={},
+        host=host or {"cpu": "a", "cores": 2},
+        version="1",
+        started="2026-01-01T00:00:00Z",
+    )
+    trials = [
+        TrialRecord(cell=f"threads={name}", block=block, position=0, status="done", result=_trial_of(value, engine))
+        for name, values in levels.items()
+        for block, value in enumerate(values)
+    ]
+    return run, trials
+
+
+def _trial_of(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
+    """A trial of a thousand transactions."""
+    ms = 1000 / throughput
+    return {
+        "books": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
+        **rate_of(1000, 1, 1000 / throughput),
+        "elapsed_s": 1000 / throughput,
+        "ended_by": "transactions",
+        "work": {"rows_returned": 1000},
+        "latency_ms": {"service": dict.fromkeys(("p50", "p90", "p99", "p99_9", "max", "mean"), ms)},
+        "engine": {"engine": "sqlite", **engine},
+    }

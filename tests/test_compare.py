@@ -17,8 +17,7 @@ from dbdyno.history.identity import definition_of, differing
 from dbdyno.results import Document, build_document
 from dbdyno.results.judging import ASSUMED, RunNoise
 from dbdyno.stats import Rate, paired_rates, t_quantile
-from dbdyno.store import RunRecord, TrialRecord
-from synthetic import rate_of
+from synthetic import run_of
 
 # A machine of which it is known that runs hardly differ.
 QUIET = RunNoise(0.0005, 100, 101)
@@ -36,39 +35,7 @@ def document(
     run_id: str, levels: dict[str, list[float]], *, host: dict[str, Any] | None = None, **engine: Any
 ) -> Document:
     """A run whose cells have these throughputs, a round each."""
-    cells = [{"id": f"threads={name}", "factors": {"threads": name}, "system": {"name": "sqlite:"}} for name in levels]
-    run = RunRecord(
-        id=run_id,
-        experiment="small",
-        seed=1,
-        design={"cells": cells},
-        definition="",
-        command=["dbdyno"],
-        options={},
-        host=host or {"cpu": "a", "cores": 2},
-        version="1",
-        started="2026-01-01T00:00:00Z",
-    )
-    trials = [
-        TrialRecord(cell=f"threads={name}", block=block, position=0, status="done", result=result(throughput, engine))
-        for name, values in levels.items()
-        for block, throughput in enumerate(values)
-    ]
-    return build_document(run, trials)
-
-
-def result(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
-    """A trial of a thousand transactions."""
-    ms = 1000 / throughput
-    return {
-        "books": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
-        **rate_of(1000, 1, 1000 / throughput),
-        "elapsed_s": 1000 / throughput,
-        "ended_by": "transactions",
-        "work": {"rows_returned": 1000},
-        "latency_ms": {"service": dict.fromkeys(("p50", "p90", "p99", "p99_9", "max", "mean"), ms)},
-        "engine": {"engine": "sqlite", **engine},
-    }
+    return build_document(*run_of(run_id, levels, host=host, **engine))
 
 
 STEADY = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1000.0]
