@@ -19,12 +19,14 @@ from figures import DBDYNO, Figure, NotMeasuredError, run, spread
 from dbdyno.compile import compile_cell
 from dbdyno.cpu.bare import BARE_LOOP
 from dbdyno.design import make_cells, parse_set
+from dbdyno.engines.provisioner import Place
+from dbdyno.engines.sqlite.library import find_library
+from dbdyno.engines.sqlite.provisioner import FileProvisioner
+from dbdyno.engines.sqlite.settings import SqliteSettings
+from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.experiment import load_experiment
-from dbdyno.run.hosts.files import FileHost
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.workspace import Workspace
-from dbdyno.systems.sqlite_library import find_library
-from dbdyno.systems.sqlite_settings import SqliteSettings
 from dbdyno.worker import Worker, worker_path
 
 KEYS = 100_000
@@ -51,7 +53,7 @@ class Bench:
         experiment = load_experiment("pk-lookup")
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
-        host = FileHost(Workspace(directory), Interrupted())
+        host = FileProvisioner(Place(Workspace(directory), Interrupted()))
         with host.ready(self.compiled, 0) as ready:
             self.database = Path(ready.target["path"])
         source = directory / "source"
@@ -177,7 +179,7 @@ def loading(bench: Bench) -> Iterator[Figure]:
 def _load(bench: Bench, _shell: str, _rows: Path) -> float:
     new = bench.directory / "loaded.db"
     new.unlink(missing_ok=True)
-    plan = bench.compiled.load_plan(bench.compiled.load_target(str(new), bench.library))
+    plan = bench.compiled.load_plan(load_target(bench.compiled, str(new), bench.library))
     plan["task"]["tables"] = [table for table in plan["task"]["tables"] if table["name"] == "user"]
     start = time.monotonic()
     for _ in Worker(plan):

@@ -14,8 +14,8 @@ from bench import LOOKUP, Bench, rate
 from figures import DBDYNO, Figure
 
 import dbdyno
-from dbdyno.systems.sqlite_library import find_library
-from dbdyno.systems.sqlite_settings import SqliteSettings
+from dbdyno.engines.sqlite.library import find_library
+from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.worker import worker_path
 
 GATES = 100

@@ -25,8 +25,10 @@ import psutil
 from figures import Figure, NotMeasuredError, in_turn, run
 
 from dbdyno.compile import PLAN
-from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import Server, create_data, find_installations, start_server
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.managed import target
+from dbdyno.engines.server.server import Server, start_server
 from dbdyno.worker import worker_path
 
 BLOCKS = 10

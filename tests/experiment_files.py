@@ -8,10 +8,10 @@ import jsonschema
 
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import make_cells
+from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import builtin_names, package_path, parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.systems.url import parse_url
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.managed import target
+from dbdyno.engines.server.server import Server, start_server
 from dbdyno.errors import SystemFailed
-from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import Server, create_data, find_installations, start_server
 from dbdyno.worker import ask
 
 PASSWORD = "it's right"

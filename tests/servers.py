@@ -14,15 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import (
-    Installation,
-    Server,
-    create_data,
-    find_installations,
-    installation_of,
-    start_server,
-)
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import Installation, find_installations, installation_of
+from dbdyno.engines.server.managed import target
+from dbdyno.engines.server.server import Server, start_server
 from real_mysql import PROGRAM
 
 # Tests ask for no durability, and some of them hold a session each.

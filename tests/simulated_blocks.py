@@ -15,8 +15,8 @@ import numpy
 from numpy.typing import NDArray
 
 from dbdyno.design import Cell, block_order
+from dbdyno.engines.url import SystemSpec
 from dbdyno.stats import Rate, Ratio, Stopping, decide, paired_rates
-from dbdyno.systems.url import SystemSpec
 from simulated_noise import lingering
 
 BLOCKS = 30

@@ -14,7 +14,9 @@ import pytest
 
 from dbdyno.causes import FEWEST, Sightings, known_waits, meaning_of, share_of
 from dbdyno.diagnose_server import diagnose_server
-from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import Installation, find_installations
+from dbdyno.engines.server.server import Server, start_server
 
 POSTGRESQL = {"fsync": "on", "synchronous_commit": "on", "shared_buffers": "128MB", "wal_buffers": "4MB"}
 MARIADB = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF", "innodb_buffer_pool_size": "134217728"}

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import create_data, find_installations, start_server
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.managed import target
+from dbdyno.engines.server.server import start_server
 from dbdyno.worker import ask
 from test_server_runs import servers
 

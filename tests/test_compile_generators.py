@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from dbdyno.compile import CompiledCell
 from dbdyno.compile.generators import Columns
+from dbdyno.engines.sqlite.targets import trial_target
 from experiment_files import compiled, plan_schema, small, steps
 
 
 def _plan(cell: CompiledCell) -> dict[str, Any]:
-    return cell.trial_plan(cell.target("/x"), 1)
+    return cell.trial_plan(trial_target(cell, "/x"), 1)
 
 
 TOML_GENERATORS = [
@@ -97,7 +98,7 @@ nested = st.recursive(
 @given(nested, st.integers(0, 2**63 - 1))
 def test_whatever_generators_are_nested_the_plan_is_valid(toml: str, seed: int) -> None:
     cell = compiled(steps(f'{{ execute = "select ?", params = [{toml}] }}'))[0]
-    assert [error.message for error in plan_schema().iter_errors(cell.trial_plan(cell.target("/x"), seed))] == []
+    assert [error.message for error in plan_schema().iter_errors(cell.trial_plan(trial_target(cell, "/x"), seed))] == []
 
 
 @given(

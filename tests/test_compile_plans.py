@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from dbdyno.compile import CompiledCell
+from dbdyno.engines.null import TARGET
+from dbdyno.engines.server.settings import ServerSettings
+from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
 from dbdyno.experiment.document import package_path
-from dbdyno.systems.server_settings import ServerSettings
 from experiment_files import (
     ALL,
     BUILTIN,
@@ -29,9 +31,9 @@ from experiment_files import (
 
 def plans(cell: CompiledCell) -> list[dict[str, Any]]:
     return [
-        cell.load_plan(cell.load_target("/x.db")),
-        cell.trial_plan(cell.target("/x.db"), 2**63),
-        cell.trial_plan(cell.target("/x.db", "/lib.so"), 1),
+        cell.load_plan(load_target(cell, "/x.db")),
+        cell.trial_plan(trial_target(cell, "/x.db"), 2**63),
+        cell.trial_plan(trial_target(cell, "/x.db", "/lib.so"), 1),
     ]
 
 
@@ -48,9 +50,7 @@ def test_every_plan_is_valid(path: str) -> None:
 
 def test_the_null_engine_takes_the_same_trial() -> None:
     cell = compiled(load_experiment(BUILTIN[1]), "null:")[0]
-    plan = cell.trial_plan(cell.target(""), 1)
-    assert plan_schema().is_valid(plan)
-    assert plan["task"]["target"] == {"engine": "null"}
+    assert plan_schema().is_valid(cell.trial_plan(TARGET, 1))
     assert not cell.has_data
 
 
@@ -74,7 +74,7 @@ def test_pk_lookup_in_full() -> None:
         '"c2" varchar(1000), "c3" varchar(1000))'
     )
     assert [(table["name"], table["rows"]) for table in cell.tables] == [("user", 100_000), ("orders", 100_000)]
-    trial = cell.trial_plan(cell.target("/x.db"), 9)
+    trial = cell.trial_plan(trial_target(cell, "/x.db"), 9)
     assert trial["seed"] == 9
     task = trial["task"]
     assert task["statements"] == [{"name": "select * from user where id = ?", "sql": "select * from user where id = ?"}]
@@ -135,7 +135,7 @@ def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "words.tsv").write_text("a\tb\n")
     cell = one(str(tmp_path / "x.toml"))
     assert [(table["rows"], table["file"]) for table in cell.tables] == [(892_200, str(tmp_path / "words.tsv"))]
-    assert plan_schema().is_valid(cell.load_plan(cell.load_target("/x.db")))
+    assert plan_schema().is_valid(cell.load_plan(load_target(cell, "/x.db")))
     first = cell.template_key("lib")
     (tmp_path / "words.tsv").write_text("a\tc\n")
     assert cell.template_key("lib") != first
@@ -156,7 +156,7 @@ def test_promo_code_changes_one_thing_at_a_time() -> None:
     assert [bool(cell.after) for cell in cells] == [False] * 4 + [True] * 3
     assert [cell.trial["clients"] for cell in cells] == [1, 1] + [10] * 5
     assert [cell.trial["connect"] for cell in cells] == ["once"] * 2 + ["per-transaction"] * 5
-    targets = [cell.target("/x") for cell in cells]
+    targets = [trial_target(cell, "/x") for cell in cells]
     # The log is the file's own: ten processes that each ask for it keep one another out.
     assert [target["file_pragmas"] for target in targets] == [[]] + [[["journal_mode", "wal"]]] * 6
     assert [target["pragmas"] for target in targets] == [[]] * 7
@@ -184,8 +184,8 @@ def test_a_reference_repeats_the_column_it_refers_to() -> None:
 
 def test_a_trial_knows_the_seed_of_the_data_beside_its_own() -> None:
     cell = compiled(steps('{ execute = "select ?", params = [{ key = "user.name" }] }'))[0]
-    plan = cell.trial_plan(cell.target("/x"), 99)
-    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan(cell.load_target("/x"))["seed"])
+    plan = cell.trial_plan(trial_target(cell, "/x"), 99)
+    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan(load_target(cell, "/x"))["seed"])
 
 
 def test_a_part_goes_on_where_the_table_ends() -> None:

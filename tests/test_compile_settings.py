@@ -8,10 +8,11 @@ from dbdyno.cli.naming import Named
 from dbdyno.cli.show import print_description
 from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
+from dbdyno.engines import engine_of
+from dbdyno.engines.sqlite.targets import load_target, trial_target
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.systems.server_settings import read_server_settings
-from dbdyno.systems.url import parse_url
 from experiment_files import compiled, small, steps
 
 FILE = '[factors]\nsize = ["default", 100]\n[system.sqlite]\ncache_size = "${size}"\njournal_mode = "wal"\n'
@@ -73,7 +74,7 @@ def test_an_unsafe_cell_is_refused() -> None:
         "use one client, clients that are processes, or a library with mutexes"
     )
     safe = make_cells(made, parse_set(["threads=2", "cache=private", "open_mutex=nomutex"], made)).cells
-    assert compile_cell(made, safe[0]).target("/x")["open_mutex"] == "nomutex"
+    assert trial_target(compile_cell(made, safe[0]), "/x")["open_mutex"] == "nomutex"
 
 
 def test_every_further_factor_of_pk_lookup_reaches_the_plan() -> None:
@@ -82,8 +83,8 @@ def test_every_further_factor_of_pk_lookup_reaches_the_plan() -> None:
     options += ["library_threading=2", "config_threading=multi", "open_mutex=fullmutex"]
     cell = compile_cell(made, make_cells(made, parse_set(options, made)).cells[0])
     assert cell.settings.library_threading == 2
-    assert cell.load_plan(cell.load_target("/x"))["task"]["target"]["pragmas"] == [["page_size", "8192"]]
-    assert cell.target("/x", "/lib.so") == {
+    assert cell.load_plan(load_target(cell, "/x"))["task"]["target"]["pragmas"] == [["page_size", "8192"]]
+    assert trial_target(cell, "/x", "/lib.so") == {
         "engine": "sqlite",
         "path": "/x",
         "library": "/lib.so",
@@ -242,7 +243,7 @@ def test_sizes_are_numbers_in_a_session_of_mysql_and_as_written_elsewhere() -> N
     written = {"a": "1M", "b": "16k", "c": "2G", "d": "0.5", "e": "10Mb", "f": "M", "g": "ANSI", "h": True}
     said = {"a": "1048576", "b": "16384", "c": "2147483648"}
     plain = {"d": "0.5", "e": "10Mb", "f": "M", "g": "ANSI", "h": "on"}
-    assert read_server_settings("mysql", written, "x", named=True).parameters == said | plain
+    assert engine_of("mysql").read_settings(written, "x", named=True).parameters == said | plain
     as_they_are = {"a": "1M", "b": "16k", "c": "2G"} | plain
-    assert read_server_settings("mysql", written, "x").parameters == as_they_are
-    assert read_server_settings("postgresql", written, "x", named=True).parameters == as_they_are
+    assert engine_of("mysql").read_settings(written, "x", named=False).parameters == as_they_are
+    assert engine_of("postgresql").read_settings(written, "x", named=True).parameters == as_they_are

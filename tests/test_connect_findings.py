@@ -10,12 +10,12 @@ from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import Cell, make_cells
+from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.results import Document
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
-from dbdyno.systems.url import parse_url
 from experiment_files import experiment as made
 
 # The clients that connect anew, and what there is of each engine: mean ms, how often, of so many seconds.

@@ -33,7 +33,10 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
             "steal_percent": steal,
         },
         "io": {"syncs": 200, "file_lock_waits": 7},
-        "engine": {"settings": {"journal_mode": "delete", "cache_size": "2000", "page_size": "4096", "mmap_size": "0"}},
+        "engine": {
+            "engine": "sqlite",
+            "settings": {"journal_mode": "delete", "cache_size": "2000", "page_size": "4096", "mmap_size": "0"},
+        },
     }
 
 
@@ -100,7 +103,9 @@ def test_a_mutex_is_named_with_who_takes_it() -> None:
 
 
 def test_a_log_that_is_synced_is_not_told_to_use_a_log() -> None:
-    trial = result(cpu_s=0.4, sync=0.8, engine=0.2) | {"engine": {"settings": {"journal_mode": "wal"}}}
+    trial = result(cpu_s=0.4, sync=0.8, engine=0.2) | {
+        "engine": {"engine": "sqlite", "settings": {"journal_mode": "wal"}}
+    }
     limit = diagnose(trial, clients=2)
     assert limit is not None
     assert "journal_mode" not in limit["advice"]
@@ -131,7 +136,9 @@ def test_what_is_in_force_or_not_known_is_not_advised(
 ) -> None:
     trial = result(**shares)
     own = {name: of for name, of in (trial["engine"]["settings"] | settings).items() if of is not None}
-    limit = diagnose(trial | {"engine": {"settings": own, "catalog": {"data_bytes": data_bytes}}}, clients=2)
+    limit = diagnose(
+        trial | {"engine": {"engine": "sqlite", "settings": own, "catalog": {"data_bytes": data_bytes}}}, clients=2
+    )
     assert limit is not None
     assert advised in limit["advice"]
     assert not not_advised or not_advised not in limit["advice"]

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dbdyno.engines.durability import with_durability
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
-from dbdyno.systems.durability import with_durability
-from dbdyno.systems.url import parse_url
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.engines.server.installations import find_installations
 from dbdyno.results.durable import observe
 from dbdyno.results.judging import Pair, judge, not_comparable
-from dbdyno.systems.managed import find_installations
 from synthetic import a_round, cell
 
 WRITES = """

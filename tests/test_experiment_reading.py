@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.engines.sqlite.targets import trial_target
 from dbdyno.experiment import builtin_experiments, load_experiment, template_text
 from dbdyno.experiment.document import Document, parse
 from dbdyno.experiment.experiment import make_experiment
@@ -96,14 +97,14 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
     full = [example for example in examples if example.startswith("name = ")]
     assert len(full) == 1
     cells = compiled(make_experiment(parse(full[0], "docs/experiment-format.md", ROOT)))
-    assert all(plan_schema().is_valid(cell.trial_plan(cell.target("/x.db"), 1)) for cell in cells)
+    assert all(plan_schema().is_valid(cell.trial_plan(trial_target(cell, "/x.db"), 1)) for cell in cells)
     assert len({cell.template_key("library") for cell in cells}) == 1
 
 
 def test_documentation_names_every_key() -> None:
+    from dbdyno.engines.sqlite.settings import NAMES
     from dbdyno.experiment import definition, head, load, tables, transactions
     from dbdyno.experiment.generators import KINDS
-    from dbdyno.systems.sqlite_settings import NAMES
 
     text = (ROOT / "docs/experiment-format.md").read_text()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]

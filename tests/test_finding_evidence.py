@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import dbdyno
+from dbdyno.engines.sqlite.lock_findings import lock_findings
 from dbdyno.results import build_document
 from dbdyno.results.document import Finding
 from dbdyno.results.finding import OBSERVATIONS, UnfoundedError, finding
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.findings import cross_cell_findings
-from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.store import TrialRecord
 from experiment_files import TABLE, compiled, experiment

@@ -11,13 +11,15 @@ import pytest
 
 from conftest import Cli
 from dbdyno.claims import Claim, abandoned
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.holding import new_token
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.managed import target
+from dbdyno.engines.server.server import start_server
 from dbdyno.errors import SystemFailed
-from dbdyno.run.hosts import Hosts
-from dbdyno.run.hosts.holding import new_token
-from dbdyno.run.hosts.managed import target
-from dbdyno.systems.managed import create_data, find_installations, start_server
+from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import ask
-from test_hosts import compiled
+from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql, wait_until
 from test_workspace import ENVIRONMENT
 
@@ -39,13 +41,13 @@ execute = { any = "select * from t", mongodb = '{"find": "t"}' }
 RUN = f"""
 import os, sys, time
 from pathlib import Path
-from dbdyno.run.hosts import Hosts
+from dbdyno.run.provisioners import Provisioners
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_hosts import compiled
+from test_provisioners import compiled
 os.getpid = lambda: 7
 cell = compiled(sys.argv[2], sys.argv[1])
-with Hosts() as hosts:
-    host = hosts.of(cell)
+with Provisioners() as provisioners:
+    host = provisioners.of(cell)
     host.check(cell)
     with host.ready(cell, 0) as ready:
         print(ready.target["database"], flush=True)
@@ -144,8 +146,8 @@ def test_runs_on_one_server_leave_one_another_alone_and_remove_what_was_left(pla
 def test_a_run_whose_lock_was_lost_makes_others(place: Place, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
     cell = compiled(TEXT, place.url)
-    with Hosts() as hosts:
-        host: Any = hosts.of(cell)
+    with Provisioners() as provisioners:
+        host: Any = provisioners.of(cell)
         host.check(cell)
         with host.ready(cell, 0) as ready:
             first = ready.target["database"]

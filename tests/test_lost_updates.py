@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.engines.server.installations import find_installations
 from dbdyno.results import build_document
 from dbdyno.store import RunRecord, TrialRecord
-from dbdyno.systems.managed import find_installations
 
 needs_ferretdb = pytest.mark.skipif(
     not any(each.product == "FerretDB" for each in find_installations("mongodb")),

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import Cell
+from dbdyno.engines.url import parse_url
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.machine import ceiling
-from dbdyno.systems.url import parse_url
 
 # Whoever thinks here does so for longer than anything is measured.
 THINKING = """

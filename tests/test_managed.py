@@ -17,10 +17,12 @@ import psutil
 import pytest
 
 from conftest import those
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import Installation, find_installations
+from dbdyno.engines.server.managed import Served, target
+from dbdyno.engines.server.server import Server, start_server
+from dbdyno.engines.server.shared_memory import segments
 from dbdyno.errors import InputError, SystemFailed
-from dbdyno.run.hosts.managed import Served, target
-from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
-from dbdyno.systems.managed.shared_memory import segments
 from dbdyno.worker import ask
 
 # Of each engine: a setting, and how the server says it.
@@ -227,7 +229,8 @@ def test_what_is_held_is_held_until_nothing_of_the_server_is_left(place: Place) 
 KILLED = """
 import sys, time
 from pathlib import Path
-from dbdyno.systems.managed import find_installations, start_server
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.server import start_server
 installation = find_installations(sys.argv[1])[0]
 server = start_server(installation, Path(sys.argv[2]), Path(sys.argv[3]), {}, remove=[Path(sys.argv[2])])
 print(server.pid, flush=True)

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
+from dbdyno.engines.sqlite.targets import load_target, trial_target
+from dbdyno.engines.url import parse_url
 from dbdyno.pgbench.experiment import pgbench_experiment
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
-from dbdyno.systems.url import parse_url
 from dbdyno.worker import Worker, ask
 from experiment_files import plan_schema
 
@@ -29,8 +30,8 @@ def carry_out(
     experiment = pgbench_experiment([name], 2, defines)
     cell = compile_cell(experiment, make_cells(experiment, parse_set(sets, experiment)).cells[0])
     database = str(directory / "trial.db")
-    ask(cell.load_plan(cell.load_target(database)), "loaded")
-    plan = cell.trial_plan(cell.target(database), 11)
+    ask(cell.load_plan(load_target(cell, database)), "loaded")
+    plan = cell.trial_plan(trial_target(cell, database), 11)
     plan_schema().validate(plan)
     plan["task"] |= {
         "warmup": {"seconds": 0, "transactions": 0},

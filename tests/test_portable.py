@@ -2,16 +2,22 @@
 
 import pytest
 
-from dbdyno.compile.foreign import Names
-from dbdyno.compile.portable import translate
+from dbdyno.engines.mysql.dialect import SQL as MYSQL
+from dbdyno.engines.postgresql.dialect import SQL as POSTGRESQL
+from dbdyno.engines.sqlserver.dialect import SQL as SQLSERVER
+from dbdyno.engines.translation.translate import translate
+from dbdyno.engines.translation.unsupported import Names
 from dbdyno.errors import InputError
 
 ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver"}
 ALL = tuple(ENGINES)
 
 
+TARGETS = {each.grammar: each for each in (POSTGRESQL, MYSQL, SQLSERVER)}
+
+
 def written(text: str, dialect: str) -> str:
-    return translate(text, dialect, Names(["t", "v"]), "small.toml")
+    return translate(text, TARGETS[dialect], Names(["t", "v"]), "small.toml")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +135,7 @@ def test_what_an_engine_has_other_words_for_is_written_with_them(text: str, dial
 
 
 def test_a_column_may_be_called_as_a_row_of_sqlite_is() -> None:
-    assert translate("select oid from t", "postgres", Names(["t", "oid"]), "x") == 'SELECT "oid" FROM "t"'
+    assert translate("select oid from t", POSTGRESQL, Names(["t", "oid"]), "x") == 'SELECT "oid" FROM "t"'
 
 
 @pytest.mark.parametrize(

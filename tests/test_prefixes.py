@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.engines.prefixes import Why, why_no_prefix
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.server import start_server
 from dbdyno.searches import PrefixSearch, prefix_search
-from dbdyno.systems.managed import create_data, find_installations, start_server
-from dbdyno.systems.prefixes import Why, why_no_prefix
 
 C = {"name": "C", "by_bytes": True}
 GERMAN = {"name": "de_DE.UTF-8", "by_bytes": False}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.run.hosts.named import resolution
+from dbdyno.engines.server.named import resolution
 
 
 def test_a_name_whose_first_address_answers_costs_nothing() -> None:

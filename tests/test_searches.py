@@ -8,6 +8,9 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.searching import CaseRule, Column
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.document import parse
@@ -15,8 +18,6 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.results import build_document
 from dbdyno.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.store import RunRecord, TrialRecord
-from dbdyno.systems.searching import CaseRule, equality_rule, like_rule, looks_up
-from dbdyno.systems.url import parse_url
 
 # Words in both cases, an index, and the remedies of SQLite; scans end after three transactions.
 WORDS = """
@@ -118,6 +119,16 @@ def test_brackets_hold_a_value_where_they_are_no_quotes() -> None:
     assert search and search.prefix == "ab"
 
 
+def like_rule(
+    product: str, settings: dict[str, str], columns: list[Column], *, own_tables: bool = True
+) -> CaseRule | None:
+    return engine_of_product(product).like_rule(settings, columns, own_tables=own_tables)
+
+
+def equality_rule(product: str, settings: dict[str, str], columns: list[Column]) -> CaseRule | None:
+    return engine_of_product(product).equality_rule(settings, columns, own_tables=True)
+
+
 @pytest.mark.parametrize(
     ("engine", "plan", "expected"),
     [
@@ -136,7 +147,7 @@ def test_brackets_hold_a_value_where_they_are_no_quotes() -> None:
     ],
 )
 def test_plans_are_read(engine: str, plan: list[str], expected: bool | None) -> None:
-    assert looks_up(engine, plan) is expected
+    assert engine_of_product(engine).looks_up(plan) is expected
 
 
 def column(kind: str = "text", **collation: Any) -> dict[str, Any]:

@@ -14,7 +14,9 @@ import psutil
 import pytest
 
 from conftest import Cli, those, workers_of
-from dbdyno.systems.managed import Server, create_data, find_installations, start_server
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.server import Server, start_server
 from test_server_runs import ONE, WRITE, needs_postgresql, wait_until
 
 Small = Callable[..., str]

@@ -13,7 +13,9 @@ import psutil
 import pytest
 
 from conftest import Cli, loading, size, those
-from dbdyno.systems.managed import create_data, find_installations, start_server
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.server import start_server
 
 Small = Callable[..., str]
 

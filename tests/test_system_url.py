@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.engines.sqlite.settings import SqliteSettings, read_settings
+from dbdyno.engines.url import SystemSpec, parse_url, tell_apart
 from dbdyno.errors import InputError
-from dbdyno.systems.sqlite_settings import SqliteSettings, read_settings
-from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
 
 
 @pytest.mark.parametrize(

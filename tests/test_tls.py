@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from dbdyno.engines.mysql.settings import TLS
+from dbdyno.engines.server.tls import LIBPQ, Tls, split_tls
 from dbdyno.errors import InputError
-from dbdyno.systems.tls import Tls, split_tls
 from guarded import ENGINES, PASSWORD, Place, places
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates")
+
+
+OPTIONS = {"postgresql": LIBPQ, "mysql": TLS}
 
 
 @pytest.fixture
@@ -96,15 +100,15 @@ def test_a_run_over_tls_loads_measures_and_says_so(
     ],
 )
 def test_the_modes_have_the_names_that_are_known(engine: str, given: dict[str, str], tls: Tls) -> None:
-    assert split_tls(engine, given | {"work_mem": "1MB"}, "url") == (tls, {"work_mem": "1MB"})
+    assert split_tls(OPTIONS[engine], given | {"work_mem": "1MB"}, "url") == (tls, {"work_mem": "1MB"})
 
 
 def test_naming_an_authority_has_it_asked(tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.touch()
-    found, _ = split_tls("postgresql", {"sslmode": "require", "sslrootcert": str(file)}, "url")
+    found, _ = split_tls(LIBPQ, {"sslmode": "require", "sslrootcert": str(file)}, "url")
     assert found == Tls("verify-ca", str(file))
-    found, _ = split_tls("mysql", {"ssl-mode": "REQUIRED", "ssl-ca": str(file)}, "url")
+    found, _ = split_tls(TLS, {"ssl-mode": "REQUIRED", "ssl-ca": str(file)}, "url")
     assert found == Tls("require", str(file))
 
 
@@ -119,5 +123,5 @@ def test_naming_an_authority_has_it_asked(tmp_path: Path) -> None:
 )
 def test_what_is_no_option_is_told(engine: str, given: dict[str, str], words: str) -> None:
     with pytest.raises(InputError) as wrong:
-        split_tls(engine, given, "url")
+        split_tls(OPTIONS[engine], given, "url")
     assert words in str(wrong.value)

@@ -11,11 +11,13 @@ import pytest
 
 from conftest import Cli
 from dbdyno.compile import CompiledCell
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import Installation, find_installations
+from dbdyno.engines.server.server import Server, start_server
 from dbdyno.errors import InputError
-from dbdyno.run.hosts import Hosts
+from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.writes import writing_transactions
-from dbdyno.systems.managed import Installation, Server, create_data, find_installations, start_server
-from test_hosts import compiled
+from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
 
 HEAD = 'name = "mine"\ntitle = "On tables of my own"\nrounds = 1\n[load]\nstop = { transactions = 3 }\n'
@@ -101,16 +103,16 @@ def mysql(directory: Path) -> Iterator[Served]:
 
 
 @pytest.fixture
-def hosts(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
+def provisioners(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provisioners]:
     monkeypatch.setenv("DBDYNO_CACHE", cli.environment["DBDYNO_CACHE"])
-    with Hosts() as made:
+    with Provisioners() as made:
         yield made
 
 
-def check(hosts: Hosts, cell: CompiledCell) -> str | None:
+def check(provisioners: Provisioners, cell: CompiledCell) -> str | None:
     """The words with which a cell is refused, if it is."""
     try:
-        hosts.of(cell).check(cell)
+        provisioners.of(cell).check(cell)
     except InputError as error:
         return str(error)
     return None
@@ -163,12 +165,12 @@ WRITING_POSTGRESQL = [
 
 
 @needs_postgresql
-def test_statements_that_write_are_refused_before_anything_runs(hosts: Hosts, postgresql: Served) -> None:
+def test_statements_that_write_are_refused_before_anything_runs(provisioners: Provisioners, postgresql: Served) -> None:
     before = postgresql.rows()
     for sql in READ_ONLY_POSTGRESQL:
-        assert check(hosts, compiled(HEAD + transaction(sql, own="postgresql"), postgresql.url)) is None, sql
+        assert check(provisioners, compiled(HEAD + transaction(sql, own="postgresql"), postgresql.url)) is None, sql
     for sql in WRITING_POSTGRESQL:
-        said = check(hosts, compiled(HEAD + transaction("select 1", sql, own="postgresql"), postgresql.url))
+        said = check(provisioners, compiled(HEAD + transaction("select 1", sql, own="postgresql"), postgresql.url))
         assert said is not None, sql
         assert " ".join(sql.split())[:60] in said
         assert postgresql.url.replace("%2F", "/") in said
@@ -179,10 +181,12 @@ def test_statements_that_write_are_refused_before_anything_runs(hosts: Hosts, po
 
 
 @needs_postgresql
-def test_values_in_the_text_and_captured_ones_are_those_of_a_trial(hosts: Hosts, postgresql: Served) -> None:
+def test_values_in_the_text_and_captured_ones_are_those_of_a_trial(
+    provisioners: Provisioners, postgresql: Served
+) -> None:
     text = HEAD.replace("[load]\n", NEVER)
     insert = transaction("insert into users (v) values (?)", params=", params = [{ uniform = [1, 2] }]")
-    assert "(25006)" in str(check(hosts, compiled(text + insert, postgresql.url)))
+    assert "(25006)" in str(check(provisioners, compiled(text + insert, postgresql.url)))
     captured = """[[transactions]]
 name = "captured"
 steps = [
@@ -191,7 +195,7 @@ steps = [
 ]
 """
     # Without the captured id, the second would divide by zero.
-    assert check(hosts, compiled(HEAD + captured, postgresql.url)) is None
+    assert check(provisioners, compiled(HEAD + captured, postgresql.url)) is None
 
 
 @needs_postgresql
@@ -265,12 +269,12 @@ WRITING_MYSQL = [
 
 
 @needs_mysql
-def test_mariadb_statements_that_write_are_refused(hosts: Hosts, mysql: Served) -> None:
+def test_mariadb_statements_that_write_are_refused(provisioners: Provisioners, mysql: Served) -> None:
     before, connections = mysql.rows(), mysql.sql("select @@global.max_connections")
     for sql in READ_ONLY_MYSQL:
-        assert check(hosts, compiled(HEAD + transaction(sql, own="mysql"), mysql.url)) is None, sql
+        assert check(provisioners, compiled(HEAD + transaction(sql, own="mysql"), mysql.url)) is None, sql
     for sql in WRITING_MYSQL:
-        said = check(hosts, compiled(HEAD + transaction(sql, own="mysql"), mysql.url))
+        said = check(provisioners, compiled(HEAD + transaction(sql, own="mysql"), mysql.url))
         assert said is not None, sql
         assert sql[:60] in said
         assert "--allow-writes" in said
@@ -282,21 +286,28 @@ def test_mariadb_statements_that_write_are_refused(hosts: Hosts, mysql: Served) 
 
 
 @needs_mysql
-def test_tables_of_its_own_let_nothing_write_to_those_of_others(hosts: Hosts, cli: Cli, mysql: Served) -> None:
+def test_tables_of_its_own_let_nothing_write_to_those_of_others(
+    provisioners: Provisioners, cli: Cli, mysql: Served
+) -> None:
     own = HEAD + OWN_TABLE
     assert (
-        check(hosts, compiled(own + transaction("update t set id = id", "select * from t", own="mysql"), mysql.url))
+        check(
+            provisioners, compiled(own + transaction("update t set id = id", "select * from t", own="mysql"), mysql.url)
+        )
         is None
     )
-    assert check(hosts, compiled(own + transaction("select count(*) from app.users", own="mysql"), mysql.url)) is None
+    assert (
+        check(provisioners, compiled(own + transaction("select count(*) from app.users", own="mysql"), mysql.url))
+        is None
+    )
     for sql in ["insert into app.users (v) values (1)", "delete from `app`.users", "drop database app", "flush tables"]:
-        assert sql in str(check(hosts, compiled(own + transaction("select * from t", sql, own="mysql"), mysql.url))), (
-            sql
-        )
+        assert sql in str(
+            check(provisioners, compiled(own + transaction("select * from t", sql, own="mysql"), mysql.url))
+        ), sql
 
 
 @needs_mysql
-def test_what_makes_its_tables_may_not_lead_to_those_of_others(hosts: Hosts, mysql: Served) -> None:
+def test_what_makes_its_tables_may_not_lead_to_those_of_others(provisioners: Provisioners, mysql: Served) -> None:
     reading = transaction("select * from t")
     for sql, refused in [
         ("create trigger a after insert on t for each row insert into app.users (v) values (new.id)", True),
@@ -305,7 +316,7 @@ def test_what_makes_its_tables_may_not_lead_to_those_of_others(hosts: Hosts, mys
         ("set global max_connections = 99", True),
     ]:
         setup = f'setup = [{{ any = "select 1", mysql = {json.dumps(sql)} }}]\n'
-        said = check(hosts, compiled(setup + HEAD + OWN_TABLE + reading, mysql.url))
+        said = check(provisioners, compiled(setup + HEAD + OWN_TABLE + reading, mysql.url))
         assert (said is not None) == refused, sql
         if said is not None:
             assert sql[:60] in said
@@ -326,18 +337,18 @@ def test_what_is_allowed_to_write_beyond_tables_of_its_own_says_so(cli: Cli, mys
 
 @needs_postgresql
 def test_a_run_with_tables_of_its_own_may_write_to_them_and_not_to_the_whole_server(
-    hosts: Hosts, postgresql: Served
+    provisioners: Provisioners, postgresql: Served
 ) -> None:
     own = HEAD + OWN_TABLE
     writing = transaction("delete from t", own="postgresql")
-    assert check(hosts, compiled(own + writing, postgresql.url)) is None
+    assert check(provisioners, compiled(own + writing, postgresql.url)) is None
     for sql in ["drop database dbdyno", "create role somebody", "alter system set work_mem = '1MB'"]:
         text = own + transaction(sql, own="postgresql")
-        assert sql in str(check(hosts, compiled(text, postgresql.url))), sql
+        assert sql in str(check(provisioners, compiled(text, postgresql.url))), sql
 
 
 @needs_ferretdb
-def test_documents_are_refused_by_the_names_of_commands(hosts: Hosts, directory: Path) -> None:
+def test_documents_are_refused_by_the_names_of_commands(provisioners: Provisioners, directory: Path) -> None:
     for served in serve(directory, "mongodb", lambda _: []):
         host = str(served.server.socket).replace("/", "%2F")
         url = f"mongodb://{host}/{served.server.database}"
@@ -347,7 +358,7 @@ def test_documents_are_refused_by_the_names_of_commands(hosts: Hosts, directory:
             ('{"aggregate": "users", "pipeline": [{"$out": "others"}], "cursor": {}}', False),
             ('{"dropDatabase": 1}', False),
         ]:
-            said = check(hosts, compiled(HEAD + transaction(sql, own="mongodb"), url))
+            said = check(provisioners, compiled(HEAD + transaction(sql, own="mongodb"), url))
             assert (said is None) == reads, sql
 
 
@@ -372,7 +383,7 @@ def test_a_file_that_is_attached_is_not_written_to(cli: Cli) -> None:
     database.close()
 
 
-def test_the_engine_tells_for_each_transaction_of_a_cell_whether_it_writes(hosts: Hosts) -> None:
+def test_the_engine_tells_for_each_transaction_of_a_cell_whether_it_writes(provisioners: Provisioners) -> None:
     text = HEAD + OWN_TABLE
     for name, sql in {
         "reads": "select * from t",
@@ -388,8 +399,8 @@ def test_the_engine_tells_for_each_transaction_of_a_cell_whether_it_writes(hosts
     expected = {"reads": False, "counts": False, "begins": False, "writes": True, "returns": True, "makes": True}
     expected |= {"checkpoints": True, "unknown": True}
     cell = compiled(text, "sqlite:?journal_mode=wal")
-    assert writing_transactions(cell, hosts) == expected
+    assert writing_transactions(cell, provisioners) == expected
     # Nothing is left of it, and the copy is as it was.
-    with hosts.of(cell).ready(cell, 0) as ready:
+    with provisioners.of(cell).ready(cell, 0) as ready:
         assert ready.durations["copy_s"] == 0.0
-    assert not any(writing_transactions(compiled(text, "null:"), hosts).values())
+    assert not any(writing_transactions(compiled(text, "null:"), provisioners).values())

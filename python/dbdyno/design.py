@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from dbdyno.engines.url import SystemSpec, parse_url, tell_apart
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Factor, Level
 from dbdyno.experiment.mistakes import nearest
-from dbdyno.systems.url import SystemSpec, parse_url, tell_apart
 
 DEFAULT_SYSTEM = "sqlite:"
 

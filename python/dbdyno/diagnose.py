@@ -16,15 +16,8 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 
 from collections.abc import Collection, Mapping
 
-from dbdyno.causes.embedded import (
-    Library,
-    against_file_locks,
-    against_lock_calls,
-    against_mutex,
-    against_reads,
-    against_syncs,
-    against_writes,
-)
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.embedded import Embedded
 from dbdyno.limit import (
     FULL,
     WAITING,
@@ -43,14 +36,12 @@ from dbdyno.limit import (
 
 # What each kind of work is called.
 _WORK = {
-    "engine": "computing in SQLite",
+    "engine": "computing in {title}",
     "read": "reading pages that were not in the page cache",
     "lock_calls": "system calls that lock and unlock the file",
     "write": "writing pages",
     "prepare": "parsing statements",
 }
-
-_AGAINST = {"read": against_reads, "lock_calls": against_lock_calls, "write": against_writes}
 
 
 def diagnose(
@@ -72,7 +63,7 @@ def diagnose(
     cpu = result.get("cpu") or {}
     cores = int(cpu.get("cores") or 1)
     elapsed = float(result.get("elapsed_s") or 0)
-    library = Library.of(result, clients)
+    library = engine_of_product((result.get("engine") or {}).get("engine")).embedded(result, clients)
     # The clients' own time, which for those that the window's end cut is longer than the window.
     used = float(time.get("cpu_s") or 0) / max(total / clients, 1e-9)
     possible = min(clients, cores)
@@ -97,26 +88,26 @@ def diagnose(
     return unclear(f"{_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %")
 
 
-def _wait(name: str, share: float, result: Json, library: Library) -> Limit:
+def _wait(name: str, share: float, result: Json, library: Embedded) -> Limit:
     if name == "mutex_wait":
         return _mutex(share, result, library)
     if name == "file_lock_wait":
         waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
         text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
-        return limit("file lock", text, against_file_locks(library))
+        return limit("file lock", text, library.against_file_locks())
     syncs = int((result.get("io") or {}).get("syncs") or 0)
     transactions = max(int(result.get("completed") or 0), 1)
     seconds = float(result["time"]["segments"]["sync"])
     each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
     text = f"{percent(share)} of the time went into waiting for the device to sync: {each}"
-    return limit("device sync", text, against_syncs(library))
+    return limit("device sync", text, library.against_syncs())
 
 
-def _mutex(share: float, result: Json, library: Library) -> Limit:
+def _mutex(share: float, result: Json, library: Embedded) -> Limit:
     sites = ((result.get("mutex") or {}).get("sites")) or []
     text = f"clients waited {percent(share)} of their time for a mutex"
     if not sites:
-        return limit("mutex", text, against_mutex("", library))
+        return limit("mutex", text, library.against_mutex(""))
     by_holder: dict[tuple[str, str], float] = {}
     for site in sites:
         key = (str(site.get("mutex")), str(site.get("function")))
@@ -124,21 +115,21 @@ def _mutex(share: float, result: Json, library: Library) -> Limit:
     (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
     part = seconds / max(sum(by_holder.values()), 1e-12)
     text += f", {percent(part)} of that for the one of the {mutex}, which {function} takes"
-    return limit("mutex", text, against_mutex(mutex, library))
+    return limit("mutex", text, library.against_mutex(mutex))
 
 
-def _cpu(shares: Json, used: float, possible: int, cores: int, library: Library, cheaper_words: str) -> Limit:
+def _cpu(shares: Json, used: float, possible: int, cores: int, library: Embedded, cheaper_words: str) -> Limit:
     work = {name: float(shares.get(name, 0.0)) for name in _WORK}
     total = max(sum(work.values()), 1e-12)
     top = max(work, key=lambda name: work[name])
     # Waste is named before honest work: parsing that takes a fifth of the time is worth a sentence of its own.
     if work["prepare"] / total >= 0.2:
         top = "prepare"
-    advice = _AGAINST[top](library) if top in _AGAINST else cheaper_words
+    advice = _against(top, library, cheaper_words)
     if top == "prepare":
         advice = "prepare each statement once and bind its values"
     parts = ", ".join(
-        f"{percent(part / total)} {_WORK[name]}"
+        f"{percent(part / total)} {_WORK[name].format(title=library.title)}"
         for name, part in sorted(work.items(), key=lambda item: -item[1])
         if part / total >= 0.05
     )
@@ -151,12 +142,24 @@ def _cpu(shares: Json, used: float, possible: int, cores: int, library: Library,
     return limit("CPU", f"{whose}: {parts}", advice)
 
 
-def _storage(name: str, share: float, result: Json, library: Library) -> Limit:
+def _against(work: str, library: Embedded, otherwise: str) -> str:
+    """Give what would help against a kind of work."""
+    match work:
+        case "read":
+            return library.against_reads()
+        case "lock_calls":
+            return library.against_lock_calls()
+        case "write":
+            return library.against_writes()
+    return otherwise
+
+
+def _storage(name: str, share: float, result: Json, library: Embedded) -> Limit:
     disk = result.get("disk") or {}
     requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("watched_s") or 0), 1e-9)
     text = f"{percent(share)} of the time went into {_WORK[name]}; the device did {requests:,.0f} {name}s/s"
     text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
-    return limit(f"device {name}s" if requests >= 1 else "page cache", text, _AGAINST[name](library))
+    return limit(f"device {name}s" if requests >= 1 else "page cache", text, _against(name, library, ""))
 
 
 def _largest(shares: Json) -> str:

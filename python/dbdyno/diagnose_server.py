@@ -24,7 +24,8 @@ from collections.abc import Collection, Mapping
 
 from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
-from dbdyno.causes.server import Server
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.server.facts import Server
 from dbdyno.limit import (
     FULL,
     MORE_ROUNDS,
@@ -96,7 +97,10 @@ def diagnose_server(
     if connecting >= _CONNECTING:
         text = f"{percent(connecting)} of the clients' time went into connecting"
         return limit("connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server')
-    sightings, facts = Sightings.of(result, clients), Server.of(result, clients)
+    sightings, facts = (
+        Sightings.of(result, clients),
+        engine_of_product((result.get("engine") or {}).get("engine")).server(result, clients),
+    )
     return (
         _wait(sightings, facts)
         or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))

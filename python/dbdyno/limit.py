@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from dbdyno.engines import engine_of_product
 from dbdyno.searches import looks_for_some
-from dbdyno.systems.searching import looks_up
 from dbdyno.text import shortened
 
 Json = Mapping[str, Any]
@@ -78,16 +78,14 @@ def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
     message = (result.get("failures") or {}).get(kind)
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    return limit("failures", text, _against(kind, result.get("engine") or {}, begins, int(books.get("retries") or 0)))
+    return limit("failures", text, _against(kind, result, begins, int(books.get("retries") or 0)))
 
 
-def _against(kind: str, engine: Json, begins: Collection[str] | None, retries: int) -> str:
-    if kind == "locked" and engine.get("engine") == "sqlite":
-        if begins is None or "deferred" in begins:
-            return "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is long enough"
-        # A statement alone, and BEGIN IMMEDIATE, take the lock at the start: they can wait for it.
-        set_ms = str((engine.get("settings") or {}).get("busy_timeout") or "0")
-        return "a busy_timeout that is long enough" + (f": {set_ms} ms are not" if set_ms != "0" else "; none is set")
+def _against(kind: str, result: Json, begins: Collection[str] | None, retries: int) -> str:
+    if kind == "locked":
+        own = engine_of_product((result.get("engine") or {}).get("engine")).against_locked(result, begins)
+        if own is not None:
+            return own
     if kind in ("locked", "deadlock", "serialization"):
         advice = "shorter transactions, or work that meets less often on the same rows"
         return advice if retries else f"{advice}; load.retry tries again"
@@ -122,16 +120,15 @@ def cheaper(result: Json, statements: Mapping[str, str] | None) -> str:
     ``result``: the worker's; ``statements``: their texts, by name, ``None`` where they are not known.
     """
     engine = result.get("engine") or {}
-    name = str(engine.get("engine") or "")
-    kind = {"mariadb": "mysql"}.get(name.lower(), name.lower())
+    known = engine_of_product(engine.get("engine"))
     plans, over = engine.get("plans") or {}, engine.get("passed_over") or {}
     scanning = [
         sql
         for statement, sql in (statements or {}).items()
-        if looks_up(name, plans.get(statement) or ()) is False
+        if known.looks_up(plans.get(statement) or ()) is False
         # An index that is there, and dearer than reading all, is none to be made.
         and not over.get(statement)
-        and looks_for_some(sql, kind)
+        and looks_for_some(sql, known.name)
     ]
     if not scanning:
         return "cheaper statements"

@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbdyno.engines import known_engine
 from dbdyno.experiment.sql import numbered
-from dbdyno.sql_tree import DIALECTS, VALUE, sql_tree
+from dbdyno.sql_tree import VALUE, sql_tree
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-# Engines on which a backslash takes the meaning from a wildcard, unless a statement says what does.
-_BACKSLASH = ("postgresql", "mysql")
 
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
@@ -57,7 +55,7 @@ def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch 
     for node in tree.find_all(exp.Like) if tree is not None else ():
         column, pattern = node.this.unnest(), _text(node.expression, values)
         denied = node.args.get("negate") or node.find_ancestor(exp.Not) is not None
-        escape: str | None = "\\" if engine in _BACKSLASH else None
+        escape: str | None = "\\" if known_engine(engine).backslash_escapes else None
         if isinstance(node.parent, exp.Escape):
             escape = _text(node.parent.expression, values)
         # One of several conditions joined by OR is not what decides whether an index serves.
@@ -160,7 +158,7 @@ def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
 
 def _tree(sql: str, engine: str) -> "exp.Expr | None":
     """Read a statement, with a name for each place for a value; ``None`` where it cannot be read."""
-    dialect = DIALECTS.get(engine)
+    dialect = known_engine(engine).grammar
     return sql_tree(numbered(sql, VALUE, engine), dialect) if dialect else None
 
 

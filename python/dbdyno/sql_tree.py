@@ -2,15 +2,12 @@
 
 import functools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.dialects.dialect import Dialect
-
-DIALECTS: Mapping[str, str] = {"sqlite": "sqlite", "postgresql": "postgres", "mysql": "mysql", "sqlserver": "tsql"}
-"""The names of sqlglot's dialects, by engine."""
 
 VALUE = "dbdyno_value_"
 """With its number, from 1, what stands in a tree for a place for a value."""

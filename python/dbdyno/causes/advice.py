@@ -6,7 +6,7 @@ whose setting is not known. Where nothing is left, nothing is advised.
 
 from collections.abc import Callable, Iterator
 
-from dbdyno.causes.server import Server, size
+from dbdyno.engines.server.facts import Server, size
 
 _FEWER_CLIENTS = "fewer clients at a time (a pool of connections)"
 
@@ -32,17 +32,7 @@ def named(limit: str, server: Server) -> str:
 
 def without_flush(server: Server) -> str:
     """Say which settings would spare commits the wait for the device; empty where they are in force, or not known."""
-    if not server.flushes_commits:
-        return ""
-    if server.product == "PostgreSQL":
-        return "synchronous_commit=off saves it, and loses the last commits in a crash"
-    saves: list[str] = []
-    if server.setting("innodb_flush_log_at_trx_commit") in ("1", "3"):
-        saves.append("innodb_flush_log_at_trx_commit=2")
-    if server.syncs_binary_log:
-        saves.append("sync_binlog=0")
-    verbs = ("save", "lose") if len(saves) > 1 else ("saves", "loses")
-    return f"{' and '.join(saves)} {verbs[0]} it, and {verbs[1]} the last commits where the machine fails"
+    return server.without_flush() if server.flushes_commits else ""
 
 
 def _flush(about: str, server: Server) -> Iterator[str]:
@@ -112,13 +102,8 @@ def _lock(about: str, server: Server) -> Iterator[str]:
     match about:
         case "row":
             yield "shorter transactions, or work that meets less often on the same rows"
-        case "table" if server.product == "PostgreSQL":
-            yield "shorter transactions, or statements whose locks on the table let one another pass"
         case "table":
-            others = server.storage_engines - {"innodb"}
-            if others:
-                yield f"a storage engine that locks rows (engine=innodb in place of {', '.join(sorted(others))})"
-            yield "fewer writers at a time"
+            yield from server.against_table_locks()
         case "extension":
             yield "more rows in a statement, or a table in several partitions"
         case "definition":

@@ -8,15 +8,16 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Literal
+
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.waits import WaitList
 
 State = Literal["waiting", "away", "working", "unknown"]
 
 # A version as far as it decides: `(9, 6)`, `(15,)`.
 _Version = tuple[int, ...]
 
-_LISTS = {"PostgreSQL": "postgresql.toml", "MariaDB": "mysql.toml", "MySQL": "mysql.toml"}
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 
 
@@ -61,7 +62,8 @@ def meaning_of(wait: str, product: str, version: str) -> Meaning:
     ``product``: PostgreSQL, MariaDB or MySQL, as the server calls itself; ``version``: as it says it, such as ``15.8``.
     """
     number = _number(version)
-    found = _by_wait(product).get(_key(wait, product), ())
+    listed = engine_of_product(product).waits(product)
+    found = _by_wait(product).get(_key(wait, listed), ()) if listed is not None else ()
     return next((entry.meaning for entry in found if entry.holds_for(number)), NOT_KNOWN)
 
 
@@ -74,22 +76,22 @@ def known_waits(product: str, version: str) -> Iterator[str]:
 
 @cache
 def _by_wait(product: str) -> Mapping[str, tuple[_Entry, ...]]:
-    if product not in _LISTS:
+    listed = engine_of_product(product).waits(product)
+    if listed is None:
         return {}
-    text = resources.files("dbdyno.causes").joinpath(_LISTS[product]).read_text(encoding="utf-8")
     found: dict[str, tuple[_Entry, ...]] = {}
-    for group in tomllib.loads(text)["groups"]:
+    for group in tomllib.loads(listed.file.read_text(encoding="utf-8"))["groups"]:
         meaning = Meaning(group["state"], group["means"], group.get("limit", ""), group.get("about", ""))
         for each in group["events"]:
-            entry = _entry(each, meaning, versions=product == "PostgreSQL")
-            key = _key(entry.wait, product)
+            entry = _entry(each, meaning, versions=listed.versions)
+            key = _key(entry.wait, listed)
             found[key] = (*found.get(key, ()), entry)
     return found
 
 
-def _key(wait: str, product: str) -> str:
-    """Write a wait as it is looked up: PostgreSQL's names are told apart by case, as `WALSync` and `WalSync`."""
-    return wait if product == "PostgreSQL" else wait.lower()
+def _key(wait: str, listed: WaitList) -> str:
+    """Write a wait as it is looked up."""
+    return wait if listed.regards_case else wait.lower()
 
 
 def _entry(text: str, meaning: Meaning, *, versions: bool) -> _Entry:

@@ -305,6 +305,7 @@ def gate(
     from dbdyno.cli.gating import GateOutputs, gate_against, gate_count, gate_run
     from dbdyno.cli.naming import Named
     from dbdyno.cli.running import Asked
+    from dbdyno.engines import names_program
     from dbdyno.errors import InputError
 
     outputs = GateOutputs(junit, markdown)
@@ -313,7 +314,7 @@ def gate(
         remedy = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
         raise InputError("gate", problem, remedy)
     if against is not None:
-        programs = run == "last" and system and all(each.startswith("exec:") for each in system)
+        programs = run == "last" and system and all(map(names_program, system))
         asked = Asked(
             named=Named([] if programs else [run]),
             chosen=chosen or [],
@@ -385,10 +386,11 @@ def noise(
     from dbdyno.cli.naming import Named
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.running import Asked
+    from dbdyno.engines import names_program
     from dbdyno.errors import InputError
 
     # A program of one's own needs no experiment.
-    if experiment is None and not system.strip().startswith("exec:"):
+    if experiment is None and not names_program(system):
         experiment = "pk-lookup"
     if experiment == "pk-lookup" and not chosen:
         chosen = ["threads=1", "cache=private"]

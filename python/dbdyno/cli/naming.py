@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dbdyno.engines import names_program
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 
@@ -29,6 +30,6 @@ class Named:
             raise InputError("experiment", problem, "name one; scripts of pgbench need `--pgbench`")
         if self.experiments:
             return load_experiment(self.experiments[0])
-        if systems and all(each.strip().startswith("exec:") for each in systems):
+        if systems and all(map(names_program, systems)):
             return programs_experiment()
         raise InputError("experiment", "none is named", "`dbdyno list` shows the built-in ones")

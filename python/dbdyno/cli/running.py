@@ -8,6 +8,8 @@ from rich.console import Console
 from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.design import file_systems
+from dbdyno.engines.durability import with_durability
+from dbdyno.engines.url import SystemSpec, parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
 from dbdyno.results import Document
@@ -15,8 +17,6 @@ from dbdyno.run.execute import Request, execute, resume
 from dbdyno.run.turns import Turns
 from dbdyno.stats import Stopping
 from dbdyno.store import open_store
-from dbdyno.systems.durability import with_durability
-from dbdyno.systems.url import SystemSpec, parse_url
 
 INTERRUPTED = 130
 """The exit code of a run that was interrupted."""

@@ -34,7 +34,7 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.compile import compile_cell, describe, refusal
     from dbdyno.design import Cell, make_cells, parse_set
-    from dbdyno.systems.url import parse_url
+    from dbdyno.engines.url import parse_url
 
     experiment = named.experiment(systems)
     cells = make_cells(

@@ -13,7 +13,7 @@ def list_versions() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dbdyno.systems.sqlite_releases import known_releases, release_source
+    from dbdyno.engines.sqlite.releases import known_releases, release_source
 
     console = Console()
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -37,7 +37,7 @@ def get_source(
     ],
 ) -> None:
     """Print the directory that holds a release's sqlite3.c; fetch it with npm, go or cargo where it is not cached."""
-    from dbdyno.systems.sqlite_releases import release_source
+    from dbdyno.engines.sqlite.releases import release_source
 
     source = release_source(spec)
     # The directory alone is on standard output, for use in other commands.

@@ -3,9 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from dbdyno.systems.managed import find_installations, how_to_install
-from dbdyno.systems.sqlite_library import find_library
-from dbdyno.systems.sqlite_settings import SqliteSettings
+from dbdyno.engines import ENGINES, engine_of
 
 
 def print_systems() -> None:
@@ -14,19 +12,7 @@ def print_systems() -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("system", "version", "where", "note"):
         table.add_column(column, overflow="fold")
-    table.add_row("sqlite:", _bundled(), "bundled", "any other by source=, cflags= or library=")
-    for engine in ("postgresql", "mysql", "mongodb"):
-        found = find_installations(engine)
-        for number, installation in enumerate(found):
-            note = "" if number == 0 else f"taken by `{engine}:?program={installation.server}`"
-            table.add_row(f"{engine}:", installation.title, str(installation.server), note)
-        if not found:
-            table.add_row(f"{engine}:", "none found", "", how_to_install(engine))
-    table.add_row("sqlserver://…", "", "", "one that runs already; untested: none was at hand")
-    table.add_row("exec:PROGRAM", "", "", "any program, timed as a whole")
-    table.add_row("null:", "", "", "no database: the worker's own ceiling")
+    for name in ENGINES:
+        for row in engine_of(name).found_here():
+            table.add_row(*row)
     console.print(table)
-
-
-def _bundled() -> str:
-    return f"SQLite {find_library(SqliteSettings()).identity.split()[0]}"

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile.loading import definitions, file_digest, load_tables
-from dbdyno.compile.server_dialects import dialect_for
-from dbdyno.compile.settings import server_settings, sqlite_settings, unsafe_reason
+from dbdyno.compile.settings import read_settings
 from dbdyno.compile.transactions import TransactionCompiler, flat
 from dbdyno.design import Cell
-from dbdyno.engines import EXEC
+from dbdyno.engines import engine_of
+from dbdyno.engines.settings import Settings
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.systems.server_settings import ServerSettings
-from dbdyno.systems.sqlite_settings import SqliteSettings
 
 PLAN = "dbdyno.plan/1"
 
@@ -45,7 +43,7 @@ class CompiledCell:
 
     cell: Cell
     definition: Definition
-    settings: SqliteSettings | ServerSettings
+    settings: Settings
     before: list[str]
     tables: list[dict[str, Any]]
     after: list[str]
@@ -55,7 +53,7 @@ class CompiledCell:
     @property
     def has_data(self) -> bool:
         """Whether there is a database to be made before a trial."""
-        return self.cell.system.engine not in ("null", EXEC)
+        return engine_of(self.cell.system.engine).has_data
 
     @property
     def command(self) -> list[str]:
@@ -75,16 +73,6 @@ class CompiledCell:
             next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun
         }
 
-    @property
-    def sqlite(self) -> SqliteSettings:
-        """The settings of SQLite; those of no setting on another engine."""
-        return self.settings if isinstance(self.settings, SqliteSettings) else SqliteSettings()
-
-    @property
-    def server(self) -> ServerSettings:
-        """The settings of a server; those of no setting on an embedded engine."""
-        return self.settings if isinstance(self.settings, ServerSettings) else ServerSettings()
-
     def template_key(self, identity: str) -> str:
         """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
 
@@ -97,7 +85,7 @@ class CompiledCell:
             "engine": self.cell.system.engine,
             "library": identity,
             "seed": self.definition.data_seed,
-            "pragmas": self.sqlite.load_pragmas,
+            "pragmas": self.settings.of_files,
             "before": self.before,
             "tables": tables,
             "after": self.after,
@@ -114,60 +102,25 @@ class CompiledCell:
         task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
         return {"schema": PLAN, "seed": seed, "task": task}
 
-    def load_target(self, database: str, library: str | None = None) -> Target:
-        """Give the SQLite file that is to be filled; ``library``: a shared library, ``None``: the bundled one."""
-        return self._file(database, library) | {"pragmas": [list(pair) for pair in self.sqlite.load_pragmas]}
-
-    def named_target(self, database: str, library: str | None = None) -> Target:
-        """Give a copy of a named SQLite file that is to get what decides the bytes of a file."""
-        return self._file(database, library) | {"file_pragmas": [list(pair) for pair in self.sqlite.load_pragmas]}
-
-    def target(self, database: str, library: str | None = None) -> Target:
-        """Give SQLite, or the null engine, as the plan of a trial names it."""
-        if self.cell.system.engine == "null":
-            return {"engine": "null"}
-        settings = self.sqlite
-        return self._file(database, library) | {
-            "cache": settings.cache,
-            "open_mutex": settings.open_mutex,
-            "config_threading": settings.config_threading,
-            "busy_timeout_ms": settings.busy_timeout_ms,
-            "pragmas": [list(pair) for pair in settings.connection_pragmas],
-            "file_pragmas": [list(pair) for pair in settings.file_pragmas],
-            "os_cache": self.definition.load.os_cache,
-        }
-
-    def file_plan(self, target: Target) -> dict[str, Any]:
-        """Give the plan that gives a SQLite file what it keeps, the target's ``file_pragmas``, before a trial."""
-        return {"schema": PLAN, "seed": 0, "task": {"kind": "set_file", "target": target}}
-
-    def _file(self, database: str, library: str | None) -> Target:
-        return {"engine": self.cell.system.engine, "path": database, "library": library}
-
 
 def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
     """Compile a cell. Raises InputError where its levels or settings cannot be used, or are unsafe together."""
     definition = experiment.definition(cell.levels)
-    if cell.system.engine == EXEC:
+    engine = engine_of(cell.system.engine)
+    if engine.runs_programs:
         return _program(experiment, cell, definition)
     if not definition.transactions:
         problem = "there are no transactions, which only an `exec:` system does without"
         raise InputError(experiment.place, problem, "add a [[transactions]] table")
-    settings: SqliteSettings | ServerSettings = SqliteSettings()
-    storage_engine = None
-    if cell.system.engine == "sqlite":
-        settings = sqlite_settings(experiment, definition, cell)
-        unsafe = unsafe_reason(settings, definition.load.sharing)
-        if unsafe:
-            raise InputError(
-                f"{experiment.place}: {cell.id}",
-                unsafe,
-                "use one client, clients that are processes, or a library with mutexes",
-            )
-    elif cell.system.engine != "null":
-        settings = server_settings(experiment, definition, cell)
-        storage_engine = settings.storage_engine
-    dialect = dialect_for(cell.system.engine, definition, experiment.place, storage_engine)
+    settings = read_settings(experiment, definition, cell)
+    unsafe = engine.unsafe_reason(settings, definition.load.sharing)
+    if unsafe:
+        raise InputError(
+            f"{experiment.place}: {cell.id}",
+            unsafe,
+            "use one client, clients that are processes, or a library with mutexes",
+        )
+    dialect = engine.dialect(definition, experiment.place, settings)
     compiler = TransactionCompiler(definition, dialect, experiment.place)
     transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
     before, after = definitions(definition, dialect)
@@ -204,7 +157,7 @@ def _program(experiment: Experiment, cell: Cell, definition: Definition) -> Comp
         problem = "how often a program is run in a trial is given by `stop = { transactions = … }` alone"
         raise InputError(place, problem, "set it to 1 for programs that take a second or more")
     trial = {"kind": "program", **_load(definition)}
-    compiled = CompiledCell(cell, definition, SqliteSettings(), [], [], [], trial)
+    compiled = CompiledCell(cell, definition, Settings(), [], [], [], trial)
     try:
         compiled.command  # noqa: B018
     except (KeyError, IndexError, ValueError) as error:
@@ -216,10 +169,11 @@ def _program(experiment: Experiment, cell: Cell, definition: Definition) -> Comp
 
 def refusal(experiment: Experiment, cell: Cell) -> str | None:
     """Give the reason for which a cell is unsafe to measure, or ``None``; for :func:`dbdyno.design.make_cells`."""
-    if cell.system.engine != "sqlite":
+    engine = engine_of(cell.system.engine)
+    if not engine.in_worker:
         return None
     definition = experiment.definition(cell.levels)
-    return unsafe_reason(sqlite_settings(experiment, definition, cell), definition.load.sharing)
+    return engine.unsafe_reason(read_settings(experiment, definition, cell), definition.load.sharing)
 
 
 def _load(definition: Definition) -> dict[str, Any]:

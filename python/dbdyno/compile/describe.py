@@ -5,12 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.compile.cell import CompiledCell
-from dbdyno.compile.dialects import control_text
+from dbdyno.engines import engine_of
 from dbdyno.experiment.sql import numbered
-from dbdyno.systems.server_settings import ServerSettings
-
-# What the places for values of a prepared statement are called, by engine; `?` where it is not here.
-_NUMBERED = {"postgresql": "$", "sqlserver": "@P"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def describe(compiled: CompiledCell) -> Description:
     statements = [_sent(statement["sql"], engine, compiled.trial) for statement in compiled.trial.get("statements", [])]
     return Description(
         cell=compiled.cell.id,
-        settings=tuple(_settings(compiled)),
+        settings=tuple(compiled.settings.shown()),
         definitions=tuple(compiled.before),
         rows=tuple(_rows(table) for table in compiled.tables),
         setup=tuple(compiled.after),
@@ -56,27 +52,8 @@ def describe(compiled: CompiledCell) -> Description:
 
 def _sent(statement: str, engine: str, trial: dict[str, Any]) -> str:
     """Write a statement as the engine gets it. Where nothing is prepared, values are put in the place of its ``?``."""
-    beginning = _NUMBERED.get(engine)
+    beginning = engine_of(engine).numbered_by
     return statement if beginning is None or trial["prepare"] == "never" else numbered(statement, beginning, engine)
-
-
-def _settings(compiled: CompiledCell) -> Iterable[tuple[str, str]]:
-    settings = compiled.settings
-    if isinstance(settings, ServerSettings):
-        if settings.program:
-            yield "program", settings.program
-        if settings.storage_engine:
-            yield "engine", settings.storage_engine
-        yield from settings.parameters.items()
-        return
-    for name in ("library", "source", "cflags", "library_threading", "config_threading", "cache", "open_mutex"):
-        value = getattr(settings, name)
-        if value is not None:
-            yield name, str(value)
-    if settings.busy_timeout_ms:
-        yield "busy_timeout", str(settings.busy_timeout_ms)
-    yield from settings.load_pragmas
-    yield from settings.trial_pragmas
 
 
 def _rows(table: dict[str, Any]) -> str:
@@ -126,9 +103,9 @@ def _step(step: dict[str, Any], statements: list[str], engine: str) -> str:
                 text += "   -- " + ", ".join(map(generator_text, step["params"]))
             return text + (f"   -> {', '.join(step['into'])}" if step["into"] else "")
         case "begin":
-            return control_text(engine, "begin", step["mode"])
+            return engine_of(engine).control_text("begin", step["mode"])
         case "commit" | "rollback" as verb:
-            return control_text(engine, verb)
+            return engine_of(engine).control_text(verb, "deferred")
         case "set":
             return f"{step['variable']} = {generator_text(step['value'])}"
         case "when":

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile.dialects import Dialect
 from dbdyno.compile.generators import Columns, column_fill
+from dbdyno.engines.dialect import Dialect
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.generators import Generator, Serial

@@ -1,11 +1,11 @@
 """The settings of a cell's system: those of the experiment and those of the URL put together."""
 
 from dbdyno.design import Cell
+from dbdyno.engines import engine_of
+from dbdyno.engines.settings import DEFAULT, Scalar, Settings
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.systems.server_settings import ServerSettings, read_server_settings
-from dbdyno.systems.sqlite_settings import DEFAULT, Scalar, SqliteSettings, read_settings
 
 
 def merge_settings(experiment: Experiment, definition: Definition, cell: Cell) -> dict[str, Scalar]:
@@ -26,28 +26,14 @@ def merge_settings(experiment: Experiment, definition: Definition, cell: Cell) -
     return {name: value for name, value in merged.items() if value != DEFAULT}
 
 
-def sqlite_settings(experiment: Experiment, definition: Definition, cell: Cell) -> SqliteSettings:
-    """Give the checked settings of a cell on SQLite. Raises InputError for an unknown one."""
-    own = set(cell.system.settings)
+def read_settings(experiment: Experiment, definition: Definition, cell: Cell) -> Settings:
+    """Give the checked settings of a cell's system. Raises InputError for what cannot be one."""
+    system, engine = cell.system, engine_of(cell.system.engine)
     merged = merge_settings(experiment, definition, cell)
+    named = system.host is not None
+    if engine.is_server:
+        return engine.read_settings(merged, system.name, named=named)
     # Each in its own place, so that a mistake is told where it was made.
-    read_settings({name: value for name, value in merged.items() if name in own}, cell.system.name)
-    return read_settings(merged, f"{experiment.place}: system.sqlite")
-
-
-def server_settings(experiment: Experiment, definition: Definition, cell: Cell) -> ServerSettings:
-    """Give the settings of a cell on a server. Raises InputError for what cannot be one."""
-    system = cell.system
-    merged = merge_settings(experiment, definition, cell)
-    return read_server_settings(system.engine, merged, system.name, system.host is not None)
-
-
-def unsafe_reason(settings: SqliteSettings, clients: int) -> str | None:
-    """Say why settings cannot be used with so many clients, or ``None``.
-
-    A connection without a mutex (``open_mutex=nomutex``) is safe: each client has one of its own.
-    """
-    single = settings.is_single_threaded
-    if single and clients > 1:
-        return f"`{single}` leaves SQLite without any mutex: {clients} clients in one process would corrupt its memory"
-    return None
+    own = {name: value for name, value in merged.items() if name in system.settings}
+    engine.read_settings(own, system.name, named=named)
+    return engine.read_settings(merged, f"{experiment.place}: system.{engine.name}", named=named)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dbdyno.compile.dialects import Dialect
 from dbdyno.compile.generators import Columns, compile_expression, compile_plain
-from dbdyno.compile.portable import columns_of
+from dbdyno.engines import PORTABLE
+from dbdyno.engines.dialect import Dialect
+from dbdyno.engines.translation.translate import columns_of
 from dbdyno.errors import InputError
 from dbdyno.experiment.conditions import Condition
 from dbdyno.experiment.definition import Definition
@@ -63,7 +64,7 @@ class TransactionCompiler:
         match step:
             case Execute():
                 return [self._execute(step, owner)]
-            case Begin() | Commit() | Rollback() if self._dialect.engine == "mongodb":
+            case Begin() | Commit() | Rollback() if not self._dialect.has_transactions:
                 raise self._no_transactions(type(step).__name__.lower(), owner)
             case Begin():
                 return [{"do": "begin", "mode": step.begin}]
@@ -108,7 +109,7 @@ class TransactionCompiler:
     def _check_into(self, step: Execute, owner: str) -> None:
         """Raise InputError where a statement surely gives fewer columns than there are variables for them."""
         # Reading SQL takes a tenth of a second to begin with, and most statements that give anything give one.
-        text = step.execute.text_for("sqlite") if len(step.into) > 1 else None
+        text = step.execute.text_for(PORTABLE) if len(step.into) > 1 else None
         given = columns_of(text) if text is not None else None
         if text is not None and given is not None and len(step.into) > given:
             columns = f"{given} column{'s' if given > 1 else ''}"
@@ -116,7 +117,8 @@ class TransactionCompiler:
             raise InputError(self._place, problem, "name one for each column")
 
     def _no_transactions(self, verb: str, owner: str) -> InputError:
-        problem = f"the step `{verb}` of `{owner}` cannot be done on mongodb, where a single server has no transactions"
+        problem = f"the step `{verb}` of `{owner}` cannot be done on {self._dialect.engine}, "
+        problem += "where a single server has no transactions"
         return InputError(
             self._place, problem, 'say which engines it is for, as in `engines = ["sqlite", "postgresql"]`'
         )

@@ -13,11 +13,11 @@ from typing import Any
 
 from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.cpu.source import read_source_map
+from dbdyno.engines.sqlite.compiling import run_compiler
+from dbdyno.engines.sqlite.library import c_compiler
+from dbdyno.engines.sqlite.releases import release_source
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.systems.compiling import run_compiler
-from dbdyno.systems.sqlite_library import c_compiler
-from dbdyno.systems.sqlite_releases import release_source
 
 # The usual optimisation, where a user's `--cflags` name none. Line numbers change no instruction.
 _USUAL = ("-O2",)
@@ -89,7 +89,7 @@ class Build:
 
 
 def find_source(spec: str) -> Source:
-    """Find an amalgamation: ``bundled``, a release, or a path (:func:`dbdyno.systems.sqlite_releases.release_source`).
+    """Find an amalgamation: ``bundled``, a release, or a path (:func:`dbdyno.engines.sqlite.releases.release_source`).
 
     Raises InputError where there is none, SystemFailed where it cannot be fetched.
     """

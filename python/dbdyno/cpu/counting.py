@@ -16,6 +16,7 @@ from dbdyno.cpu.builds import LIBRARY, Build
 from dbdyno.cpu.callgrind import Costs, Function, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
+from dbdyno.engines.sqlite.targets import file_plan, load_target
 from dbdyno.errors import SystemFailed, TrialFailed, reason
 from dbdyno.paths import cache_directory
 from dbdyno.run.copying import copy_file
@@ -141,7 +142,7 @@ def prepared(part: Part, build: Build) -> Iterator[Prepared]:
         shutil.copyfile(build.library, library)
         target = part.target(str(database), str(library))
         if part.compiled is not None and target["file_pragmas"]:
-            ask(part.compiled.file_plan(target), "file_set")
+            ask(file_plan(target), "file_set")
         yield Prepared(directory, database, library)
 
 
@@ -176,7 +177,7 @@ def _loaded(part: Part, build: Build) -> Path:
     assert compiled is not None  # noqa: S101
 
     def load(path: Path) -> Any:
-        target = compiled.load_target(str(path), str(build.library))
+        target = load_target(compiled, str(path), str(build.library))
         return ask(compiled.load_plan(target), "loaded")["tables"]
 
     key = compiled.template_key(f"{build.source.source_id} {build.binary_sha256}")

@@ -16,10 +16,10 @@ from dbdyno.cpu.counters import CYCLES_FORMULA, counters
 from dbdyno.cpu.counting import Counted
 from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
+from dbdyno.engines.sqlite.releases import version_numbers
 from dbdyno.errors import InputError, reason
 from dbdyno.run.machine import host_facts
 from dbdyno.store import utc_now
-from dbdyno.systems.sqlite_releases import version_numbers
 from dbdyno.worker import worker_path
 
 SCHEMA = "dbdyno.cpu/1"

@@ -15,9 +15,9 @@ from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import Counted, counting_directory, whose
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part, Work
+from dbdyno.engines.sqlite.releases import release_source
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.systems.sqlite_releases import release_source
 
 # Raised when programs are compiled in another way.
 _FORMAT = 4

@@ -13,8 +13,8 @@ from dbdyno.cpu.program import count_program, program_work
 from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.valgrind import valgrind_version
 from dbdyno.cpu.work import Part, Work, find_work
+from dbdyno.engines.sqlite.releases import release_source
 from dbdyno.errors import DbdynoError, InputError, SystemFailed
-from dbdyno.systems.sqlite_releases import release_source
 
 
 @dataclass(frozen=True)

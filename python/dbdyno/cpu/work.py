@@ -9,6 +9,7 @@ from typing import Any
 from dbdyno.compile import PLAN, CompiledCell, compile_cell, refusal
 from dbdyno.cpu.sql_file import kind_of, read_statements, sql_task
 from dbdyno.design import Cell, make_cells, parse_set
+from dbdyno.engines.sqlite.targets import load_target, settings_of, trial_target
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.run.writes import reaching_statements
@@ -41,7 +42,7 @@ class Part:
         """Give SQLite as a plan names it."""
         if self.compiled is None:
             return {"engine": "sqlite", "path": database, "library": library}
-        return self.compiled.target(database, library)
+        return trial_target(self.compiled, database, library)
 
     def plan(self, database: str, library: str, seed: int, transactions: int | None = None) -> dict[str, Any]:
         """Give the plan that is counted. ``transactions``: how many, in place of the part's own end."""
@@ -110,12 +111,12 @@ def _of_cell(experiment: Experiment, cell: Cell) -> Part:
         problem = f"the instructions of `{cell.system.name}` are spent in another process"
         raise InputError(f"{experiment.place}: {cell.id}", problem, "count cells of `sqlite:`")
     compiled = compile_cell(experiment, cell)
-    leading = reaching_statements(compiled, compiled.load_target(""), [])
+    leading = reaching_statements(compiled, load_target(compiled, ""), [])
     if leading:
         raise InputError(
             f"{experiment.place}: {cell.id}", leading[0].told, "a count has a file of its own and no other"
         )
-    settings = compiled.sqlite
+    settings = settings_of(compiled)
     if settings.library or settings.source or settings.cflags or settings.library_threading is not None:
         problem = "the cell names a library of its own"
         remedy = "choose other cells, and give `--sqlite` and `--cflags` (as `-DSQLITE_THREADSAFE=2`) in its place"

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.generators import Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
 from dbdyno.experiment.mistakes import Location, Mistake, nearest
 from dbdyno.experiment.tables import Column, Table
 from dbdyno.experiment.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
-from dbdyno.systems.sqlite_settings import read_settings
 
 
 def check(definition: Definition) -> Iterator[Mistake]:
@@ -35,14 +35,19 @@ def check(definition: Definition) -> Iterator[Mistake]:
             verbs: set[type] = {type(step) for step in _all_steps(transaction.steps)}
             if Begin in verbs and Commit not in verbs and Rollback not in verbs:
                 yield Mistake(steps, "a transaction is begun and never ended", "add `{ commit = true }`")
-    for name, value in definition.system.get("sqlite", {}).items():
-        try:
-            read_settings({name: value}, "")
-        except InputError as error:
-            yield Mistake(("system", "sqlite", name), error.problem, error.remedy)
+    yield from _settings(definition)
     transactions = definition.transactions
     if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
         yield Mistake(("transactions",), "none is left to run", "include one, with a weight above 0")
+
+
+def _settings(definition: Definition) -> Iterator[Mistake]:
+    for engine, settings in definition.system.items():
+        for name, value in settings.items():
+            try:
+                engine_of(engine).check_setting(name, value)
+            except InputError as error:
+                yield Mistake(("system", engine, name), error.problem, error.remedy)
 
 
 def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.definition import Definition
@@ -16,7 +17,6 @@ from dbdyno.experiment.optional import without_optional, wrong_optional
 from dbdyno.experiment.remedies import wrong_remedies
 from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
-from dbdyno.systems.url import parse_url
 
 _FACTOR_KEYS = ("factors", "exclude")
 

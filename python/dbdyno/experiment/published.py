@@ -4,6 +4,8 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dbdyno.engines.durability import in_each_class
+from dbdyno.engines.url import SystemSpec, parse_url, same_system
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment
@@ -11,8 +13,6 @@ from dbdyno.experiment.factors import SYSTEM, Level
 from dbdyno.experiment.head import Published
 from dbdyno.experiment.mistakes import nearest
 from dbdyno.experiment.substitute import as_text
-from dbdyno.systems.durability import in_each_class
-from dbdyno.systems.url import SystemSpec, parse_url, same_system
 
 Row = Mapping[str, str]
 

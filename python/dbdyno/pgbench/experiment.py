@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import package_path, parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
@@ -13,7 +14,6 @@ from dbdyno.experiment.sql import without_texts
 from dbdyno.pgbench.expression import AUTOMATIC, NAME
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from dbdyno.pgbench.toml import write_toml
-from dbdyno.systems.url import parse_url
 
 # What pgbench's `-i` makes for each unit of scale.
 BRANCHES = 1

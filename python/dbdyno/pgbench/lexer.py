@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dbdyno.engines.postgresql.quoting import PARTS
 from dbdyno.errors import InputError
-from dbdyno.experiment.sql import POSTGRESQL_QUOTES
 from dbdyno.pgbench.expression import NAME
 
 # What is taken as a whole, so that nothing in it is a variable, an end or a command. The order matters.
 _WHOLE = re.compile(
     rf"""(?P<comment>--[^\n]*)
-    | {POSTGRESQL_QUOTES}
+    | {PARTS}
     | ::
     | (?P<space>\s+)""",
     re.VERBOSE | re.DOTALL,

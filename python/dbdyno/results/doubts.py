@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.url import serves_here
 from dbdyno.limit import IDLE, SHORTEST_S
 from dbdyno.results.cell_document import Cell, Round
 from dbdyno.results.document import Finding
@@ -17,7 +19,6 @@ from dbdyno.results.reading import JsonObject, number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
 from dbdyno.stats.rates import FEW
-from dbdyno.systems.url import serves_here
 
 UNSETTLED, STALLED, TWO_LEVELS, DISTURBED = "unsettled", "stalled", "two levels", "disturbed"
 """What each kind of doubt is called in its evidence; with these a run may have been slower for reasons of its own."""
@@ -206,7 +207,7 @@ def _overran(cell: Cell) -> _Doubt:
 
 def _busy_client(cell: Cell) -> _Doubt:
     share = cell["share_of_ceiling"]["harness"]
-    if share is None or share < _CLIENT or cell["system"]["engine"] == "null":
+    if share is None or share < _CLIENT or not engine_of_product(cell["system"]["engine"]).has_data:
         return None
     # Clients that had nothing to do for most of the time could have done more.
     if cell["time"] is not None and (cell["time"]["shares"].get("idle") or 0.0) >= IDLE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from dbdyno.engines import known_engine
 from dbdyno.limit import OVERLOADED
 from dbdyno.results.cell_document import Cell
 from dbdyno.results.document import Finding
@@ -98,16 +99,17 @@ def _why_rows(what: str, apart: Sequence[Cell]) -> str:
 
 
 def other_products(cells: Sequence[Cell]) -> list[Finding]:
-    """Say where what was measured speaks MongoDB's protocol and is not MongoDB."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """Say where what was measured speaks another product's protocol."""
+    found: dict[tuple[str, str, str], list[str]] = {}
     for cell in cells:
         system = cell["system"]
-        if system["name"].startswith("mongodb:") and system["engine"] not in (None, "", "mongodb", "MongoDB"):
+        engine = known_engine(system["name"].partition(":")[0])
+        if engine.original and system["engine"] not in (None, "", engine.name, engine.original):
             product = " ".join(each for each in (system["engine"], system["version"]) if each)
-            found.setdefault((system["name"], product), []).append(cell["id"])
+            found.setdefault((system["name"], product, engine.original), []).append(cell["id"])
     return [
-        finding("other product", f"`{name}` is {product} here, and not MongoDB.", ids, {"product": product})
-        for (name, product), ids in found.items()
+        finding("other product", f"`{name}` is {product} here, and not {original}.", ids, {"product": product})
+        for (name, product, original), ids in found.items()
     ]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.engine import Timed
 from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, RateBasis, Round
 from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.store.records import TrialRecord
@@ -18,12 +21,17 @@ _COVERED = 0.5
 
 _NO_CYCLES = {"count": 0, "seconds": 0.0, "squares": 0.0}
 
-# Of the engine's counts and the segments of the clients' time: what a layer below SQLite sees of its files, what
-# SQLite alone tells, and what is told of the clients of a server only.
-_FILES = frozenset({"syncs", "reads", "read_bytes", "writes", "write_bytes", "lock_calls", "sync", "read", "write"})
-_INSIDE = frozenset({"file_lock_waits", "cache_hits", "cache_misses", "cache_spills", "file_lock_wait", "prepare"})
-_MUTEXES = frozenset({"mutex_wait"})
-_OF_A_CLIENT = frozenset({"client", "server"})
+# The engine's counts and the segments of the clients' time, by what an engine is timed at.
+_TIMED: Mapping[Timed, frozenset[str]] = {
+    "files": frozenset(
+        {"syncs", "reads", "read_bytes", "writes", "write_bytes", "lock_calls", "sync", "read", "write"}
+    ),
+    "inside": frozenset({"file_lock_waits", "cache_hits", "cache_misses", "cache_spills", "file_lock_wait", "prepare"}),
+    "mutexes": frozenset({"mutex_wait"}),
+    # What a server computed is in no segment of its own, and what is not explained counts as waiting for it.
+    "computing": frozenset({"engine", "unknown"}),
+    "server": frozenset({"client", "server"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +180,11 @@ def _unseen(result: JsonObject, plan: JsonObject) -> frozenset[str]:
     engine = text(part(result, "engine"), "engine")
     if engine is None:
         return frozenset()
-    if engine == "sqlite":
-        files = _FILES if part(plan, "task", "record").get("io") is False else frozenset()
-        return _OF_A_CLIENT | files | (frozenset() if part(result, "mutex") else _MUTEXES)
-    if engine == "null":
-        return _FILES | _INSIDE | _MUTEXES | _OF_A_CLIENT
-    # What a server computed is in no segment of its own, and what is not explained counts as waiting for it.
-    return _FILES | _INSIDE | _MUTEXES | {"engine", "unknown"}
+    timed = engine_of_product(engine).timed
+    unseen = frozenset(name for kind, names in _TIMED.items() if kind not in timed for name in names)
+    if part(plan, "task", "record").get("io") is False:
+        unseen |= _TIMED["files"]
+    return unseen if part(result, "mutex") else unseen | _TIMED["mutexes"]
 
 
 def _seen(source: JsonObject, unseen: frozenset[str]) -> dict[str, float | None]:

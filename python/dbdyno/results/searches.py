@@ -7,6 +7,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dbdyno.engines import Engine, engine_of_product
+from dbdyno.engines.prefixes import Why, why_no_prefix
+from dbdyno.engines.searching import CaseRule, Column
 from dbdyno.experiment.remedies import PREFIX_SCAN
 from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
@@ -23,8 +26,6 @@ from dbdyno.searches import (
     text_comparison,
 )
 from dbdyno.stats import CONFIDENCE, MARGIN
-from dbdyno.systems.prefixes import Why, why_no_prefix
-from dbdyno.systems.searching import CaseRule, Column, equality_rule, like_rule, looks_up
 from dbdyno.text import shortened
 
 _LONGEST = 90
@@ -131,15 +132,15 @@ def _rules(pairs: Sequence[_Asked]) -> tuple[str, dict[str, CaseRule | None]]:
     """Give the operator by which a statement compares texts, and its rule on each system."""
     words = {text_comparison(each["sql"], each["values"], _engine(cell)) for cell, each in pairs}
     word = words.pop() if len(words) == 1 else None
-    rule = {"LIKE": like_rule, "=": equality_rule}.get(word or "")
     found: dict[str, CaseRule | None] = {}
     for cell, each in pairs:
         system = cell["system"]
         columns = _compared(cell, each)
         found[system["name"]] = None
-        if rule and columns is not None:
-            own = cell["load"] is not None
-            found[system["name"]] = rule(system["engine"] or "", system["settings"], columns, own_tables=own)
+        if word and columns is not None:
+            own, engine = cell["load"] is not None, _known(cell)
+            rule = engine.like_rule if word == "LIKE" else engine.equality_rule
+            found[system["name"]] = rule(system["settings"], columns, own_tables=own)
     return word or "", found
 
 
@@ -161,9 +162,12 @@ def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
 
 
 def _engine(cell: Cell) -> str:
-    """Give the name by which experiments call a cell's engine, of those whose SQL is read."""
-    name = (cell["system"]["engine"] or "").lower()
-    return {"mariadb": "mysql", "sql server": "sqlserver"}.get(name, name)
+    """Give the name by which experiments call a cell's engine; empty where it is unknown."""
+    return _known(cell).name
+
+
+def _known(cell: Cell) -> Engine:
+    return engine_of_product(cell["system"]["engine"])
 
 
 def _by_case(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[str]]:
@@ -195,7 +199,7 @@ def _first_of(texts: Sequence[str]) -> str:
 def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Finding]:
     """Say which searches used no index although their pattern begins with fixed characters, and what would help.
 
-    From the plans as the engines gave them: a search is told where :func:`looks_up` says that the plan is none. Why is
+    From the plans as the engines gave them: a search is told where ``looks_up`` says that the plan is none. Why is
     told where the catalogue says it (:func:`why_no_prefix`).
     """
     groups: dict[tuple[str, str], _Unserved] = {}
@@ -299,7 +303,7 @@ def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
 def _scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     """Find the searches whose plan is known and looks nothing up."""
     for cell, each, search in _prefix_searches(cells):
-        if looks_up(cell["system"]["engine"] or "", each["plan"]) is False:
+        if _known(cell).looks_up(each["plan"]) is False:
             yield cell, each, search
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from dbdyno.compile import CompiledCell
 from dbdyno.design import Cell, Cells
-from dbdyno.engines import ENGINES
+from dbdyno.engines import engine_named, engine_of
+from dbdyno.engines.url import SystemSpec, parse_url
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment import Experiment, Level, load_experiment
 from dbdyno.results.comparing import SIDE
-from dbdyno.systems.url import SystemSpec, parse_url
 
 # What a build said that failed: so many lines of its end.
 _LINES = 10
@@ -65,8 +65,7 @@ def against(
     is run there. Relative paths of its systems and of its experiment begin there. Raises InputError where the reference
     is none of these, and SystemFailed where the build fails.
     """
-    engine = reference.partition(":")[0].lower()
-    if ":" in reference and engine in (*ENGINES, "postgres", "mariadb", "sqlite3", "mssql"):
+    if ":" in reference and engine_named(reference.partition(":")[0]) is not None:
         _check_no_build(build, "a system")
         yield Against(reference, "the same experiment on another system", experiment, [parse_url(reference)])
     elif reference.endswith(".toml"):
@@ -163,12 +162,8 @@ def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> Compile
     if checkout is None:
         return compiled
     system = replace(compiled.cell.system, folder=str(checkout.folder))
-    if system.engine != "sqlite":
-        return replace(compiled, cell=replace(compiled.cell, system=system))
-    settings = replace(
-        compiled.sqlite,
-        library=checkout.there(compiled.sqlite.library),
-        source=checkout.there(compiled.sqlite.source),
-    )
-    system = replace(system, database=checkout.there(system.database))
+    engine = engine_of(system.engine)
+    if engine.location == "file":
+        system = replace(system, database=checkout.there(system.database))
+    settings = engine.at_checkout(compiled.settings, checkout.there)
     return replace(compiled, cell=replace(compiled.cell, system=system), settings=settings)

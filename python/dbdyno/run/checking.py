@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from dbdyno.compile import PLAN, CompiledCell, compile_cell
 from dbdyno.design import Cell
-from dbdyno.engines import SERVERS
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import SystemSpec, parse_url, with_settings
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.run.hosts import Hosts
+from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.writes import ALLOW
-from dbdyno.systems.url import SystemSpec, parse_url, with_settings
 from dbdyno.worker import Worker, WorkerFailed
 
 Answer = Literal["ok", "failed", "not applicable"]
@@ -38,9 +38,6 @@ rows = 1
 id = { type = "integer", primary_key = true, fill = { serial = 1 } }
 """
 
-# What the servers that dbdyno starts need so that every check can be made.
-_SETTINGS = {"mysql": {"max_allowed_packet": "64M"}}
-
 # Seconds for all checks together, which take some ten.
 _LONGEST_S = 900.0
 
@@ -62,13 +59,14 @@ def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
     ``allow_writes``: where no database can be made for them, they may make their tables in the one that the URL names.
     """
     spec = parse_url(url)
-    if spec.engine not in ("sqlite", *SERVERS):
+    engine = engine_of(spec.engine)
+    if not engine.has_data:
         remedy = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or one with a host"
         raise InputError(spec.name, "there are no checks for it", remedy)
     # A file of the user's is left alone: what is checked is the library and its settings.
-    spec = replace(spec, database=None) if spec.engine == "sqlite" else spec
+    spec = replace(spec, database=None) if engine.location == "file" else spec
     if spec.host is None:
-        defaults = _SETTINGS.get(spec.engine, {})
+        defaults = engine.check_settings
         spec = with_settings(spec, {name: value for name, value in defaults.items() if name not in spec.settings})
     with _ready(spec, allow_writes) as (target, own):
         if own is not None:
@@ -85,10 +83,10 @@ def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any
         return
     compiled = _compiled(spec, _EXPERIMENT + _WITH_TABLE)
     with ExitStack() as stack:
-        host = stack.enter_context(Hosts()).of(compiled)
-        host.check(compiled)
+        provisioner = stack.enter_context(Provisioners()).of(compiled)
+        provisioner.check(compiled)
         try:
-            ready = stack.enter_context(host.ready(compiled, 0))
+            ready = stack.enter_context(provisioner.ready(compiled, 0))
         except SystemFailed as error:
             # Whoever may not make one may not drop one that is not there either.
             with suppress(SystemFailed):
@@ -106,10 +104,10 @@ def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any
 
 @contextmanager
 def _hosted(compiled: CompiledCell) -> Iterator[dict[str, Any]]:
-    with Hosts(allow_writes=True) as hosts:
-        host = hosts.of(compiled)
-        host.check(compiled)
-        with host.ready(compiled, 0) as ready:
+    with Provisioners(allow_writes=True) as provisioners:
+        provisioner = provisioners.of(compiled)
+        provisioner.check(compiled)
+        with provisioner.ready(compiled, 0) as ready:
             yield ready.target
 
 

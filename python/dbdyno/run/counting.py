@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
+from dbdyno.engines import engine_of
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.run.listening import Interrupted
 from dbdyno.worker import Event, Worker, WorkerFailed
@@ -26,7 +27,7 @@ _OF_THE_MOMENT = re.compile(
 def check_counting(compiled: CompiledCell) -> None:
     """Raise InputError where instructions cannot be counted here, or not of this cell's system."""
     engine = compiled.cell.system.engine
-    if engine not in ("sqlite", "null"):
+    if not engine_of(engine).in_worker:
         problem = f"the instructions of `{engine}` are not the worker's own"
         raise InputError("--instructions", problem, "count those of `sqlite:`")
     if shutil.which("valgrind") is None:

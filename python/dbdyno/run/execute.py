@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -9,7 +10,8 @@ from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
-from dbdyno.engines import EXEC
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import SystemSpec, parse_url
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
 from dbdyno.remedies import Tried, remedy_cells
@@ -22,11 +24,10 @@ from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
-from dbdyno.run.hosts import Hosts
-from dbdyno.run.lock_findings import lock_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
+from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.run.runner import Plan, carry_out
 from dbdyno.run.stored import read_document, stored_experiment
@@ -34,7 +35,6 @@ from dbdyno.run.turns import Turns, check_turns, decide, unlike_turns
 from dbdyno.stats import CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
-from dbdyno.systems.url import SystemSpec, parse_url
 from dbdyno.worker import WorkerFailed
 
 
@@ -124,8 +124,8 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
-    with Hosts(request.directory, request.allow_writes) as hosts:
-        _check(prepared.compiled, hosts)
+    with Provisioners(request.directory, request.allow_writes) as provisioners:
+        _check(prepared.compiled, provisioners)
         undecided = _undecided(request, prepared)
         run = RunRecord(
             experiment=request.experiment.name,
@@ -147,11 +147,11 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "process": this_process(),
             }
             | ({} if undecided else {"turn_s": request.turn_s}),
-            host=host_facts(hosts.workspace.path),
+            host=host_facts(provisioners.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
         # From here to its end a run is never left as one that is going on.
-        with hosts.interrupted.listening():
+        with provisioners.interrupted.listening():
             run_id = store.begin_run(run)
             plan = _plan(run_id, seed, request, prepared)
             return _carry_out(
@@ -159,14 +159,14 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 prepared,
                 request.experiment,
                 store,
-                hosts,
+                provisioners,
                 console,
                 measure_machine=True,
                 turns_undecided=undecided,
             )
 
 
-def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
+def _check(compiled: list[CompiledCell], provisioners: Provisioners) -> None:
     """See that the systems can be had. Raises DbdynoError for a mistake in what was asked for, or where none can.
 
     One that cannot be reached fails its own trials, which say why; the others are measured.
@@ -174,15 +174,15 @@ def _check(compiled: list[CompiledCell], hosts: Hosts) -> None:
     failures: list[SystemFailed] = []
     without: list[CompiledCell] = []
     for each in compiled:
-        if each.cell.system.engine == EXEC:
+        if engine_of(each.cell.system.engine).runs_programs:
             continue
-        host = hosts.of(each)
+        provisioner = provisioners.of(each)
         # One that says nothing would be waited for again at each of its cells.
-        if any(hosts.of(other) is host and _asks_alike(other, each) for other in without):
+        if any(provisioners.of(other) is provisioner and _asks_alike(other, each) for other in without):
             without.append(each)
             continue
         try:
-            host.check(each)
+            provisioner.check(each)
         except SystemFailed as error:
             failures.append(error)
             without.append(each)
@@ -227,7 +227,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    with Hosts(request.directory, request.allow_writes) as hosts, hosts.interrupted.listening():
+    with Provisioners(request.directory, request.allow_writes) as provisioners, provisioners.interrupted.listening():
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials
@@ -238,7 +238,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
             prepared,
             experiment,
             store,
-            hosts,
+            provisioners,
             console,
             measure_machine=run.device is None,
             turns_undecided=undecided,
@@ -268,7 +268,7 @@ def _carry_out(
     prepared: Prepared,
     experiment: Experiment,
     store: Store,
-    hosts: Hosts,
+    provisioners: Provisioners,
     console: Console,
     measure_machine: bool,
     turns_undecided: bool,
@@ -276,34 +276,36 @@ def _carry_out(
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
     trials = len(plan.cells) * plan.rounds - len(plan.done)
-    interrupted = hosts.interrupted
+    interrupted = provisioners.interrupted
     ended = False
     troubles: list[Finding] = []
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
-                troubles += _measure_machine(plan, prepared, store, hosts)
+                troubles += _measure_machine(plan, prepared, store, provisioners)
             if turns_undecided:
                 display.loading(plan.cells[0].cell)
-                plan.turn_s = decide(plan.cells, hosts)
+                plan.turn_s = decide(plan.cells, provisioners)
                 if not interrupted:
                     store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
-            said = carry_out(plan, store, hosts, display, interrupted)
+            said = carry_out(plan, store, provisioners, display, interrupted)
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
         document = read_document(store, plan.run_id, experiment)
         if said and not cut_short:
             blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
             troubles.append(finding("ended", said, [], {"rounds": len(blocks)}))
-        troubles += [finding("name resolution", note.text, [], {"seconds": note.seconds}) for note in hosts.notes]
+        troubles += [
+            finding("name resolution", note.text, [], {"seconds": note.seconds}) for note in provisioners.notes
+        ]
         if plan.instructions:
             troubles += unrepeatable_counts(prepared.compiled)
         if plan.turn_s is not None and not turns_undecided and not cut_short:
-            troubles += unlike_turns(plan.cells, hosts)
-        findings = [*hosts.findings, *troubles, *left_out(prepared.cells), *left_steps(prepared.compiled)]
+            troubles += unlike_turns(plan.cells, provisioners)
+        findings = [*provisioners.findings, *troubles, *left_out(prepared.cells), *left_steps(prepared.compiled)]
         confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
-        findings += [*cross_cell_findings(document, confidence), *lock_findings(document, prepared.compiled)]
+        findings += [*cross_cell_findings(document, confidence), *_of_engines(document, prepared.compiled)]
         findings += connect_findings(document, prepared.compiled)
         failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
         store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", findings)
@@ -314,17 +316,17 @@ def _carry_out(
     return read_document(store, plan.run_id, experiment), cut_short
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts) -> list[Finding]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[Finding]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
     troubles: list[Finding] = []
     try:
-        store.update_run(plan.run_id, device=device_facts(hosts.workspace.path, hosts.interrupted))
+        store.update_run(plan.run_id, device=device_facts(provisioners.workspace.path, provisioners.interrupted))
     except RunInterrupted:
         return troubles
     except SystemFailed as error:
         text = f"The storage device could not be measured: {error}."
         troubles.append(finding("probe failed", text, [], {"error": str(error)}))
-    if prepared.compiled[0].cell.system.engine == EXEC:
+    if engine_of(prepared.compiled[0].cell.system.engine).runs_programs:
         return troubles
     try:
         store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
@@ -332,6 +334,13 @@ def _measure_machine(plan: Plan, prepared: Prepared, store: Store, hosts: Hosts)
         text = f"The worker's own ceiling could not be measured: {error}."
         troubles.append(finding("probe failed", text, [], {"error": str(error)}))
     return troubles
+
+
+def _of_engines(document: Document, compiled: Sequence[CompiledCell]) -> list[Finding]:
+    """Return what engines find in their own cells."""
+    names = dict.fromkeys(each.cell.system.engine for each in compiled)
+    by_engine = {name: [each for each in compiled if each.cell.system.engine == name] for name in names}
+    return [found for name, cells in by_engine.items() for found in engine_of(name).findings(document, cells)]
 
 
 def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.engines.null import TARGET
 from dbdyno.run.listening import Interrupted
 from dbdyno.worker import Worker, ask
 
@@ -63,7 +64,7 @@ def ceiling(compiled: CompiledCell) -> dict[str, Any]:
     transactions = [each | {"steps": _without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
     trial = compiled.trial | {
         "transactions": transactions,
-        "target": {"engine": "null"},
+        "target": TARGET,
         "clients": 1,
         "arrival": {"loop": "closed"},
         "connect": "once",

@@ -4,17 +4,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import SystemSpec
 from dbdyno.errors import InputError
 from dbdyno.store.secrets import MASK
-from dbdyno.systems.url import SystemSpec
-
-# The variable with a password that the engine's own programs read.
-_VARIABLES = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD", "sqlserver": "SQLCMDPASSWORD"}
 
 
 def password_of(system: SystemSpec, environment: Mapping[str, str] = os.environ) -> str | None:
     """Give the password of a system: its URL's, or that in its engine's variable."""
-    return system.password or environment.get(_VARIABLES.get(system.engine, ""))
+    return system.password or environment.get(engine_of(system.engine).password_variable or "")
 
 
 def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:
@@ -59,6 +57,6 @@ def _names(systems: Iterable[SystemSpec]) -> list[str]:
 
 
 def _remedy(system: SystemSpec) -> str:
-    variable = _VARIABLES.get(system.engine)
+    variable = engine_of(system.engine).password_variable
     otherwise = f", or set {variable}" if variable else ""
     return f"give the system again, with it (`--system {system.engine}://user:password@host/...`){otherwise}"

@@ -12,22 +12,22 @@ from dbdyno.compile import CompiledCell
 from dbdyno.design import Cell, block_order, block_seed
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
-from dbdyno.engines import EXEC, SERVERS
+from dbdyno.engines import engine_of
+from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.results.build import asked_intervals
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
-from dbdyno.run.hosts import Hosts, Ready
 from dbdyno.run.led import LedWorkers
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
+from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.rest import wait_for_rest
 from dbdyno.run.turns import without_one_another
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
-from dbdyno.systems.durability import POWER_SAFE, PROCESS_SAFE
 from dbdyno.worker import Event, Worker, WorkerFailed
 
 # A trial that has no time limit of its own is stopped after this long.
@@ -73,7 +73,9 @@ class Plan:
     turn_s: float | None = None
 
 
-def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> str | None:
+def carry_out(
+    plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
+) -> str | None:
     """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
 
     A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives a sentence
@@ -98,7 +100,7 @@ def carry_out(plan: Plan, store: Store, hosts: Hosts, watcher: Watcher, interrup
             if plan.rest:
                 wait_for_rest(interrupted)
             trials = [Trial(compiled[cell.id], block, position, plan) for position, cell in group]
-            for record in measure(trials, hosts, watcher, interrupted):
+            for record in measure(trials, provisioners, watcher, interrupted):
                 store.add_trial(plan.run_id, record)
                 if record.status == "done":
                     # What is drawn is in the store.
@@ -193,13 +195,15 @@ class Trial:
         )
 
 
-def measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> Iterator[TrialRecord]:
+def measure(
+    trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
+) -> Iterator[TrialRecord]:
     """Carry out a trial, or several that take turns, and give their records, whatever comes of them."""
-    if trials[0].compiled.cell.system.engine == EXEC:
+    if engine_of(trials[0].compiled.cell.system.engine).runs_programs:
         for trial in trials:
             _measure_program(trial, interrupted)
     else:
-        _measure(trials, hosts, watcher, interrupted)
+        _measure(trials, provisioners, watcher, interrupted)
     for trial in trials:
         yield trial.record(interrupted)
 
@@ -216,12 +220,12 @@ def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
         trial.failed(error)
 
 
-def _measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupted: Interrupted) -> None:
+def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted) -> None:
     ready: list[tuple[Trial, Ready]] = []
     try:
         with ExitStack() as stack:
             for trial in trials:
-                system = _made_ready(trial, stack, hosts, watcher)
+                system = _made_ready(trial, stack, provisioners, watcher)
                 if system is not None:
                     ready.append((trial, system))
             turn_s = trials[0].plan.turn_s
@@ -242,15 +246,15 @@ def _measure(trials: Sequence[Trial], hosts: Hosts, watcher: Watcher, interrupte
         for trial, _ in ready:
             trial.failed(error)
     for trial, system in ready:
-        _add_to_result(trial, system, hosts, interrupted)
+        _add_to_result(trial, system, provisioners, interrupted)
 
 
-def _made_ready(trial: Trial, stack: ExitStack, hosts: Hosts, watcher: Watcher) -> Ready | None:
+def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watcher: Watcher) -> Ready | None:
     """Have a trial's system ready as long as the stack is; None where that failed, as the trial then says."""
     compiled = trial.compiled
     watcher.loading(compiled.cell)
     try:
-        system = stack.enter_context(hosts.of(compiled).ready(compiled, trial.block))
+        system = stack.enter_context(provisioners.of(compiled).ready(compiled, trial.block))
     except DbdynoError as error:
         trial.failed(error)
         return None
@@ -259,7 +263,7 @@ def _made_ready(trial: Trial, stack: ExitStack, hosts: Hosts, watcher: Watcher) 
     return system
 
 
-def _add_to_result(trial: Trial, system: Ready, hosts: Hosts, interrupted: Interrupted) -> None:
+def _add_to_result(trial: Trial, system: Ready, provisioners: Provisioners, interrupted: Interrupted) -> None:
     """Count a trial's instructions, where that is asked for, and say how its tables were loaded."""
     if trial.result is None:
         return
@@ -267,7 +271,7 @@ def _add_to_result(trial: Trial, system: Ready, hosts: Hosts, interrupted: Inter
     _doubt_durability(trial.result, system)
     if trial.plan.instructions and not interrupted:
         try:
-            with hosts.of(compiled).ready(compiled, trial.block):
+            with provisioners.of(compiled).ready(compiled, trial.block):
                 trial.result["counted"] = count_instructions(trial.request, trial.result, interrupted)
         except DbdynoError as error:
             trial.failed(error)
@@ -287,7 +291,7 @@ def _doubt_durability(result: Event, system: Ready) -> None:
 
 
 def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:
-    judge = diagnose_server if compiled.cell.system.engine in SERVERS else diagnose
+    judge = diagnose_server if engine_of(compiled.cell.system.engine).is_server else diagnose
     statements = {str(each["name"]): str(each["sql"]) for each in compiled.trial.get("statements", [])}
     return judge(result, compiled.definition.load.clients, compiled.begins, statements)
 

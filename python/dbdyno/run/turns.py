@@ -6,13 +6,12 @@ from typing import Literal
 import psutil
 
 from dbdyno.compile import CompiledCell
+from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.results.document import Finding
 from dbdyno.results.finding import finding
-from dbdyno.run.hosts import Hosts
-from dbdyno.run.hosts.files import FileHost
+from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.writes import writing_transactions
-from dbdyno.systems.sqlite_settings import SqliteSettings
 from dbdyno.worker import Event
 
 #: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
@@ -21,16 +20,6 @@ Turns = float | Literal["none"] | None
 #: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a turn begins with (its caches were
 #: the others') takes some tens of microseconds: shorter turns cost, and longer ones see the machine change.
 USUAL_TURN_S = 0.02
-
-# Settings of SQLite that decide what is synced, and when.
-_DECIDE_SYNCS = (
-    "journal_mode",
-    "synchronous",
-    "fullfsync",
-    "checkpoint_fullfsync",
-    "wal_autocheckpoint",
-    "locking_mode",
-)
 
 # Seconds.
 _SHORTEST = 0.001
@@ -51,7 +40,7 @@ def check_turns(compiled: CompiledCell, turn_s: float) -> None:
         raise InputError(f"--turns: {compiled.cell.id}", problem, "`--turns none`, or choose other cells")
 
 
-def decide(compiled: Sequence[CompiledCell], hosts: Hosts) -> float | None:
+def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> float | None:
     """Give the seconds of a turn for a run that is to find its own number of rounds; None: one after another.
 
     What takes turns needs the fewest rounds, so they do where all can, their data have room, and none has the kernel
@@ -61,16 +50,16 @@ def decide(compiled: Sequence[CompiledCell], hosts: Hosts) -> float | None:
     if len(compiled) == 1 or any(_problem(each) is not None for each in compiled):
         return None
     try:
-        needed = sum(_bytes_of_copy(each, hosts) for each in compiled)
-        if sync_unlike(compiled, hosts):
+        needed = sum(_bytes_of_copy(each, provisioners) for each in compiled)
+        if sync_unlike(compiled, provisioners):
             return None
     except DbdynoError:
         return None
-    memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(hosts.workspace.path)).free
+    memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(provisioners.workspace.path)).free
     return USUAL_TURN_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
 
 
-def sync_unlike(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[CompiledCell]:
+def sync_unlike(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[CompiledCell]:
     """Give the cells, where some write, as their engine tells, and not all sync alike.
 
     What one leaves to the kernel is written to the device later, in the turns of all. Raises DbdynoError.
@@ -78,17 +67,17 @@ def sync_unlike(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Compiled
     alike = len({_syncing(each) for each in compiled}) == 1
     if alike and not any(_sets_syncing(each) or _leaves_behind(each) for each in compiled):
         return []
-    writing = [each for each in compiled if any(writing_transactions(each, hosts).values())]
+    writing = [each for each in compiled if any(writing_transactions(each, provisioners).values())]
     if any(_sets_syncing(each) for each in writing) or len({_syncing(each) for each in writing}) > 1:
         return list(compiled)
     # Those that only read pay for what another leaves to the kernel, too.
     return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
 
 
-def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Finding]:
+def unlike_turns(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[Finding]:
     """Return the finding that cells which took turns as they were told do not sync alike, or none."""
     try:
-        unlike = sync_unlike(compiled, hosts)
+        unlike = sync_unlike(compiled, provisioners)
     except DbdynoError:
         return []
     if not unlike:
@@ -103,29 +92,26 @@ def unlike_turns(compiled: Sequence[CompiledCell], hosts: Hosts) -> list[Finding
 
 def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
     """Give the settings that decide what of a cell's writes is synced, and when."""
-    settings = compiled.settings
-    given = settings.trial_pragmas if isinstance(settings, SqliteSettings) else ()
-    return tuple(sorted((name, value) for name, value in given if name in _DECIDE_SYNCS))
+    return engine_of(compiled.cell.system.engine).syncing(compiled.settings)
 
 
 def _leaves_behind(compiled: CompiledCell) -> bool:
     """Whether a cell does not sync all that it writes before it says that it is done."""
-    return dict(_syncing(compiled)).get("synchronous", "full").lower() not in ("full", "extra", "2", "3")
+    return engine_of(compiled.cell.system.engine).leaves_behind(compiled.settings)
 
 
 def _sets_syncing(compiled: CompiledCell) -> bool:
     """Whether a statement of a cell's transactions names such a setting."""
-    texts = [str(each["sql"]).lower() for each in compiled.trial.get("statements", [])]
-    return any(name in text for text in texts for name in _DECIDE_SYNCS if "pragma" in text)
+    engine = engine_of(compiled.cell.system.engine)
+    return any(engine.sets_syncing(str(each["sql"])) for each in compiled.trial.get("statements", []))
 
 
-def _bytes_of_copy(compiled: CompiledCell, hosts: Hosts) -> int:
-    host = hosts.of(compiled)
-    return host.bytes_of_copy(compiled) if isinstance(host, FileHost) else 0
+def _bytes_of_copy(compiled: CompiledCell, provisioners: Provisioners) -> int:
+    return provisioners.of(compiled).bytes_of_copy(compiled)
 
 
 def _problem(compiled: CompiledCell) -> str | None:
-    if compiled.cell.system.engine not in ("sqlite", "null"):
+    if not engine_of(compiled.cell.system.engine).in_worker:
         return f"`{compiled.cell.system.name}` does not pause between the turns of its clients"
     if compiled.definition.load.clients_as == "processes":
         return "its clients are processes of their own"

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import SystemSpec
 from dbdyno.errors import InputError
 from dbdyno.results.document import Finding
 from dbdyno.results.finding import finding
-from dbdyno.systems.url import SystemSpec
 from dbdyno.worker import Event, ask
 
 if TYPE_CHECKING:
-    # The hosts ask about their statements here.
-    from dbdyno.run.hosts.host import Hosting
+    # The provisioners ask about their statements here.
+    from dbdyno.engines.provisioner import Provisioning
 
 ALLOW = "--allow-writes"
 
@@ -43,7 +44,7 @@ class Writing:
         return f"{name} {'writes' if self.certain else 'may write'} ({self.why})"
 
 
-def writing_transactions(compiled: CompiledCell, hosts: "Hosting") -> dict[str, bool]:
+def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -> dict[str, bool]:
     """Tell for each transaction of a planned cell, by its name, whether it writes, as the engine says.
 
     What cannot be told counts as writing. The cell's tables are loaded where they were not yet, and nothing is written
@@ -51,7 +52,7 @@ def writing_transactions(compiled: CompiledCell, hosts: "Hosting") -> dict[str, 
     """
     if not compiled.trial.get("transactions"):
         return {}
-    with hosts.of(compiled).ready(compiled, 0) as ready:
+    with provisioners.of(compiled).ready(compiled, 0) as ready:
         answer = _ask_writes(compiled, ready.target)
     return {str(name): bool(writes) for name, writes in answer["transactions"].items()}
 
@@ -75,13 +76,14 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     harm; those that make and fill its tables are taken for what they name. ``target``: a database of the system that is
     there. Raises SystemFailed.
     """
-    if target["engine"] == "sqlite" and not _may_lead_away(compiled):
+    engine = engine_of(target["engine"])
+    if engine.leads_beyond is not None and not _names_any(compiled, engine.leads_beyond):
         return []
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
     answers = _beyond([*making, *_measured(compiled)], target, own)
     made, named = ([each for each in part if each] for part in (answers[: len(making)], answers[len(making) :]))
     # To ask about one that nothing holds would be to carry it out.
-    if target["engine"] != "sqlite" and named and all(each.held for each in named):
+    if engine.is_server and named and all(each.held for each in named):
         writing = {each.statement for each in writing_statements(compiled, target)}
         named = [each for each in named if each.statement in writing]
     return [each.told() for each in (*made, *named)]
@@ -119,10 +121,10 @@ def _measured(compiled: CompiledCell) -> list[str]:
     return [str(each["sql"]) for each in compiled.trial["statements"]]
 
 
-def _may_lead_away(compiled: CompiledCell) -> bool:
-    """Whether a statement of SQLite has a word in it without which none leads to another file."""
-    texts = [*compiled.before, *compiled.after, *(str(each["sql"]) for each in compiled.trial["statements"])]
-    return any(word in text.lower() for text in texts for word in ("attach", "vacuum"))
+def _names_any(compiled: CompiledCell, words: Iterable[str]) -> bool:
+    """Whether a statement of a cell has one of some words in it."""
+    texts = [*compiled.before, *compiled.after, *_measured(compiled)]
+    return any(word in text.lower() for text in texts for word in words)
 
 
 def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:

@@ -1,0 +1,239 @@
+"""What dbdyno asks of an engine: the interface that each one's folder implements.
+
+An engine is a class with one instance, named in :mod:`dbdyno.engines.registry`. What it says of itself are attributes;
+what it does are methods, which import the parts of its folder when they are called: the names of all engines are needed
+wherever an experiment is read, and the parts only where one is measured.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from dbdyno.engines.quoting import STANDARD
+from dbdyno.engines.settings import Scalar, Settings
+
+if TYPE_CHECKING:
+    import re
+
+    from dbdyno.compile import CompiledCell
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.prefixes import PrefixRules
+    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.engines.server.facts import Server
+    from dbdyno.engines.server.family import Family
+    from dbdyno.engines.url import SystemSpec
+    from dbdyno.engines.waits import WaitList
+    from dbdyno.experiment.definition import Definition
+    from dbdyno.results import Document
+    from dbdyno.results.document import Finding
+
+Json = Mapping[str, Any]
+
+#: What a URL says after the engine's name: a server's host, a file, nothing, or a command line.
+Location = Literal["host", "file", "nothing", "command"]
+
+#: What an engine in the worker's own process is timed at: its files, its waits for locks and its cache, its mutexes,
+#: its computing; of a server, what the client and the server did.
+Timed = Literal["files", "inside", "mutexes", "computing", "server"]
+
+
+class Engine:
+    """One engine. An attribute or a method that it leaves out says that it has no such thing."""
+
+    name = ""
+    """As URLs and experiments call it."""
+
+    title = ""
+    """As people call it."""
+
+    aliases: tuple[str, ...] = ()
+    """Further names in URLs."""
+
+    products: tuple[str, ...] = ()
+    """The names that such systems give themselves, as results have them; their case does not matter."""
+
+    location: Location = "host"
+
+    # What it is.
+
+    has_data = True
+    """Whether there is a database, to be made before a trial."""
+
+    runs_programs = False
+    """Whether a transaction is a whole program of the user's."""
+
+    in_worker = False
+    """Whether it runs in the worker's own process, where clients can pause and instructions can be counted."""
+
+    timed: frozenset[Timed] = frozenset({"server"})
+
+    original: str | None = None
+    """The product whose protocol others speak, where some do."""
+
+    # Its SQL.
+
+    grammar: str | None = None
+    """The name of its dialect in sqlglot; ``None``: its statements are not read."""
+
+    quoted: "re.Pattern[str]" = STANDARD
+    """What a ``?`` may stand in without being a place for a value: texts, quoted names and comments."""
+
+    numbered_by: str | None = None
+    """What stands before the number of a place for a value in a prepared statement; ``None``: it is ``?``."""
+
+    backslash_escapes = False
+    """Whether a backslash takes the meaning from a wildcard of ``LIKE``, unless a statement says what does."""
+
+    # For those who connect.
+
+    password_variable: str | None = None
+    """The environment variable with a password that the engine's own programs read."""
+
+    leads_beyond: tuple[str, ...] | None = None
+    """The words without one of which no statement leads beyond its database; ``None``: any may."""
+
+    check_settings: Mapping[str, str] = {}
+    """The settings that the contract's checks need on a server which dbdyno starts."""
+
+    # Durability.
+
+    durability: Mapping[str, Mapping[str, str]] = {}
+    """The settings that each class of durability needs, by class."""
+
+    also_durable: Collection[tuple[str, str, str]] = ()
+    """Settings of a user's that serve a class as well: class, name, value."""
+
+    @property
+    def is_server(self) -> bool:
+        """Whether its sessions wait for a process of its own."""
+        return self.location == "host"
+
+    def never_durable(self, settings: Mapping[str, str]) -> tuple[str, str] | None:
+        """Say what no setting makes durable on a system with these, and what to use in its place; clauses."""
+        return None
+
+    # Statements.
+
+    def places(self, text: str) -> int:
+        """Count the places for values in a statement."""
+        return self.quoted.sub(" ", text).count("?")
+
+    def check_statement(self, text: str) -> tuple[str, str] | None:
+        """Say why a text can be no statement of its, a predicate, and what to write; ``None`` where it may be one."""
+        return None
+
+    def control_text(self, verb: str, mode: str) -> str:
+        """Write what it is sent for the step ``begin``, ``commit`` or ``rollback``; ``mode``: of beginning."""
+        return verb
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give its dialect; ``place``: the experiment's file, for errors. Raises InputError where it has none."""
+        raise NotImplementedError
+
+    # Settings.
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> Settings:
+        """Check settings, as far as can be without the system. Raises InputError that begins with ``place``.
+
+        ``named``: of a server that runs already, among whose settings are those of the connection to it.
+        """
+        return Settings()
+
+    def check_setting(self, name: str, value: Scalar) -> None:
+        """Raise InputError for a setting of an experiment that can be seen to be none without more."""
+
+    def unsafe_reason(self, settings: Settings, clients: int) -> str | None:
+        """Say why settings cannot be used by so many clients of one process, or ``None``."""
+        return None
+
+    def syncing(self, settings: Settings) -> tuple[tuple[str, str], ...]:
+        """Give the settings that decide what is synced of what is written, and when."""
+        return ()
+
+    def leaves_behind(self, settings: Settings) -> bool:
+        """Whether it may say that a transaction is done before what it wrote is synced."""
+        return False
+
+    def sets_syncing(self, statement: str) -> bool:
+        """Whether a statement changes what is synced, and when."""
+        return False
+
+    def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
+        """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
+        return settings
+
+    # Having a system ready.
+
+    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+        """Give what has a system ready for trials. Raises InputError where it cannot be had."""
+        raise NotImplementedError
+
+    def family(self) -> "Family | None":
+        """Say how its servers are found, started and filled; ``None``: dbdyno starts none."""
+        return None
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Say what of it can be measured on this machine: URL, version, where, and a note; a row each."""
+        yield from ()
+
+    # What results say.
+
+    def embedded(self, result: Json, clients: int) -> "Embedded":
+        """Give what is known of it in the worker's process when advice is given."""
+        from dbdyno.engines.embedded import Embedded
+
+        return Embedded(self.title, clients)
+
+    def server(self, result: Json, clients: int) -> "Server":
+        """Give what is known of a server when advice is given."""
+        from dbdyno.engines.server.facts import Server
+
+        return Server.of(result, clients)
+
+    def against_locked(self, result: Json, begins: Collection[str] | None) -> str | None:
+        """Give what would help where transactions failed because something was locked; ``None``: the usual.
+
+        ``begins``: the modes in which they begin, ``None`` where that is not known.
+        """
+        return None
+
+    def waits(self, product: str) -> "WaitList | None":
+        """Give the list of what its sessions wait for; ``None``: it does not tell, or there is no list."""
+        return None
+
+    def findings(
+        self,
+        document: "Document",
+        compiled: "Iterable[CompiledCell]",
+    ) -> "list[Finding]":
+        """Say what only this engine's cells can show. ``compiled``: its cells."""
+        return []
+
+    # How it searches.
+
+    def looks_up(self, plan: Sequence[str]) -> bool | None:
+        """Whether a plan goes to the rows it wants by an index; ``None``: there is none, or none can be read here."""
+        return None
+
+    def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
+        """Say how ``LIKE`` compares capital letters with small ones; ``None`` where nothing that was read back tells.
+
+        ``columns``: those that are compared, as the catalogue has them. ``own_tables``: of the experiment, their
+        columns made without a word on it, so that they have the database's collation.
+        """
+        return self.equality_rule(settings, columns, own_tables=own_tables)
+
+    def equality_rule(
+        self,
+        settings: Json,
+        columns: "Sequence[Column]",
+        *,
+        own_tables: bool,
+    ) -> "CaseRule | None":
+        """Say how ``=`` does; as :meth:`like_rule`."""
+        return None
+
+    def prefix_rules(self) -> "PrefixRules | None":
+        """Say which indexes serve a pattern that begins with fixed characters; ``None``: that is not known."""
+        return None

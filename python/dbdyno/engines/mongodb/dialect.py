@@ -1,0 +1,87 @@
+"""The commands of MongoDB and of what speaks its protocol, and how tables become collections of documents there."""
+
+import json
+from typing import Any
+
+from dbdyno.errors import InputError
+from dbdyno.experiment.sql import ANY, Sql
+from dbdyno.experiment.tables import Column, Index, Table
+from dbdyno.text import shortened
+
+# The field that is a document's key.
+KEY = "_id"
+
+
+class MongodbDialect:
+    """Definitions and statements are database commands in JSON.
+
+    A table is a collection. A primary key of one column is the documents' ``_id``; what else a definition says of
+    columns has no counterpart.
+    """
+
+    engine = "mongodb"
+    counts_up = False
+    has_transactions = False
+
+    def __init__(self, tables: dict[str, Table], place: str) -> None:
+        """``tables``: the experiment's; ``place``: its file, for errors."""
+        self._tables = tables
+        self._place = place
+
+    def quote(self, name: str) -> str:
+        """Write a name as JSON does."""
+        return json.dumps(name, ensure_ascii=False)
+
+    def column_type(self, column: Column) -> str:
+        """Give nothing: a field has the type of its value."""
+        return ""
+
+    def column_name(self, table: Table, column: str) -> str:
+        """Give the name of the field that a column is."""
+        key = table.primary_key or [name for name, each in table.columns.items() if each.primary_key]
+        return KEY if key == [column] else column
+
+    def create_table(self, name: str, table: Table) -> str:
+        """Write the command that makes a collection, with the options given for it, which are JSON too."""
+        options: dict[str, Any] = {}
+        if self.engine in table.options:
+            try:
+                options = json.loads(table.options[self.engine])
+            except ValueError:
+                options = {}
+            if not isinstance(options, dict) or not options:
+                place = f"{self._place}: tables.{name}.options.{self.engine}"
+                raise InputError(place, "these are no options of a collection", 'write JSON, as in `{"capped": true}`')
+        return _text({"create": name, **options})
+
+    def create_index(self, table: str, index: Index) -> str:
+        """Write the command that makes an index; a prefix is left out."""
+        return self._index(table, index.columns, index.name, unique=index.unique)
+
+    def after_rows(self, name: str, table: Table) -> list[str]:
+        """Write the indexes of what must be unique, besides the key."""
+        keys = [[column] for column, each in table.columns.items() if each.unique and not each.primary_key]
+        if len(table.primary_key) > 1:
+            keys.insert(0, table.primary_key)
+        return [self._index(name, key, None, unique=True) for key in keys]
+
+    def _index(self, table: str, columns: list[str], name: str | None, *, unique: bool) -> str:
+        fields = [self.column_name(self._tables[table], column) for column in columns]
+        index: dict[str, Any] = {"key": dict.fromkeys(fields, 1), "name": name or "_".join([table, *fields])}
+        if unique:
+            index["unique"] = True
+        return _text({"createIndexes": table, "indexes": [index]})
+
+    def statement(self, sql: Sql) -> str | None:
+        """Give the text for MongoDB. Raises InputError for one that there is in SQL only."""
+        texts = dict(sql.texts)
+        own = texts.get(self.engine)
+        if own is None and ANY in texts:
+            short = shortened(texts[ANY], 60)
+            remedy = f"give it as `{{ any = …, {self.engine} = … }}` with a command in JSON"
+            raise InputError(self._place, f"`{short}` cannot be written for {self.engine}: it is SQL", remedy)
+        return own
+
+
+def _text(command: dict[str, Any]) -> str:
+    return json.dumps(command, ensure_ascii=False)

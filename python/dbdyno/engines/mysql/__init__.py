@@ -1,0 +1,118 @@
+"""MySQL and MariaDB, and what speaks their protocol."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.engine import Json
+from dbdyno.engines.quoting import FLAGS, TICKED
+from dbdyno.engines.server.databases import Databases
+from dbdyno.engines.server.engine import ServerEngine
+from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.engines.waits import WaitList
+
+if TYPE_CHECKING:
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.mysql.settings import MysqlSettings
+    from dbdyno.engines.prefixes import PrefixRules
+    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.engines.server.facts import Server
+    from dbdyno.engines.server.family import Family
+    from dbdyno.experiment.definition import Definition
+
+
+class Mysql(ServerEngine):
+    """MySQL and MariaDB."""
+
+    name = "mysql"
+    title = "MySQL"
+    aliases = ("mariadb",)
+    products = ("MariaDB", "MySQL")
+    grammar = "mysql"
+    quoted: re.Pattern[str] = re.compile(
+        rf"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | {TICKED}
+        | --(?=[\x00-\x20]|\Z)[^\n]* | \#[^\n]* | /\*.*?\*/""",
+        FLAGS,
+    )
+    backslash_escapes = True
+    password_variable = "MYSQL_PWD"  # noqa: S105
+    check_settings: Mapping[str, str] = {"max_allowed_packet": "64M"}
+    durability: Mapping[str, Mapping[str, str]] = {
+        POWER_SAFE: {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1", "innodb_doublewrite": "on"},
+        PROCESS_SAFE: {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
+    }
+    databases = Databases(
+        port=3306,
+        always="mysql",
+        # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
+        create="create database {name} character set utf8mb4",
+        session_lock=True,
+        read_only="once",
+    )
+
+    def control_text(self, verb: str, mode: str) -> str:
+        """Write the verb, or `start transaction`."""
+        return "start transaction" if verb == "begin" else verb
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give MySQL's, with the storage engine of its tables."""
+        from dbdyno.engines.mysql.dialect import MysqlDialect
+        from dbdyno.engines.mysql.settings import MysqlSettings
+
+        return MysqlDialect(definition, place, settings.storage_engine if isinstance(settings, MysqlSettings) else None)
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "MysqlSettings":
+        """Check what is dbdyno's, the storage engine among it."""
+        from dbdyno.engines.mysql.settings import read_settings
+
+        return read_settings(settings, place, named=named)
+
+    def never_durable(self, settings: Mapping[str, str]) -> tuple[str, str] | None:
+        """Name tables of a storage engine without a log."""
+        from dbdyno.engines.mysql.settings import never_durable
+
+        return never_durable(settings)
+
+    def family(self) -> "Family":
+        """Say how MySQL and MariaDB are started."""
+        from dbdyno.engines.mysql import family
+
+        return family
+
+    def server(self, result: Json, clients: int) -> "Server":
+        """Give what is known of a MySQL or MariaDB."""
+        from dbdyno.engines.mysql.advice import MysqlServer
+
+        return MysqlServer.of(result, clients)
+
+    def waits(self, product: str) -> WaitList | None:
+        """Give the list of states and instruments."""
+        if product not in self.products:
+            return None
+        return WaitList(resources.files(__name__).joinpath("waits.toml"))
+
+    def looks_up(self, plan: Sequence[str]) -> bool | None:
+        """Whether a table of its plan is not read whole."""
+        from dbdyno.engines.mysql.searching import looks_up
+
+        return looks_up(plan)
+
+    def equality_rule(
+        self,
+        settings: Json,
+        columns: "Sequence[Column]",
+        *,
+        own_tables: bool,
+    ) -> "CaseRule | None":
+        """Go by the columns' collations."""
+        from dbdyno.engines.mysql.searching import case_rule
+
+        return case_rule(columns)
+
+    def prefix_rules(self) -> "PrefixRules":
+        """Give MySQL's."""
+        from dbdyno.engines.mysql.searching import PREFIX_RULES
+
+        return PREFIX_RULES

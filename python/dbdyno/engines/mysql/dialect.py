@@ -1,0 +1,66 @@
+"""The SQL of MySQL and MariaDB."""
+
+from dbdyno.engines.dialect import spell
+from dbdyno.engines.translation.dialect import TranslatedDialect
+from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.experiment.definition import Definition
+from dbdyno.experiment.tables import Column, Index, Table
+
+SQL = SqlTarget(
+    engine="mysql",
+    grammar="mysql",
+    lacks=frozenset(("Format",)),
+    nulls_are_small=True,
+    # MariaDB has no `->>`. Written out, MySQL knows it too.
+    json_arrow=False,
+    partial_index=False,
+    limit_in_subquery=False,
+    substr_from_end=True,
+    substr_from_zero=False,
+    full_join=False,
+    returning_of="known to MariaDB, and not to MySQL",
+    ordered_changes=True,
+)
+
+
+class MysqlDialect(TranslatedDialect):
+    """MariaDB and MySQL, and what speaks their SQL."""
+
+    engine = "mysql"
+    target = SQL
+
+    _TYPES = {  # noqa: RUF012
+        "integer": "int",
+        "real": "float",
+        "text": "longtext",
+        "blob": "longblob",
+        "timestamp": "datetime(6)",
+        "uuid": "char(36)",
+    }
+
+    def __init__(self, definition: Definition, place: str, storage_engine: str | None = None) -> None:
+        """``storage_engine``: of the tables, where it is not the server's own default."""
+        super().__init__(definition, place)
+        self._storage_engine = storage_engine
+
+    def quote(self, name: str) -> str:
+        """Put a name into backquotes."""
+        return "`" + name.replace("`", "``") + "`"
+
+    def column_type(self, column: Column) -> str:
+        """Write the type by MySQL's name."""
+        return spell(column.type, self._TYPES.get(column.type.name))
+
+    def autoincrement(self) -> str:
+        """Give MySQL's word."""
+        return " auto_increment"
+
+    def create_table(self, name: str, table: Table) -> str:
+        """Write the definition of a table and its storage engine."""
+        text = super().create_table(name, table)
+        return f"{text} engine={self._storage_engine}" if self._storage_engine else text
+
+    def create_index(self, table: str, index: Index) -> str:
+        """Write the definition of an index; a prefix is that of its last column."""
+        text = super().create_index(table, index)
+        return f"{text.removesuffix(')')}({index.prefix}))" if index.prefix else text

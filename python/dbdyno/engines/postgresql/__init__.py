@@ -1,0 +1,97 @@
+"""PostgreSQL, and what speaks its protocol."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.engine import Json
+from dbdyno.engines.postgresql.quoting import QUOTED
+from dbdyno.engines.server.databases import Databases
+from dbdyno.engines.server.engine import ServerEngine
+from dbdyno.engines.settings import Settings
+from dbdyno.engines.waits import WaitList
+
+if TYPE_CHECKING:
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.prefixes import PrefixRules
+    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.engines.server.facts import Server
+    from dbdyno.engines.server.family import Family
+    from dbdyno.experiment.definition import Definition
+
+
+class Postgresql(ServerEngine):
+    """PostgreSQL."""
+
+    name = "postgresql"
+    title = "PostgreSQL"
+    aliases = ("postgres",)
+    products = ("PostgreSQL",)
+    grammar = "postgres"
+    quoted: re.Pattern[str] = QUOTED
+    numbered_by = "$"
+    backslash_escapes = True
+    password_variable = "PGPASSWORD"  # noqa: S105
+    durability: Mapping[str, Mapping[str, str]] = {
+        POWER_SAFE: {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
+        PROCESS_SAFE: {"fsync": "off", "synchronous_commit": "on"},
+    }
+    databases = Databases(
+        port=5432,
+        always="postgres",
+        copy="create database {name} template {template}",
+        drop="drop database if exists {name} with (force)",
+        session_lock=True,
+        # PostgreSQL is told so when a session is opened.
+        read_only="always",
+    )
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give PostgreSQL's."""
+        from dbdyno.engines.postgresql.dialect import PostgresqlDialect
+
+        return PostgresqlDialect(definition, place)
+
+    def family(self) -> "Family":
+        """Say how PostgreSQL is started."""
+        from dbdyno.engines.postgresql import family
+
+        return family
+
+    def server(self, result: Json, clients: int) -> "Server":
+        """Give what is known of a PostgreSQL."""
+        from dbdyno.engines.postgresql.advice import PostgresqlServer
+
+        return PostgresqlServer.of(result, clients)
+
+    def waits(self, product: str) -> WaitList | None:
+        """Give the list of wait events. Names are told apart by case, as `WALSync` and `WalSync`."""
+        if product not in self.products:
+            return None
+        return WaitList(resources.files(__name__).joinpath("waits.toml"), versions=True, regards_case=True)
+
+    def looks_up(self, plan: Sequence[str]) -> bool | None:
+        """Whether its plan has a condition on an index."""
+        from dbdyno.engines.postgresql.searching import looks_up
+
+        return looks_up(plan)
+
+    def equality_rule(
+        self,
+        settings: Json,
+        columns: "Sequence[Column]",
+        *,
+        own_tables: bool,
+    ) -> "CaseRule | None":
+        """Go by the columns' types and collations."""
+        from dbdyno.engines.postgresql.searching import case_rule
+
+        return case_rule(columns)
+
+    def prefix_rules(self) -> "PrefixRules":
+        """Give PostgreSQL's."""
+        from dbdyno.engines.postgresql.searching import PREFIX_RULES
+
+        return PREFIX_RULES

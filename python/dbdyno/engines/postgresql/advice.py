@@ -1,0 +1,28 @@
+"""What the settings of a PostgreSQL say of its commits and its cache."""
+
+from collections.abc import Iterator
+
+from dbdyno.engines.server.facts import Server
+
+
+class PostgresqlServer(Server):
+    """A PostgreSQL as it was read back."""
+
+    @property
+    def buffer(self) -> str:
+        """The setting of its cache of pages."""
+        return "shared_buffers"
+
+    @property
+    def flushes_commits(self) -> bool | None:
+        """Whether a commit waits until the log is on the device."""
+        commit, fsync = self.setting("synchronous_commit"), self.setting("fsync")
+        return None if not commit or not fsync else commit != "off" and fsync == "on"
+
+    def without_flush(self) -> str:
+        """Name the setting that lets commits go before."""
+        return "synchronous_commit=off saves it, and loses the last commits in a crash"
+
+    def against_table_locks(self) -> Iterator[str]:
+        """PostgreSQL has locks on tables that let one another pass."""
+        yield "shorter transactions, or statements whose locks on the table let one another pass"

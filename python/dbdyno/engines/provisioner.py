@@ -1,0 +1,88 @@
+"""What a trial needs to find ready, whatever the system is."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from dbdyno.compile import CompiledCell
+from dbdyno.results.document import Finding
+from dbdyno.run.listening import Interrupted
+from dbdyno.run.workspace import Workspace
+
+
+@dataclass
+class Ready:
+    """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
+
+    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.run.templates.Template`).
+    """
+
+    target: dict[str, Any]
+    durations: dict[str, float] = field(default_factory=dict)
+    loaded: dict[str, Any] = field(default_factory=dict)
+
+    def trouble(self, lost: bool) -> str | None:
+        """Say what has become of the system since, where that explains a trial that failed.
+
+        ``lost``: the trial failed, or lost a connection, so that it is worth a moment to see whether the system ends.
+        """
+        return None
+
+    def check(self, result: Mapping[str, Any]) -> None:
+        """Raise InputError where what a trial told shows that its statements cannot be run on this system."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the provisioners of a run have in common.
+
+    ``workspace``: where they work. ``interrupted``: what ends loading and copying. ``allow_writes``: statements may
+    write to what dbdyno did not make.
+    """
+
+    workspace: Workspace
+    interrupted: Interrupted
+    allow_writes: bool = False
+
+
+class Note(NamedTuple):
+    """What the user should know of a system: a sentence on what was seen to take ``seconds``."""
+
+    text: str
+    seconds: float
+
+
+class Provisioner(Protocol):
+    """Makes one kind of system ready for the trials of a run."""
+
+    # What the user should know of the system; None or empty: nothing.
+    notes: list[Note] | None
+    # What else they should know of it, with what it rests on: what is written to that dbdyno did not make, which of
+    # several servers was started.
+    findings: list[Finding]
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
+
+    def ready(self, compiled: CompiledCell, block: int) -> AbstractContextManager[Ready]:
+        """Have a cell's system ready, with its tables as they were loaded, for as long as the context lasts.
+
+        Raises DbdynoError; RunInterrupted where Ctrl-C was heard before it was ready.
+        """
+
+    def bytes_of_copy(self, compiled: CompiledCell) -> int:
+        """Return the size of what a trial of the cell starts from a copy of, which is loaded where it was not yet.
+
+        Raises DbdynoError.
+        """
+
+    def close(self) -> None:
+        """Remove what was kept between trials."""
+
+
+class Provisioning(Protocol):
+    """Gives each cell its provisioner."""
+
+    def of(self, compiled: CompiledCell) -> Provisioner:
+        """Give the provisioner of a cell's system."""

@@ -1,0 +1,51 @@
+"""What the engines of servers have in common."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.engine import Engine
+from dbdyno.engines.server.databases import Databases
+from dbdyno.engines.settings import Scalar
+from dbdyno.errors import InputError
+
+if TYPE_CHECKING:
+    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.server.settings import ServerSettings
+    from dbdyno.engines.url import SystemSpec
+
+
+class ServerEngine(Engine):
+    """An engine whose sessions wait for a process of its own."""
+
+    databases: Databases
+    """How databases are made on one that runs already."""
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
+        """Check what is dbdyno's; the server checks its own parameters."""
+        from dbdyno.engines.server.settings import read_server_settings
+
+        return read_server_settings(settings, place, named=named)
+
+    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+        """Give what makes databases on a named server, or starts servers. Raises InputError where it starts none."""
+        if system.host:
+            from dbdyno.engines.server.named import NamedProvisioner
+
+            return NamedProvisioner(system, self.databases, place)
+        if self.family() is None:
+            remedy = f"name one that runs: `{self.name}://user:password@host/database`"
+            raise InputError(system.name, f"dbdyno starts no {self.title} itself", remedy)
+        from dbdyno.engines.server.managed import ManagedProvisioner
+
+        return ManagedProvisioner(self.name, place)
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Say which servers are installed, and how to get one where none is."""
+        from dbdyno.engines.server.installations import find_installations, how_to_install
+
+        found = find_installations(self.name)
+        for number, installation in enumerate(found):
+            note = "" if number == 0 else f"taken by `{self.name}:?program={installation.server}`"
+            yield f"{self.name}:", installation.title, str(installation.server), note
+        if not found:
+            yield f"{self.name}:", "none found", "", how_to_install(self.name)

@@ -1,0 +1,92 @@
+"""What is known of a server when advice is given: its settings in force, its data, and how many clients it has."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+Json = Mapping[str, Any]
+
+_SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
+_UNITS = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server as it was read back.
+
+    ``data_bytes``: of its tables and indexes, ``None`` where it does not tell; ``storage_engines``: of the tables that
+    the statements name, none where it has no such thing.
+    """
+
+    product: str
+    settings: Mapping[str, str]
+    clients: int
+    data_bytes: int | None = None
+    storage_engines: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, result: Json, clients: int) -> Self:
+        """Read what a trial's result says of its server."""
+        engine = result.get("engine") or {}
+        settings = {str(name): str(value) for name, value in (engine.get("settings") or {}).items()}
+        catalog = engine.get("catalog") or {}
+        data = catalog.get("data_bytes")
+        data_bytes = None if data is None else int(data)
+        kinds = {str(each["storage_engine"]).lower() for each in tables(catalog) if each.get("storage_engine")}
+        return cls(str(engine.get("engine") or ""), settings, clients, data_bytes, frozenset(kinds))
+
+    def setting(self, name: str) -> str:
+        """Give a setting in small letters; empty where it is not known."""
+        return self.settings.get(name, "").lower()
+
+    def is_on(self, name: str) -> bool:
+        """Whether a switch is on; one that is not known is not."""
+        return self.setting(name) in ("on", "1", "yes", "true")
+
+    def bytes_of(self, name: str) -> int | None:
+        """Give a size that is set, in bytes; ``None`` where it is not known."""
+        found = _SIZE.fullmatch(self.setting(name))
+        unit = _UNITS.get(found[2]) if found else None
+        return int(found[1]) * unit if found and unit else None
+
+    @property
+    def buffer(self) -> str:
+        """The name of the setting that says how large the cache of pages is; empty where that is not known."""
+        return ""
+
+    @property
+    def data_fit(self) -> bool | None:
+        """Whether the cache of pages is as large as the data; ``None`` where that is not known."""
+        size = self.bytes_of(self.buffer) if self.buffer else None
+        return None if size is None or self.data_bytes is None else size >= self.data_bytes
+
+    @property
+    def flushes_commits(self) -> bool | None:
+        """Whether a commit waits until a log is on the device, by the settings; ``None``: they do not tell."""
+        return None
+
+    def without_flush(self) -> str:
+        """Say which settings would spare commits the wait for the device; empty where none is known.
+
+        It is asked where commits wait for it.
+        """
+        return ""
+
+    def against_table_locks(self) -> Iterator[str]:
+        """Give what would help against waiting for locks on tables, clauses."""
+        yield "fewer writers at a time"
+
+
+def tables(catalog: Json) -> Sequence[Json]:
+    """Give the tables of a catalogue that was read back; none where there is none."""
+    found = catalog.get("tables")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def size(count: int) -> str:
+    """Write a number of bytes as servers do, with the largest unit that it has one of at least."""
+    for unit, factor in (("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count} bytes"

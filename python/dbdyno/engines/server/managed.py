@@ -1,0 +1,270 @@
+"""Servers that dbdyno starts: a data directory, a copy of the template, and a server on it for each trial."""
+
+import hashlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.compile import CompiledCell
+from dbdyno.engines.provisioner import Note, Place, Ready
+from dbdyno.engines.server.account import open_way, server_account, shut_out
+from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
+from dbdyno.engines.server.launch import family_of
+from dbdyno.engines.server.programs import Installation
+from dbdyno.engines.server.server import Server, check_settings, start_server
+from dbdyno.engines.server.settings import server_settings_of
+from dbdyno.errors import InputError, SystemFailed, reason
+from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
+from dbdyno.results.finding import finding
+from dbdyno.run.copying import copy_directory, set_os_cache
+from dbdyno.run.listening import AtOnce
+from dbdyno.run.templates import Template, template
+from dbdyno.run.workspace import Workspace
+from dbdyno.worker import ask
+
+# Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
+_FURTHER_CONNECTIONS = 10
+_USUAL_CONNECTIONS = 90
+
+# Seconds a server is given to shut down cleanly when it has been filled.
+_GRACE_S = 300.0
+
+# Where servers work that may not enter the user's own directories, because they run as another user than root.
+_COMMON = Path("/var/tmp")  # noqa: S108
+
+
+@dataclass
+class Served(Ready):
+    """A server that runs."""
+
+    server: Server | None = None
+
+    def trouble(self, lost: bool) -> str | None:
+        """Say that the server has ended, and its last words."""
+        if self.server is None:
+            return None
+        ended = self.server.seems_to_end() if lost else not self.server.alive()
+        if not ended:
+            return None
+        title = self.server.installation.title
+        why = self.server.how_it_ended() or self.server.last_words() or "it wrote nothing"
+        return f"{title} ended during the trial: {why}"
+
+
+class ManagedProvisioner:
+    """Starts the servers of one engine."""
+
+    notes: list[Note] | None = None
+
+    def __init__(self, engine: str, place: Place) -> None:
+        """A server that may not go to the run's workspace gets a place of its own."""
+        self._engine = engine
+        self._interrupted = place.interrupted
+        self._workspace = place.workspace
+        self._own: Workspace | None = None
+        # By the program asked for. Looking asks programs for their versions; a run keeps to what it began with.
+        self._found: dict[str | None, Installation] = {}
+        self.findings: list[Finding] = []
+        self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that there is a server to start, and that it takes the settings: by starting it, where there are any."""
+        installation = self._installation(compiled)
+        settings = server_settings_of(compiled)
+        check_settings(installation, settings.parameters)
+        self._room()
+        parameters = (_parameters(compiled) if settings.parameters else {}) | dict(settings.asked)
+        known = (installation.server, tuple(sorted(parameters.items())))
+        if not parameters or known in self._tried:
+            return
+        self._tried.add(known)
+        try:
+            self._try(installation, parameters)
+        except InputError as error:
+            if error.place not in settings.asked or error.place in settings.parameters:
+                raise
+            name, problem, remedy = settings.lacking(installation.title)
+            raise InputError(f"{compiled.cell.system.name}: {name}", problem, remedy) from None
+        except SystemFailed:
+            # No mistake of the user's in the settings is known: its trials will say what is the matter.
+            return
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
+        """Have a server run on a fresh copy of the data, with the cell's settings."""
+        installation = self._installation(compiled)
+        made = self._template(compiled, installation)
+        room = self._room()
+        work = room.path
+        data = work / f"data-{secrets.token_hex(4)}"
+        begun = time.monotonic()
+        try:
+            try:
+                copy_directory(made.path, data, self._interrupted)
+                set_os_cache(data, compiled.definition.load.os_cache, self._interrupted)
+            except OSError as error:
+                raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
+            copied = time.monotonic()
+            server = start_server(installation, data, work, _parameters(compiled), remove=[data], held=room.held)
+            try:
+                durations = {
+                    "load_s": made.load_s,
+                    "copy_s": copied - begun,
+                    "start_s": time.monotonic() - copied,
+                }
+                yield Served(target(server), durations, made.loaded, server)
+            finally:
+                # Nobody wants its data any more.
+                server.stop(0.0)
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    def bytes_of_copy(self, compiled: CompiledCell) -> int:
+        """Servers do not take turns, for which alone it would be asked."""
+        return 0
+
+    def close(self) -> None:
+        """Remove the place of its own."""
+        if self._own is not None:
+            self._own.close()
+
+    def _try(self, installation: Installation, parameters: Mapping[str, str]) -> None:
+        """Start a server on fresh data, and end it. Raises InputError where it does not take a parameter."""
+
+        def make(path: Path) -> list[Any]:
+            create_data(installation, path)
+            return []
+
+        key = hashlib.sha256(f"fresh {installation.title} {installation.server}".encode()).hexdigest()
+        fresh = template(self._cache("templates") / f"{key}.data", make)
+        room = self._room()
+        data = room.path / f"data-{secrets.token_hex(4)}"
+        try:
+            copy_directory(fresh.path, data, self._interrupted)
+            start_server(installation, data, room.path, parameters, remove=[data], held=room.held).stop(0.0)
+        except OSError as error:
+            raise SystemFailed(f"copying fresh data to {data}: {reason(error)}") from error
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    def _installation(self, compiled: CompiledCell) -> Installation:
+        program, system = server_settings_of(compiled).program, compiled.cell.system.name
+        if program not in self._found:
+            self._found[program] = (
+                self._first(system) if program is None else installation_of(self._engine, program, system)
+            )
+        return self._found[program]
+
+    def _first(self, system: str) -> Installation:
+        """Give the server taken where none is asked for, and note it where it could have been another."""
+        found = find_installations(self._engine)
+        if not found:
+            problem = f"there is no {self._engine} server on this machine to start"
+            raise InputError(system, problem, how_to_install(self._engine))
+        first, *others = found
+        if others:
+            told = ", ".join(f"{each.title} ({each.server})" for each in others)
+            words = f"`{self._engine}:` is {first.title} ({first.server}), of the highest version number here; "
+            words += f"`program=` takes another: {told}."
+            installed = {str(each.server): each.title for each in (first, *others)}
+            self.findings.append(finding("one of several servers", words, [], {"installed": installed}))
+        return first
+
+    def _template(self, compiled: CompiledCell, installation: Installation) -> Template:
+        directory = self._cache("templates")
+        # Another program of the same version may have been built to lay out its files otherwise.
+        of = f"{installation.title} {server_settings_of(compiled).program or ''}".strip()
+        key = compiled.template_key(f"{of} {compiled.cell.system.engine}")
+
+        def load(path: Path) -> Any:
+            create_data(installation, path)
+            self._interrupted.check()
+            settings = family_of(self._engine).LOADING[installation.product]
+            with start_server(installation, path, path.parent, settings, remove=[path]) as server:
+                try:
+                    plan = compiled.load_plan(target(server))
+                    loaded = ask(plan, "loaded", interrupted=self._interrupted)["tables"]
+                except BaseException as error:
+                    # One that breaks connections off (a full disk is such a reason) has said why, though not to them.
+                    broken = isinstance(error, SystemFailed) and "the connection" in str(error)
+                    said = server.last_words() if broken else ""
+                    # Nobody wants its data, so that nobody waits until they are written.
+                    server.stop(0.0)
+                    if said:
+                        raise SystemFailed(f"{error}; {installation.title} said: {said}") from error
+                    raise
+                with self._interrupted.passing_on_to(AtOnce(server.kill)):
+                    whole = server.stop(_GRACE_S)
+                if not whole:
+                    self._interrupted.check()
+                    raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
+            return loaded
+
+        return template(directory / f"{key}.data", load)
+
+    def _room(self) -> Workspace:
+        """Give the directory servers work in."""
+        account = server_account(self._engine)
+        # A place that somebody named is taken, or refused with a reason, but never changed for another.
+        if self._workspace.chosen or shut_out(self._workspace.path.parent, account) is None:
+            return self._workspace
+        if self._own is None:
+            self._own = Workspace(self._cache("work"))
+        return self._own
+
+    def _cache(self, name: str) -> Path:
+        """Give a directory to keep things in that the server's user can pass through."""
+        account = server_account(self._engine)
+        usual = cache_directory()
+        if shut_out(usual.parent, account) is None:
+            open_way(usual, account)
+            root = usual
+        else:
+            root = _common()
+        path = root / name
+        path.mkdir(exist_ok=True)
+        open_way(path, account)
+        return path
+
+
+def target(server: Server) -> dict[str, Any]:
+    """Give a server that runs as a plan names it."""
+    return {
+        "engine": server.installation.engine,
+        "host": str(server.socket),
+        "port": server.port,
+        "user": server.user,
+        "database": server.database,
+        "process": {"pid": server.pid, "data": str(server.data)},
+    }
+
+
+def _parameters(compiled: CompiledCell) -> dict[str, str]:
+    """Give the parameters a server is started with: those asked for, and room for the clients."""
+    parameters = dict(server_settings_of(compiled).parameters)
+    clients = compiled.definition.load.clients
+    most = family_of(compiled.cell.system.engine).CONNECTIONS
+    if clients > _USUAL_CONNECTIONS and most is not None:
+        parameters.setdefault(most, str(clients + _FURTHER_CONNECTIONS))
+    return parameters
+
+
+def _common() -> Path:
+    """Give the user's own directory where all users may go. Raises SystemFailed where another has taken its name."""
+    path = _COMMON / f"dbdyno-{os.geteuid()}"
+    try:
+        path.mkdir(mode=0o711, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise SystemFailed(f"{path}: the directory cannot be made: {reason(error)}") from error
+    if path.is_symlink() or status.st_uid != os.geteuid():
+        raise SystemFailed(f"{path}: it belongs to somebody else: set DBDYNO_CACHE to a directory all users may enter")
+    return path

@@ -1,0 +1,338 @@
+"""Servers that run already, named by their URL: a database of dbdyno's own on them, or the one that is named."""
+
+import fcntl
+import getpass
+import hashlib
+import json
+import math
+import re
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.engines.provisioner import Note, Place, Ready
+from dbdyno.engines.server.databases import Databases
+from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
+from dbdyno.engines.server.settings import ServerSettings, server_settings_of
+from dbdyno.engines.server.tls import Tls
+from dbdyno.engines.url import SystemSpec
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.results.document import Finding
+from dbdyno.run.passwords import password_of
+from dbdyno.run.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
+from dbdyno.store import utc_now
+from dbdyno.worker import ask
+
+# Seconds for creating, copying or dropping a database, and for an answer at all.
+_LONGEST_S = 600.0
+
+# Resolving a name from a file or a cache is a matter of microseconds.
+_SLOW_S = 0.01
+_LOOKS = 3
+_LONGEST_CONNECT_S = 5.0
+
+
+# What a server answers to who connects, with its code, or what MongoDB's options cannot be: what comes of no server is
+# no answer to settings.
+_REFUSAL = re.compile(
+    r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\)|(?:there is no option|`\w+` is) .*)", re.DOTALL
+)
+
+
+# What PostgreSQL, MariaDB and MySQL say of a write in a transaction that only reads.
+_ONLY_READS = "25006"
+
+
+@dataclass(kw_only=True)
+class Guarded(Ready):
+    """A database of the user's, whose server refuses what the statements were not seen to write."""
+
+    system: SystemSpec
+
+    def check(self, result: Mapping[str, Any]) -> None:
+        """Raise InputError where the server had to."""
+        for message in (result.get("failures") or {}).values():
+            if _ONLY_READS in str(message):
+                told = f"a statement writes for some of its values (the server refused it: {message})"
+                raise not_ours(self.system, f"the database `{self.target['database']}`", told)
+
+
+class NamedProvisioner:
+    """Makes databases on one server, and removes them.
+
+    Their names are one run's, which holds a lock for them; it removes those of runs that were killed, and of no other.
+    """
+
+    def __init__(self, system: SystemSpec, databases: Databases, place: Place) -> None:
+        """``system``: the server; ``databases``: how they are made there. Nothing is connected yet."""
+        self._allow_writes = place.allow_writes
+        self._databases = databases
+        self.findings: list[Finding] = []
+        self._judged: set[str] = set()
+        self._system = system
+        self._interrupted = place.interrupted
+        # The key of the data in the database to copy, and what loading them took.
+        self._key = ""
+        self._loaded: dict[str, Any] = {}
+        self._tls = Tls()
+        self._lock: IO[bytes] | None = None
+        self._token = new_token()
+        self._holding: Holding | None = None
+        self._checked = False
+        self._made: set[str] = set()
+        self.notes: list[Note] | None = None
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that the server answers, and that no other run works on it."""
+        if self.notes is None:
+            self.notes = resolution(self._system.name, self._host, self._port)
+        self._tls = server_settings_of(compiled).tls
+        self._inspect(compiled)
+        if not self._checked:
+            # What dbdyno does itself it does as one that the server lets in.
+            self._system = compiled.cell.system
+        self._judge(compiled)
+        if _makes_data(compiled):
+            if self._lock is None:
+                self._lock = self._take_lock()
+            self._hold()
+        self._checked = True
+
+    def _hold(self) -> None:
+        """Hold what says that the databases to be made are this run's. Raises SystemFailed.
+
+        Where that was lost, as with a server that was restarted, others may have dropped them: then new ones are made.
+        """
+        if self._holding is not None and self._holding.alive:
+            return
+        if self._holding is not None:
+            self._holding.release()
+            self._token, self._key = new_token(), ""
+        if self._databases.session_lock:
+            self._holding = SessionLock(self._target(None, self._own_database), self._token, self._drop)
+        else:
+            self._holding = FileLock(self._system, self._token, self._drop)
+
+    def _judge(self, compiled: CompiledCell) -> None:
+        """See that no statement writes to what dbdyno did not make. Raises InputError, unless that is allowed.
+
+        Without tables of its own, an experiment runs in the database that the URL names; with some, in one that is made
+        for it, and then only what names another can lead beyond it.
+        """
+        trial = compiled.trial
+        texts = [compiled.before, compiled.tables, compiled.after, trial["statements"], trial["transactions"]]
+        asked = json.dumps([*texts, trial["prepare"], list(server_settings_of(compiled).parameters.items())])
+        if asked in self._judged:
+            return
+        target = self._target(compiled, self._own_database)
+        if _makes_data(compiled):
+            own = [database_name(self._token, end) for end in ENDS]
+            what, found = "what it names", reaching_statements(compiled, target, own)
+        else:
+            what, found = "what it names", unheld_statements(compiled, target)
+            if not found:
+                what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
+        if not self._allow_writes:
+            refuse(compiled.cell.system, what, found)
+        self._judged.add(asked)
+        if found:
+            self.findings.append(allowed(compiled.cell.system, what, found))
+
+    def _inspect(self, compiled: CompiledCell) -> None:
+        """See that the server answers, and takes the session's settings.
+
+        Raises SystemFailed, and InputError where the settings are all that keeps it from answering.
+        """
+        target = self._target(compiled, self._own_database)
+        target["session"] += [list(pair) for pair in server_settings_of(compiled).asked.items()]
+        try:
+            self._ask({"kind": "inspect"}, target, "facts")
+        except SystemFailed as error:
+            refusal = _REFUSAL.fullmatch(str(error))
+            if refusal is None or not target["session"]:
+                raise
+            self._ask({"kind": "inspect"}, target | {"session": []}, "facts")
+            remedy = "give what a session of this server can set"
+            raise InputError(
+                self._system.name, f"the server refuses the settings: {refusal['words']}", remedy
+            ) from None
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
+        """Have a database with the tables as they were loaded; without tables, the one that the URL names."""
+        if not self._checked:
+            # The run goes on after an earlier one, or the server was not there before.
+            self.check(compiled)
+        self._judge(compiled)
+        if not _makes_data(compiled):
+            target = self._target(compiled, self._own_database)
+            guard = self._guard(compiled)
+            yield Guarded(target=target | guard, system=compiled.cell.system) if guard else Ready(target)
+            return
+        self._hold()
+        name = database_name(self._token, "trial")
+        begun = time.monotonic()
+        if self._databases.copy is not None:
+            load_s = self._template(compiled)
+            loaded = time.monotonic()
+            copy = self._databases.copy.replace("{template}", database_name(self._token, "template"))
+            self._recreate(name, copy)
+            durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
+        else:
+            self._recreate(name, self._databases.create)
+            self._load(compiled, name)
+            durations = {"load_s": time.monotonic() - begun}
+        # Creating and dropping are waited for: a server goes on with them when nobody listens any more.
+        self._interrupted.check()
+        yield Ready(self._target(compiled, name), durations, self._loaded)
+
+    def bytes_of_copy(self, compiled: CompiledCell) -> int:
+        """What is copied lies on the server."""
+        return 0
+
+    def close(self) -> None:
+        """Remove the databases."""
+        try:
+            for name in sorted(self._made):
+                self._drop(name)
+        finally:
+            self._made.clear()
+            if self._holding is not None:
+                self._holding.release()
+            if self._lock is not None:
+                self._lock.close()
+
+    def _template(self, compiled: CompiledCell) -> float:
+        """Have the tables in a database to copy; give the seconds it took, 0 where they are there already."""
+        key = compiled.template_key("")
+        if self._key == key:
+            return 0.0
+        begun = time.monotonic()
+        self._key = ""
+        name = database_name(self._token, "template")
+        self._recreate(name, self._databases.create)
+        self._load(compiled, name)
+        self._key = key
+        return time.monotonic() - begun
+
+    def _load(self, compiled: CompiledCell, name: str) -> None:
+        try:
+            plan = compiled.load_plan(self._target(compiled, name))
+            steps = ask(plan, "loaded", _LONGEST_S, self._interrupted)["tables"]
+        except SystemFailed as error:
+            raise SystemFailed(f"loading the tables: {error}") from error
+        self._loaded = {"at": utc_now(), "tables": steps}
+
+    def _recreate(self, name: str, how: str | None) -> None:
+        self._made.add(name)
+        self._drop(name)
+        if how is not None:
+            self._execute(self._own_database, how.replace("{name}", name))
+
+    def _drop(self, name: str) -> None:
+        within = name if self._databases.drop_within else self._own_database
+        self._execute(within, self._databases.drop.replace("{name}", name))
+
+    def _execute(self, database: str, statement: str) -> None:
+        task = {"kind": "load", "before": [statement], "tables": [], "after": []}
+        self._ask(task, self._target(None, database), "loaded")
+
+    def _ask(self, task: dict[str, Any], target: dict[str, Any], answer: str) -> None:
+        ask({"schema": PLAN, "seed": 1, "task": task | {"target": target}}, answer, _LONGEST_S)
+
+    def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
+        system = self._system
+        own = server_settings_of(compiled) if compiled is not None else ServerSettings(tls=self._tls)
+        return {
+            "engine": system.engine,
+            "host": self._host,
+            "port": self._port,
+            "user": system.user or (getpass.getuser() if self._databases.needs_user else None),
+            # Of several systems that are one server, each has its own.
+            "password": password_of(compiled.cell.system if compiled is not None else system),
+            "database": database,
+            "session": [list(pair) for pair in own.parameters.items()],
+        } | ({"tls": own.tls.plan()} if self._databases.tls else {})
+
+    def _guard(self, compiled: CompiledCell) -> dict[str, Any]:
+        """Have the server itself refuse what the statements were not seen to write.
+
+        Where it is told by a statement, that would be a part of what is measured with a session for each transaction.
+        """
+        when = self._databases.read_only
+        told = when == "always" or (when == "once" and compiled.trial["connect"] == "once")
+        return {"read_only": True} if told and not self._allow_writes else {}
+
+    @property
+    def _host(self) -> str:
+        # An address of IPv6 stands in brackets, in a URL only.
+        host = self._system.host or "localhost"
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+    @property
+    def _port(self) -> int:
+        return self._system.port or self._databases.port
+
+    @property
+    def _own_database(self) -> str:
+        return self._system.database or self._databases.always
+
+    def _take_lock(self) -> IO[bytes]:
+        place = f"{self._system.engine}-{self._system.host}-{self._system.port}"
+        path = cache_directory("servers") / hashlib.sha256(place.encode()).hexdigest()[:16]
+        lock = path.open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            problem = "another run of yours is measuring this server"
+            raise InputError(self._system.name, problem, "wait until it has ended") from None
+        return lock
+
+
+def resolution(name: str, host: str, port: int) -> list[Note]:
+    """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
+    if host.startswith("/"):
+        return []
+    resolved = math.inf
+    try:
+        # A busy machine makes a look-up slow once, and not the best of several.
+        for _ in range(_LOOKS):
+            begun = time.monotonic()
+            addresses = [(each[0], each[4]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            resolved = min(resolved, time.monotonic() - begun)
+            if resolved < _SLOW_S:
+                break
+    except OSError:
+        return []
+    notes = []
+    if resolved >= _SLOW_S:
+        text = f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
+        notes.append(Note(text, resolved))
+    lost = 0.0
+    for number, (family, address) in enumerate(addresses):
+        begun = time.monotonic()
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as connection:
+                connection.settimeout(_LONGEST_CONNECT_S)
+                connection.connect(address)
+        except OSError:
+            lost += time.monotonic() - begun
+            continue
+        if number:
+            text = (
+                f"{name}: `{host}` means {addresses[0][1][0]} first, where nothing answers: each new connection loses "
+            )
+            text += f"{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL."
+            notes.append(Note(text, lost))
+        break
+    return notes
+
+
+def _makes_data(compiled: CompiledCell) -> bool:
+    return bool(compiled.tables or compiled.before or compiled.after)

@@ -1,0 +1,89 @@
+"""Programs of servers: where they lie, what version they say they are, and which belong together."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Seconds a program has to say its version.
+_VERSION_S = 10.0
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A server's programs.
+
+    ``product``: as people call it, such as PostgreSQL or MariaDB; ``version``: such as ``15.8``. ``programs``: by name,
+    the server first, then those that it needs and a client where there is one.
+    """
+
+    engine: str
+    product: str
+    version: str
+    programs: Mapping[str, Path]
+
+    @property
+    def title(self) -> str:
+        """Product and version."""
+        return f"{self.product} {self.version}"
+
+    @property
+    def server(self) -> Path:
+        """The server's own program."""
+        return next(iter(self.programs.values()))
+
+
+def on_path() -> list[Path]:
+    """Give the directories of the PATH."""
+    return [Path(place) for place in os.get_exec_path() if Path(place).is_absolute()]
+
+
+def programs_in(places: list[Path], name: str) -> Iterator[Path]:
+    """Find the programs of a name in some directories, in their order."""
+    for place in places:
+        path = place / name
+        try:
+            if path.is_file() and os.access(path, os.X_OK):
+                yield path
+        except OSError:
+            continue
+
+
+def complete(
+    engine: str, product: str, version: str | None, programs: Mapping[str, Path], needed: tuple[str, ...]
+) -> Installation | None:
+    """Give an installation, unless it does not say its version or lacks a program that is ``needed``."""
+    there = {name: path for name, path in programs.items() if os.access(path, os.X_OK)}
+    if version is None or any(name not in there for name in needed):
+        return None
+    return Installation(engine, product, version, there)
+
+
+def beside(home: Path, *names: str) -> Path:
+    """Find a program in the installation that a server's directory belongs to, or on the PATH."""
+    for name in names:
+        for place in (home, home.parent / "bin", home.parent / "scripts"):
+            if os.access(place / name, os.X_OK):
+                return place / name
+    return Path(shutil.which(names[0]) or home / names[0])
+
+
+def version_of(pattern: re.Pattern[str], *command: str | Path) -> str | None:
+    """Run a command, and give the ``version`` that a pattern finds in what it says; ``None`` where it finds none."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_VERSION_S,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    found = pattern.search(done.stdout) if done.returncode == 0 else None
+    return found["version"] if found is not None else None

@@ -1,0 +1,71 @@
+"""What can be set on a server: its own parameters, by name, and how dbdyno uses it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.server.tls import LIBPQ, Tls, TlsOptions, split_tls
+from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.errors import InputError
+
+if TYPE_CHECKING:
+    from dbdyno.compile import CompiledCell
+
+
+@dataclass(frozen=True)
+class ServerSettings(Settings):
+    """The settings of one system. ``parameters``: as the server names them, with values in the form it takes.
+
+    ``tls``: of a named server. ``program``: the server that dbdyno starts, where it is not the first found.
+    """
+
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    tls: Tls = field(default_factory=Tls)
+    program: str | None = None
+
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """Give what is set: what dbdyno does with it, then its parameters."""
+        if self.program:
+            yield "program", self.program
+        yield from self.parameters.items()
+
+    @property
+    def asked(self) -> Mapping[str, str]:
+        """Parameters that a server is given only to see whether it has what is set otherwise."""
+        return {}
+
+    def lacking(self, title: str) -> tuple[str, str, str]:
+        """Say which setting a server (``title``) refused by :attr:`asked`, the problem, and what to do."""
+        raise NotImplementedError
+
+
+def server_settings_of(compiled: "CompiledCell") -> ServerSettings:
+    """Give a cell's settings of its server."""
+    return compiled.settings if isinstance(compiled.settings, ServerSettings) else ServerSettings()
+
+
+def read_server_settings(
+    settings: Mapping[str, Scalar],
+    place: str,
+    *,
+    named: bool,
+    truth: tuple[str, str] = ("on", "off"),
+    tls_options: TlsOptions | None = LIBPQ,
+) -> ServerSettings:
+    """Check settings as far as can be without the server. Raises InputError that begins with ``place``.
+
+    ``named``: of a server that runs already, among whose settings are those of the connection to it. ``truth``: what
+    true and false are written as; ``tls_options``: by what names TLS is asked for, ``None``: it cannot be.
+    """
+    yes, no = truth
+    values = {
+        name: (yes if value else no) if isinstance(value, bool) else str(value) for name, value in settings.items()
+    }
+    tls = Tls()
+    # Where there is no TLS, its option is refused as one that is not known.
+    if named and tls_options is not None:
+        tls, values = split_tls(tls_options, values, place)
+    program = values.pop("program", None)
+    if program is not None and named:
+        raise InputError(f"{place}: program", "a server that runs already has its program", "leave it out")
+    return ServerSettings(values, tls, program)

@@ -1,0 +1,71 @@
+"""How connections to a named server are encrypted: the options of its URL that are no settings of the server."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.errors import InputError
+
+_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
+
+
+@dataclass(frozen=True)
+class TlsOptions:
+    """By what names an engine's users ask for TLS. ``names``: of options, ``mode`` or ``roots``; ``modes``: further."""
+
+    names: Mapping[str, str]
+    modes: Mapping[str, str]
+
+
+LIBPQ = TlsOptions({"sslmode": "mode", "sslrootcert": "roots"}, {})
+"""Libpq's names, which every engine takes."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """``mode``: as libpq's ``sslmode``. ``roots``: a file with the certificates that are believed, not the system's."""
+
+    mode: str = "prefer"
+    roots: str | None = None
+
+    def plan(self) -> dict[str, Any]:
+        """Give it as a plan has it."""
+        return {"mode": self.mode, "roots": self.roots}
+
+
+def split_tls(options: TlsOptions, values: Mapping[str, str], place: str) -> tuple[Tls, dict[str, str]]:
+    """Part the options of TLS from the settings of a named server. Raises InputError that begins with ``place``."""
+    given: dict[str, str] = {}
+    rest: dict[str, str] = {}
+    for name, value in values.items():
+        key = options.names.get(name)
+        if key is None:
+            rest[name] = value
+        elif key in given:
+            raise InputError(f"{place}: {name}", "this is said twice, by two names", "take one away")
+        else:
+            given[key] = _mode(options, name, value, place) if key == "mode" else _file(name, value, place)
+    mode, roots = given.get("mode", Tls.mode), given.get("roots")
+    # As libpq has it: who names an authority wants it to be asked. MySQL's client asks it with VERIFY_… only.
+    if "sslrootcert" in values and mode == "require":
+        mode = "verify-ca"
+    return Tls(mode, roots), rest
+
+
+def _mode(options: TlsOptions, name: str, value: str, place: str) -> str:
+    known = [*_MODES, *options.modes]
+    mode = value.lower()
+    if mode not in known:
+        close = difflib.get_close_matches(mode, known, 1)
+        remedy = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+        raise InputError(f"{place}: {name}", f"there is no mode `{value}`", remedy)
+    return options.modes.get(mode, mode)
+
+
+def _file(name: str, value: str, place: str) -> str:
+    path = Path(value).expanduser().absolute()
+    if not path.is_file():
+        raise InputError(f"{place}: {name}", f"there is no file {path}", "name one with certificates (PEM)")
+    return str(path)

@@ -1,0 +1,168 @@
+"""SQLite, in the worker's own process: the bundled library, or any other that is built or named."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.engine import Engine, Json, Location, Timed
+from dbdyno.engines.settings import Scalar, Settings
+
+if TYPE_CHECKING:
+    from dbdyno.compile import CompiledCell
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.prefixes import PrefixRules
+    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.engines.sqlite.settings import SqliteSettings
+    from dbdyno.engines.url import SystemSpec
+    from dbdyno.experiment.definition import Definition
+    from dbdyno.results import Document
+    from dbdyno.results.document import Finding
+
+
+class Sqlite(Engine):
+    """SQLite."""
+
+    name = "sqlite"
+    title = "SQLite"
+    aliases = ("sqlite3",)
+    location: Location = "file"
+    in_worker = True
+    timed: frozenset[Timed] = frozenset({"files", "inside", "mutexes", "computing"})
+    grammar = "sqlite"
+    # Without one of these words no statement leads to another file.
+    leads_beyond = ("attach", "vacuum")
+    durability: Mapping[str, Mapping[str, str]] = {
+        POWER_SAFE: {"synchronous": "extra"},
+        PROCESS_SAFE: {"synchronous": "off"},
+    }
+    # Where a user has set it: what can be undone is at most the last commit, and in a log's mode it is the same.
+    also_durable = frozenset({(POWER_SAFE, "synchronous", "full")})
+
+    def control_text(self, verb: str, mode: str) -> str:
+        """Write the verb, and in which of its modes a transaction begins."""
+        return f"begin {mode}" if verb == "begin" and mode != "deferred" else verb
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give SQLite's."""
+        from dbdyno.engines.sqlite.dialect import SqliteDialect
+
+        return SqliteDialect()
+
+    def read_settings(
+        self,
+        settings: Mapping[str, Scalar],
+        place: str,
+        *,
+        named: bool,
+    ) -> "SqliteSettings":
+        """Check them all. Raises InputError."""
+        from dbdyno.engines.sqlite.settings import read_settings
+
+        return read_settings(settings, place)
+
+    def check_setting(self, name: str, value: Scalar) -> None:
+        """Raise InputError for one that SQLite does not have, or a value that it does not take."""
+        from dbdyno.engines.sqlite.settings import read_settings
+
+        read_settings({name: value}, "")
+
+    def unsafe_reason(self, settings: Settings, clients: int) -> str | None:
+        """Say why settings cannot be used with so many clients, or ``None``.
+
+        A connection without a mutex (``open_mutex=nomutex``) is safe: each client has one of its own.
+        """
+        single = _own(settings).is_single_threaded
+        if single and clients > 1:
+            lost = f"{clients} clients in one process would corrupt its memory"
+            return f"`{single}` leaves SQLite without any mutex: {lost}"
+        return None
+
+    def syncing(self, settings: Settings) -> tuple[tuple[str, str], ...]:
+        """Give the PRAGMAs that decide it."""
+        return _own(settings).syncing
+
+    def leaves_behind(self, settings: Settings) -> bool:
+        """Whether ``synchronous`` lets it."""
+        return _own(settings).leaves_behind
+
+    def sets_syncing(self, statement: str) -> bool:
+        """Whether it is such a PRAGMA."""
+        from dbdyno.engines.sqlite.settings import sets_syncing
+
+        return sets_syncing(statement)
+
+    def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
+        """Give the library, or its source, of a commit."""
+        own = _own(settings)
+        return replace(own, library=there(own.library), source=there(own.source))
+
+    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+        """Give what keeps the file that trials work on."""
+        from dbdyno.engines.sqlite.provisioner import FileProvisioner
+
+        return FileProvisioner(place)
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Say the version that is bundled."""
+        from dbdyno.engines.sqlite.library import find_library
+        from dbdyno.engines.sqlite.settings import SqliteSettings
+
+        version = find_library(SqliteSettings()).identity.split()[0]
+        yield "sqlite:", f"SQLite {version}", "bundled", "any other by source=, cflags= or library="
+
+    def embedded(self, result: Json, clients: int) -> "Embedded":
+        """Give the library as it was read back."""
+        from dbdyno.engines.sqlite.advice import Library
+
+        return Library.of(result, clients)
+
+    def against_locked(self, result: Json, begins: Collection[str] | None) -> str | None:
+        """Give what lets a client wait for the lock on the file."""
+        from dbdyno.engines.sqlite.advice import against_locked
+
+        return against_locked(result, begins)
+
+    def findings(self, document: "Document", compiled: "Iterable[CompiledCell]") -> "list[Finding]":
+        """Say why transactions failed because the file was locked."""
+        from dbdyno.engines.sqlite.lock_findings import lock_findings
+
+        return lock_findings(document, compiled)
+
+    def looks_up(self, plan: Sequence[str]) -> bool | None:
+        """Whether it searches: a scan reads all of the index that it may name."""
+        from dbdyno.engines.sqlite.searching import looks_up
+
+        return looks_up(plan)
+
+    def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
+        """Go by ``case_sensitive_like``."""
+        from dbdyno.engines.sqlite.searching import like_rule
+
+        return like_rule(settings)
+
+    def equality_rule(
+        self,
+        settings: Json,
+        columns: "Sequence[Column]",
+        *,
+        own_tables: bool,
+    ) -> "CaseRule | None":
+        """Go by the columns' collations."""
+        from dbdyno.engines.sqlite.searching import equality_rule
+
+        return equality_rule(columns)
+
+    def prefix_rules(self) -> "PrefixRules":
+        """Give SQLite's."""
+        from dbdyno.engines.sqlite.searching import PREFIX_RULES
+
+        return PREFIX_RULES
+
+
+def _own(settings: Settings) -> "SqliteSettings":
+    from dbdyno.engines.sqlite.settings import SqliteSettings
+
+    return settings if isinstance(settings, SqliteSettings) else SqliteSettings()

@@ -1,0 +1,22 @@
+"""SQLite's SQL."""
+
+from dbdyno.engines.dialect import StandardDialect, spell
+from dbdyno.experiment.tables import Column
+
+
+class SqliteDialect(StandardDialect):
+    """A statement is run as it is written: what is measured is what the file says."""
+
+    engine = "sqlite"
+
+    # SQLite takes any name for a type and derives an affinity from it; these would derive the wrong one. A whole
+    # number is always "integer", since only a column of that very type can be the rowid itself.
+    _TYPES = {"bigint": "integer", "smallint": "integer", "date": "text", "timestamp": "text", "uuid": "text"}  # noqa: RUF012
+
+    def column_type(self, column: Column) -> str:
+        """Write the type as the experiment does, where that gives the right affinity."""
+        return self._TYPES.get(column.type.name) or spell(column.type)
+
+    def autoincrement(self) -> str:
+        """Give SQLite's word."""
+        return " autoincrement"

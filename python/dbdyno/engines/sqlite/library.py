@@ -1,0 +1,107 @@
+"""SQLite libraries: the bundled one, a shared library by its path, or one built from source with chosen options."""
+
+import hashlib
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.engines.sqlite.compiling import run_compiler
+from dbdyno.engines.sqlite.settings import SqliteSettings
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.worker import ask, write_amalgamation
+
+# What SQLite's own documentation builds with; a user's `cflags` come behind and win.
+_FLAGS = ("-O2", "-g1", "-fPIC", "-shared")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library: the path of the shared object (``None``: the bundled one), and a text that identifies it."""
+
+    path: str | None
+    identity: str
+
+
+def find_library(settings: SqliteSettings) -> Library:
+    """Give the library that settings ask for; build it where it has not been built yet. Starts a worker to look at it.
+
+    Raises InputError where a path is wrong, and SystemFailed where the build or the loading fails.
+    """
+    path = settings.library
+    if path is not None and not Path(path).is_file():
+        raise InputError("library", f"there is no file `{path}`", "give the path of a shared SQLite library")
+    if path is None and (settings.source or settings.cflags or settings.library_threading is not None):
+        path = str(_build(settings))
+    return Library(path, _identity(path))
+
+
+def _identity(path: str | None) -> str:
+    target = {"engine": "sqlite", "path": ":memory:", "library": path}
+    plan = {"schema": "dbdyno.plan/1", "seed": 0, "task": {"kind": "inspect", "target": target}}
+    facts = ask(plan, "facts", 60.0)["engine"]
+    return f"{facts['version']} {facts['source_id']}"
+
+
+def _build(settings: SqliteSettings) -> Path:
+    flags = shlex.split(settings.cflags or "")
+    if settings.library_threading is not None:
+        flags.append(f"-DSQLITE_THREADSAFE={settings.library_threading}")
+    compiler = c_compiler()
+    with tempfile.TemporaryDirectory(prefix="dbdyno-") as scratch:
+        source = _source(settings.source, Path(scratch))
+        key = hashlib.sha256()
+        for part in (source.read_bytes(), "\0".join([compiler, *_FLAGS, *flags]).encode(), _version(compiler)):
+            key.update(hashlib.sha256(part).digest())
+        built = cache_directory("libraries") / f"sqlite-{key.hexdigest()[:24]}.so"
+        if not built.exists():
+            command = [
+                compiler,
+                *_FLAGS,
+                *flags,
+                "-o",
+                str(Path(scratch) / "out.so"),
+                str(source),
+                "-lpthread",
+                "-ldl",
+                "-lm",
+            ]
+            done = run_compiler(command, Path(scratch))
+            if done.returncode != 0:
+                said = done.stderr.strip().splitlines()
+                raise SystemFailed(
+                    f"building SQLite failed: {shlex.join(command)}: {said[-1] if said else 'no message'}"
+                )
+            unfinished = built.with_suffix(f".{secrets.token_hex(8)}.tmp")
+            shutil.copyfile(Path(scratch) / "out.so", unfinished)
+            unfinished.rename(built)
+    return built
+
+
+def c_compiler() -> str:
+    """Give the C compiler's command: ``CC``, else ``cc``. Raises SystemFailed where there is none."""
+    compiler = os.environ.get("CC", "cc")
+    if shutil.which(compiler) is None:
+        raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
+    return compiler
+
+
+def _source(source: str | None, scratch: Path) -> Path:
+    if source is None:
+        write_amalgamation(scratch)
+        return scratch / "sqlite3.c"
+    path = Path(source).expanduser()
+    if path.is_dir():
+        path /= "sqlite3.c"
+    if not path.is_file():
+        raise InputError("source", f"there is no file `{path}`", "give an amalgamation, or the directory it is in")
+    return path
+
+
+def _version(compiler: str) -> bytes:
+    return subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout

@@ -1,0 +1,179 @@
+"""Packages that hold SQLite's source: fetched by their own clients, with the user's settings, and kept in the cache."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dbdyno.engines.sqlite.amalgamation import (
+    amalgamation_files,
+    find_amalgamation,
+    keep,
+    kept,
+    sources_directory,
+    unfinished_directory,
+)
+from dbdyno.errors import InputError, SystemFailed
+
+# Seconds that a client has to fetch a package of some megabytes.
+_TIMEOUT_S = 900.0
+
+# Characters of a client's own words that a message repeats.
+_LONGEST = 500
+
+_PACKAGE_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z.-]+)?")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Packages that are versions of one. ``key``: as people write it; ``name``: as it is shown; ``client``: a program.
+
+    ``fetch`` gives a directory with the content of a version of the package: one that it makes within the directory
+    given, or one of the client's own, which must not be changed.
+    """
+
+    key: str
+    name: str
+    client: str
+    fetch: Callable[[str, Path], Path]
+
+    def client_is_installed(self) -> bool:
+        """Whether the program that fetches it is there."""
+        return shutil.which(self.client) is not None
+
+
+def package_source(family: Family, version: str) -> Path:
+    """Give the directory with the ``sqlite3.c`` of a version of a package; fetch it where it is not cached.
+
+    Raises InputError for what is no version of a package, and SystemFailed where the client is not there or fails, or
+    where the package has no source of SQLite in it.
+    """
+    if not _PACKAGE_VERSION.fullmatch(version):
+        raise InputError(f"{family.key}@{version}", "this is no version of a package", f"write `{family.key}@1.2.3`")
+    if family.key == "go" and not version.startswith("v"):
+        version = f"v{version}"
+    directory = kept(_cached_name(family, version))
+    if directory.is_dir():
+        return directory
+    if not family.client_is_installed():
+        problem = f"`{family.client}` fetches {family.name} {version}, and it is not installed"
+        raise SystemFailed(f"{problem}: install it, or give a directory with a `sqlite3.c`")
+    with unfinished_directory() as scratch:
+        content = family.fetch(version, Path(scratch))
+        source = find_amalgamation(content)
+        if source is None:
+            raise SystemFailed(f"{family.name} {version} has no source of SQLite in it: choose another version of it")
+        return keep(amalgamation_files(source), _cached_name(family, version))
+
+
+def cached_packages() -> Iterator[tuple[Family, str, Path]]:
+    """Give each package that is cached: its family, its version, and the directory with its ``sqlite3.c``."""
+    for family in FAMILIES:
+        prefix = _cached_name(family, "")
+        for directory in sorted(sources_directory().glob(f"{prefix}*")):
+            if (directory / "sqlite3.c").is_file():
+                yield family, directory.name.removeprefix(prefix), directory
+
+
+def _cached_name(family: Family, version: str) -> str:
+    return f"{family.key}-{version}"
+
+
+def _from_npm(name: str, version: str, scratch: Path) -> Path:
+    """Fetch with npm: the package has SQLite's source among its dependencies, as an archive or as files."""
+    package = f"{name}@{version}"
+    _run(["npm", "pack", package, "--ignore-scripts", "--loglevel=error"], package, scratch)
+    content = scratch / "content"
+    content.mkdir()
+    try:
+        for path in scratch.glob("*.tgz"):
+            with tarfile.open(path) as package_file:
+                _take(package_file, content, "package/deps/(?:sqlite3/)?")
+                for member in package_file:
+                    if re.search(r"/deps/sqlite[^/]*\.tar\.[a-z0-9]+$", member.name) and member.isfile():
+                        with tarfile.open(fileobj=package_file.extractfile(member)) as archive:
+                            _take(archive, content, r"(?:\./)?(?:[^/]+/)?")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise SystemFailed(f"{package} cannot be unpacked: {error}") from error
+    return content
+
+
+def _take(archive: tarfile.TarFile, directory: Path, within: str) -> None:
+    """Write the source's files that lie ``within`` a directory, by their names only, so that none lands elsewhere."""
+    for member in archive:
+        if member.isfile() and re.fullmatch(rf"{within}sqlite3(?:ext)?\.[ch]", member.name):
+            content = archive.extractfile(member)
+            if content is not None:
+                with content, (directory / Path(member.name).name).open("wb") as file:
+                    shutil.copyfileobj(content, file)
+
+
+def _from_go(version: str, scratch: Path) -> Path:
+    """Fetch with go into its own module cache."""
+    module = f"github.com/mattn/go-sqlite3@{version}"
+    said = _run(["go", "mod", "download", "-json", module], module, scratch, GOWORK="off", GO111MODULE="on")
+    return Path(json.loads(said)["Dir"])
+
+
+def _from_cargo(version: str, scratch: Path) -> Path:
+    """Fetch with cargo into its own registry cache, as a dependency of a package that nobody builds."""
+    package = f"libsqlite3-sys {version}"
+    (scratch / "src").mkdir()
+    (scratch / "src/lib.rs").touch()
+    (scratch / "Cargo.toml").write_text(
+        '[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n\n[workspace]\n\n[dependencies]\n'
+        f'libsqlite3-sys = "={version}"\n',
+        encoding="utf-8",
+    )
+    said = _run(["cargo", "metadata", "--format-version", "1", "--quiet"], package, scratch)
+    packages = json.loads(said)["packages"]
+    return next(Path(each["manifest_path"]).parent for each in packages if each["name"] == "libsqlite3-sys")
+
+
+def _run(command: list[str], package: str, directory: Path, **environment: str) -> str:
+    """Run a package's client and give what it says. Raises SystemFailed.
+
+    It runs in a directory of ours: the settings that hold are the user's, not those of a project they happen to be in,
+    whose files no client is to change.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise SystemFailed(f"fetching {package}: `{command[0]}` did not end within {_TIMEOUT_S:.0f} s") from None
+    if done.returncode != 0:
+        raise SystemFailed(f"fetching {package} failed: `{command[0]}` said: {_complaint(done.stdout, done.stderr)}")
+    return done.stdout
+
+
+def _complaint(out: str, errors: str) -> str:
+    """Give what a client said of its failure, on one line."""
+    try:
+        said = str(json.loads(out)["Error"])
+    except (ValueError, TypeError, KeyError):
+        said = errors.strip() or out.strip() or "nothing"
+    return " ".join(said.split())[:_LONGEST]
+
+
+# The first that has a release is taken: npm's has SQLite's own archive, to Go's source a condition is added.
+FAMILIES = (
+    Family("npm", "npm sqlite3", "npm", partial(_from_npm, "sqlite3")),
+    Family("go", "go-sqlite3", "go", _from_go),
+    Family("crate", "crate libsqlite3-sys", "cargo", _from_cargo),
+    Family("better", "npm better-sqlite3", "npm", partial(_from_npm, "better-sqlite3")),
+)

@@ -1,0 +1,69 @@
+"""How SQLite searches: https://www.sqlite.org/optoverview.html#the_like_optimization."""
+
+from collections.abc import Sequence
+
+from dbdyno.engines.prefixes import Json, PrefixRules, Search, begins_with, key_collation
+from dbdyno.engines.searching import REGARDS, CaseRule, Column, Settings, alike, of_collation
+
+_LETTERS = CaseRule(False, "disregards the case of the letters A to Z alone")
+
+
+def looks_up(plan: Sequence[str]) -> bool | None:
+    """Whether a plan has a search: `SEARCH t USING INDEX i (word>? AND word<?)`."""
+    return any(step.startswith("SEARCH ") for step in plan) if plan else None
+
+
+def like_rule(settings: Settings) -> CaseRule | None:
+    """Say how ``LIKE`` compares, by the setting that was read back."""
+    switch = settings.get("case_sensitive_like")
+    return None if switch is None else REGARDS if switch == "on" else _LETTERS
+
+
+def equality_rule(columns: Sequence[Column]) -> CaseRule | None:
+    """Say how ``=`` does, by the columns' collations."""
+    return alike([of_collation(each, _LETTERS) for each in columns])
+
+
+def _of_column(search: Search) -> str:
+    kind = str(search.column.get("type") or "").upper()
+    is_text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
+    if not is_text and search.prefix.prefix[0] in "0123456789+-.":
+        return (
+            f"{search.name} has the type `{kind.lower()}`, which may hold numbers, and the pattern begins as a number "
+            "does: an index keeps numbers in another order than their texts"
+        )
+    escape = search.prefix.escape
+    if escape is not None and (search.version < (3, 21) or not escape.isascii()):
+        return "SQLite looks up no pattern with such an ESCAPE"
+    return ""
+
+
+def _of_index(search: Search, index: Json) -> str | None:
+    switch, name = search.settings.get("case_sensitive_like"), key_collation(index).get("name")
+    if switch is None or not name:
+        return None
+    needed = "BINARY" if switch == "on" else "NOCASE"
+    if str(name).upper() == needed:
+        return ""
+    rule = "regards" if switch == "on" else "disregards"
+    return f"is in the order of {str(name).upper()}, and LIKE {rule} case (case_sensitive_like={switch})"
+
+
+def _help(search: Search) -> str:
+    switch = search.settings.get("case_sensitive_like")
+    if switch is None:
+        return ""
+    collations = {
+        str(key_collation(each).get("name")).upper()
+        for each in search.table.get("indexes") or []
+        if begins_with(each, search.column["name"])
+    }
+    needed, other = ("binary", "nocase") if switch == "on" else ("nocase", "binary")
+    index = f"an index on it with `collate {needed}`"
+    if other.upper() not in collations:
+        return index
+    return f"`case_sensitive_like={'off' if switch == 'on' else 'on'}`, or {index},"
+
+
+PREFIX_RULES = PrefixRules(_of_column, _of_index, _help)
+"""Which indexes serve a pattern that begins with fixed characters."""

@@ -1,0 +1,51 @@
+"""A SQLite file as plans name it."""
+
+from typing import Any
+
+from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.engines.sqlite.settings import SqliteSettings
+
+# A system as a plan names it.
+Target = dict[str, Any]
+
+
+def settings_of(compiled: CompiledCell) -> SqliteSettings:
+    """Give a cell's settings of SQLite."""
+    return compiled.settings if isinstance(compiled.settings, SqliteSettings) else SqliteSettings()
+
+
+def load_target(compiled: CompiledCell, database: str, library: str | None = None) -> Target:
+    """Give the file that is to be filled; ``library``: a shared library, ``None``: the bundled one."""
+    return _file(database, library) | {"pragmas": _listed(settings_of(compiled).load_pragmas)}
+
+
+def named_target(compiled: CompiledCell, database: str, library: str | None = None) -> Target:
+    """Give a copy of a named file that is to get what decides the bytes of a file."""
+    return _file(database, library) | {"file_pragmas": _listed(settings_of(compiled).load_pragmas)}
+
+
+def trial_target(compiled: CompiledCell, database: str, library: str | None = None) -> Target:
+    """Give the file as the plan of a trial names it."""
+    settings = settings_of(compiled)
+    return _file(database, library) | {
+        "cache": settings.cache,
+        "open_mutex": settings.open_mutex,
+        "config_threading": settings.config_threading,
+        "busy_timeout_ms": settings.busy_timeout_ms,
+        "pragmas": _listed(settings.connection_pragmas),
+        "file_pragmas": _listed(settings.file_pragmas),
+        "os_cache": compiled.definition.load.os_cache,
+    }
+
+
+def file_plan(target: Target) -> dict[str, Any]:
+    """Give the plan that gives a file what it keeps, the target's ``file_pragmas``, before a trial."""
+    return {"schema": PLAN, "seed": 0, "task": {"kind": "set_file", "target": target}}
+
+
+def _file(database: str, library: str | None) -> Target:
+    return {"engine": "sqlite", "path": database, "library": library}
+
+
+def _listed(pairs: tuple[tuple[str, str], ...]) -> list[list[str]]:
+    return [list(pair) for pair in pairs]

@@ -1,0 +1,68 @@
+"""Microsoft SQL Server, which dbdyno does not start."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.engine import Json
+from dbdyno.engines.server.databases import Databases
+from dbdyno.engines.server.engine import ServerEngine
+from dbdyno.engines.settings import Settings
+
+if TYPE_CHECKING:
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.experiment.definition import Definition
+
+_CONTROL = {
+    "begin": "begin transaction",
+    "commit": "commit transaction",
+    "rollback": "if @@trancount > 0 rollback transaction",
+}
+
+
+class Sqlserver(ServerEngine):
+    """SQL Server."""
+
+    name = "sqlserver"
+    title = "SQL Server"
+    aliases = ("mssql",)
+    products = ("SQL Server",)
+    grammar = "tsql"
+    numbered_by = "@P"
+    password_variable = "SQLCMDPASSWORD"  # noqa: S105
+    databases = Databases(
+        port=1433,
+        always="master",
+        drop=(
+            "if db_id('{name}') is not null begin alter database {name} set single_user with rollback immediate; "
+            "drop database {name} end"
+        ),
+    )
+
+    def control_text(self, verb: str, mode: str) -> str:
+        """Write what SQL Server is sent: crates/engines has it, this is for people to read."""
+        return _CONTROL[verb]
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give SQL Server's."""
+        from dbdyno.engines.sqlserver.dialect import SqlserverDialect
+
+        return SqlserverDialect(definition, place)
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Say that it must run."""
+        yield "sqlserver://…", "", "", "one that runs already; untested: none was at hand"
+
+    def equality_rule(
+        self,
+        settings: Json,
+        columns: "Sequence[Column]",
+        *,
+        own_tables: bool,
+    ) -> "CaseRule | None":
+        """Go by the database's collation, of tables that were made without a word on it."""
+        from dbdyno.engines.searching import CaseRule
+
+        collation = str(settings.get("collation") or "") if own_tables else ""
+        by = f"goes by the collation {collation}"
+        return CaseRule("_CI" not in collation.upper(), by) if collation else None

@@ -1,0 +1,68 @@
+"""SQL Server's SQL."""
+
+from dbdyno.engines.dialect import spell
+from dbdyno.engines.translation.dialect import TranslatedDialect
+from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.experiment.tables import Column
+
+SQL = SqlTarget(
+    engine="sqlserver",
+    grammar="tsql",
+    lacks=frozenset(
+        (
+            "CurrentTime",
+            "Format",
+            "Hex",
+            "JSONArrayAgg",
+            "JSONObjectAgg",
+            "JSONRemove",
+            "JSONSet",
+            "Unhex",
+            "json_insert",
+            "json_quote",
+            "json_replace",
+            "json_valid",
+        )
+    ),
+    nulls_are_small=True,
+    savepoints=False,
+    limit_behind=False,
+    natural_join=False,
+    join_using=False,
+)
+
+
+class SqlserverDialect(TranslatedDialect):
+    """Microsoft SQL Server. Texts are Unicode, as they are on the other engines."""
+
+    engine = "sqlserver"
+    target = SQL
+
+    _TYPES = {  # noqa: RUF012
+        "integer": "int",
+        "double": "float",
+        "text": "nvarchar(max)",
+        "blob": "varbinary(max)",
+        "boolean": "bit",
+        "timestamp": "datetime2",
+        "uuid": "uniqueidentifier",
+        "char": "nchar",
+        "varchar": "nvarchar",
+    }
+
+    # The longest text of Unicode that stands in its row, in characters.
+    _LONGEST = 4000
+
+    def quote(self, name: str) -> str:
+        """Put a name into brackets."""
+        return "[" + name.replace("]", "]]") + "]"
+
+    def column_type(self, column: Column) -> str:
+        """Write the type by SQL Server's name."""
+        if column.type.name in ("char", "varchar") and column.type.arguments[0] > self._LONGEST:
+            return "nvarchar(max)"
+        return spell(column.type, self._TYPES.get(column.type.name))
+
+    def autoincrement(self) -> str:
+        """Give SQL Server's word."""
+        return " identity"

@@ -1,0 +1,152 @@
+"""A statement written once, in the SQL that SQLite reads, as other engines write it."""
+
+import re
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.engines.translation.unsupported import Names, unsupported_by
+from dbdyno.errors import InputError
+from dbdyno.experiment.sql import ANY, numbered
+from dbdyno.sql_tree import VALUE, parsed, sql_tree
+from dbdyno.text import shortened
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+# A savepoint is SQLite's words, PostgreSQL's and MariaDB's, but for those that may be left out.
+_SAVEPOINT = re.compile(
+    r"""\s* (?P<verb>savepoint | release (?:\s+savepoint)? | rollback (?:\s+transaction)? \s+ to (?:\s+savepoint)?)
+    \s+ (?: (?P<name>[^\W\d]\w*) | "(?P<quoted>[^"]+)" | `(?P<ticked>[^`]+)` | \[(?P<bracketed>[^\]]+)\] ) \s*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SAVEPOINT_VERBS = {
+    "savepoint": "SAVEPOINT",
+    "release": "RELEASE SAVEPOINT",
+    "rollback": "ROLLBACK TO SAVEPOINT",
+}
+
+
+def columns_of(text: str) -> int | None:
+    """Count the columns that a statement returns; ``None`` where its text does not say, as with ``*``."""
+    from sqlglot import exp
+
+    tree = sql_tree(text, "sqlite")
+    if not isinstance(tree, exp.Query) or any(column.is_star for column in tree.selects):
+        return None
+    return len(tree.selects) or None
+
+
+def translate(text: str, target: SqlTarget, names: Names, place: str) -> str:
+    """Write a statement as another engine has it.
+
+    Names that the experiment defines are quoted, so that none of them is taken for a keyword. Places for values stay
+    ``?``, in their order. Where nulls come in an order is left to the engine unless that says it: an index serves an
+    order only as it is. A division by zero fails or gives null as on the engine.
+
+    Raises InputError that begins with ``place`` for what the other dialect has no words for.
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.dialects.sqlite import SQLite
+    from sqlglot.errors import SqlglotError
+
+    savepoint = _SAVEPOINT.fullmatch(text)
+    if savepoint is not None and not target.savepoints:
+        raise _untranslatable(place, text, target, "savepoints have other words there, and none are released")
+    if savepoint is not None:
+        return _savepoint(savepoint, target)
+    # Where nulls come by another rule: a tree does not keep which order says it, but those that do are read alike.
+    elsewhere = SQLite()
+    elsewhere.NULL_ORDERING = "nulls_are_large"
+    try:
+        trees = parsed(text, elsewhere)
+    except SqlglotError as error:
+        raise _untranslatable(place, text, target, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
+    checked = trees[0]
+    if checked is None or len(trees) != 1:
+        raise _untranslatable(place, text, target, "it is not one statement")
+    if isinstance(checked, exp.Condition | exp.Alias):
+        raise _untranslatable(place, text, target, "it is no statement that others know")
+    foreign = next(unsupported_by(checked, target, names), None)
+    if foreign is not None:
+        raise _untranslatable(place, text, target, foreign)
+    # Read again with a name for each value: what the other dialect makes of them is seen by that.
+    marked = numbered(text, f":{VALUE}", ANY)
+    tree = sqlglot.parse_one(marked, read="sqlite")
+    _leave_nulls(tree, checked, target)
+    _rewrite(tree, text, target, names, place)
+    try:
+        translated = tree.sql(dialect=target.grammar, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    except SqlglotError as error:
+        why = str(error).splitlines()[0].rstrip(".").lower()
+        raise _untranslatable(place, text, target, why) from None
+    order = [int(each) for each in re.findall(rf"{VALUE}(\d+)", translated)]
+    if order != sorted(set(order)) or len(order) != marked.count(f":{VALUE}"):
+        why = "what is written `?` stands there more than once, or in another order, and so would the values"
+        raise _untranslatable(place, text, target, why)
+    return re.sub(rf"{VALUE}\d+", "?", translated)
+
+
+def _savepoint(found: re.Match[str], target: SqlTarget) -> str:
+    """Write a statement about a savepoint. Its name is one in small letters: SQLite takes no notice of their case."""
+    from sqlglot import exp
+
+    verb, *names = found.groups()
+    name = next(each for each in names if each is not None).lower()
+    verb = _SAVEPOINT_VERBS[verb.split()[0].lower()]
+    return f"{verb} {exp.to_identifier(name, quoted=True).sql(dialect=target.grammar)}"
+
+
+def _leave_nulls(tree: "exp.Expr", elsewhere: "exp.Expr", target: SqlTarget) -> None:
+    """Leave it to the engine where nulls come in the orders that do not say it.
+
+    ``elsewhere``: the same statement, read where nulls come at the other end of such an order.
+    """
+    from sqlglot import exp
+
+    for order, other in zip(tree.find_all(exp.Ordered), elsewhere.find_all(exp.Ordered), strict=True):
+        if bool(order.args.get("nulls_first")) != bool(other.args.get("nulls_first")):
+            order.set("nulls_first", bool(order.args.get("desc")) != target.nulls_are_small)
+
+
+def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place: str) -> None:
+    """Make of a statement, in place, what sqlglot writes as it is meant. Raises InputError."""
+    from sqlglot import exp
+
+    for node in list(tree.walk()):
+        if isinstance(node, exp.Placeholder):
+            # As a mere word it is written as it is.
+            node.replace(exp.Var(this=node.name))
+        elif isinstance(node, exp.Limit) and not target.limit_behind and isinstance(node.expression, exp.Placeholder):
+            # It would come first, and the values with it in another order.
+            raise _untranslatable(place, text, target, "`limit ?` stands elsewhere there, and so would its value")
+        elif isinstance(node, exp.Div):
+            node.set("safe", False)
+        elif isinstance(node, exp.JSONExtractScalar) and not target.json_arrow:
+            # MariaDB has no `->>`. Written out, MySQL knows it too.
+            looked = exp.Anonymous(this="JSON_EXTRACT", expressions=[node.this, node.expression])
+            node.replace(exp.Anonymous(this="JSON_UNQUOTE", expressions=[looked]))
+        elif isinstance(node, exp.Identifier):
+            known = names.find(node.name)
+            if known is not None:
+                node.replace(exp.to_identifier(known, quoted=True))
+
+
+def _where(error: "SqlglotError") -> str:
+    """Say where a statement cannot be read, in words; sqlglot's own tell of its classes."""
+    from sqlglot.errors import ParseError
+
+    found = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    near, line, end = found.get("highlight"), found.get("line"), found.get("col")
+    if not near or line is None or end is None:
+        return "it has a quote or a comment that is not closed, or a character that belongs nowhere"
+    # What it names is the last character of the word.
+    return f"something is wrong at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
+
+
+def _untranslatable(place: str, text: str, target: SqlTarget, why: str) -> InputError:
+    engine = target.engine
+    short = shortened(text, 60)
+    remedy = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
+    return InputError(place, f"`{short}` cannot be written for {engine}: {why}", remedy)

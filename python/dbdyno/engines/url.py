@@ -1,0 +1,188 @@
+"""The URL of a system: its engine, where it is, and its settings."""
+
+import difflib
+import re
+import shlex
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
+
+from dbdyno.engines.registry import ENGINES, NAMES, engine_named, engine_of
+from dbdyno.errors import InputError
+
+_URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
+_AUTHORITY = re.compile(
+    r"(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>\[[^\]]*\]|[^:@/\[\]]*)(?::(?P<port>[0-9]+))?"
+)
+
+_LAST_PORT = 65535
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """What a URL says. Without a ``host`` (SQLite: without a ``database``) dbdyno manages the system itself.
+
+    ``name`` is the URL as it is shown and stored: in one form, and without the password. ``label``, after a ``#``,
+    tells systems apart that are otherwise the same. ``command``: of ``exec:``, the command line of a program;
+    ``folder``: where it is run, None for the current one.
+    """
+
+    engine: str
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    database: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    label: str = ""
+    command: str = ""
+    folder: str | None = None
+
+
+def parse_url(url: str) -> SystemSpec:
+    """Read a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
+
+    The name of an engine alone is the system that dbdyno manages: ``postgresql`` is ``postgresql:``.
+    In a setting's value, characters such as ``&``, ``%`` and ``#`` are written ``%26``, ``%25`` and ``%23``; a space
+    and a ``+`` are what they are. The settings themselves are checked where the engine is known. Raises InputError.
+    """
+    found = _URL.fullmatch(url.strip()) or _URL.fullmatch(f"{url.strip()}:")
+    if not found:
+        remedy = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
+        raise InputError(_shown(url), "this is not the URL of a system", remedy)
+    name = engine_named(found["engine"])
+    if name is None:
+        close = difflib.get_close_matches(found["engine"].lower(), NAMES, 1, 0.6)
+        remedy = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
+        raise InputError(_shown(url), f"there is no engine `{found['engine']}`", remedy)
+    engine = engine_of(name)
+    if engine.location == "command":
+        return _program(name, url, found["rest"])
+    rest, _, label = found["rest"].partition("#")
+    rest, _, query = rest.partition("?")
+    settings = _settings(url, query, empty=engine.is_server)
+    authority, path = (None, rest)
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        path = slash + path if engine.location == "file" else path
+    if not engine.is_server:
+        if authority or (path and engine.location == "nothing"):
+            remedy = (
+                f"write `{name}:/path/to/file.db`, or `{name}:`" if engine.location == "file" else f"write `{name}:`"
+            )
+            raise InputError(_shown(url), f"`{name}` has no host", remedy)
+        return _named(SystemSpec(name, database=unquote(path) or None, settings=settings, label=label))
+    if authority is None and path:
+        raise InputError(_shown(url), "a host begins with `//`", f"write `{name}://host/database`, or `{name}:`")
+    where = _AUTHORITY.fullmatch(authority or "")
+    if not where:
+        raise InputError(_shown(url), "the host cannot be read", f"write `{name}://user:password@host:port/database`")
+    parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()}
+    return _named(
+        SystemSpec(
+            name,
+            host=parts["host"],
+            port=_port(url, parts["port"]),
+            user=parts["user"],
+            password=parts["password"],
+            database=unquote(path) or None,
+            settings=settings,
+            label=label,
+        )
+    )
+
+
+def _port(url: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if len(text) > len(str(_LAST_PORT)) or not 1 <= int(text) <= _LAST_PORT:
+        raise InputError(_shown(url), f"there is no port {text[:20]}", f"give one from 1 to {_LAST_PORT}")
+    return int(text)
+
+
+def _program(name: str, url: str, rest: str) -> SystemSpec:
+    """Read ``exec:./program --option {factor}``. What a command holds is up to it: only ``#2`` at its end is ours."""
+    command, _, label = rest.rpartition("#")
+    if not label.isdecimal():
+        command, label = rest, ""
+    command = command.strip()
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(url, f"the command cannot be read: {str(error).lower()}", "close the quote") from None
+    if not words:
+        raise InputError(url, "there is no command", f"write `{name}:./my-program --its-options`")
+    return _named(SystemSpec(name, command=command, label=label))
+
+
+def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
+    """Label systems that are named more than once, so that a system can be compared with itself: ``#2`` and so on."""
+    made: dict[str, SystemSpec] = {}
+    for spec in specs:
+        number, apart = 1, spec
+        while apart.name in made:
+            number += 1
+            apart = _named(replace(spec, label=f"{spec.label}.{number}" if spec.label else str(number)))
+        made[apart.name] = apart
+    return list(made.values())
+
+
+def with_settings(spec: SystemSpec, settings: Mapping[str, str]) -> SystemSpec:
+    """Give a system with further settings, or others in the place of those it has."""
+    return _named(replace(spec, settings={**spec.settings, **settings})) if settings else spec
+
+
+def same_system(a: SystemSpec, b: SystemSpec) -> bool:
+    """Whether two URLs name the same engine with the same settings, wherever it is."""
+    return a.engine == b.engine and dict(a.settings) == dict(b.settings)
+
+
+def serves_here(name: str) -> bool:
+    """Whether a system, by its stored name, is a server on this machine: at a socket, or an address of its own."""
+    try:
+        spec = parse_url(name)
+    except InputError:
+        return False
+    host = (spec.host or "localhost").strip("[]")
+    here = host.startswith(("/", "127.")) or host in ("localhost", "::1", socket.gethostname())
+    return engine_of(spec.engine).is_server and here
+
+
+def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
+    """Read settings. ``empty``: a value may be, as the ``sql_mode`` of MariaDB."""
+    settings: dict[str, str] = {}
+    for item in filter(None, query.split("&")):
+        name, equals, value = item.partition("=")
+        name = unquote(name)
+        if not equals or not name or not (value or empty):
+            raise InputError(_shown(url), f"`{item}` is not a setting", "write `name=value`")
+        if name in settings:
+            raise InputError(_shown(url), f"`{name}` is set twice", "take one away")
+        settings[name] = unquote(value)
+    return settings
+
+
+def _named(spec: SystemSpec) -> SystemSpec:
+    name = f"{spec.engine}:{spec.command}"
+    if spec.host:
+        name += "//" + (f"{spec.user}@" if spec.user else "") + spec.host + (f":{spec.port}" if spec.port else "") + "/"
+    name += spec.database or ""
+    if spec.settings:
+        written = (f"{key}={_escaped(value)}" for key, value in spec.settings.items())
+        name += "?" + "&".join(written)
+    if spec.label:
+        name += f"#{spec.label}"
+    return replace(spec, name=name)
+
+
+def _shown(url: str) -> str:
+    """Give a URL for a message, without a password."""
+    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", url)
+
+
+def _escaped(value: str) -> str:
+    for character in "%&#":
+        value = value.replace(character, f"%{ord(character):02X}")
+    return value

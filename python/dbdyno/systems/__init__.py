@@ -1,1 +1,0 @@
-"""Systems: what is measured, named by a URL."""
