@@ -1,13 +1,21 @@
 """What is measured of the machine itself, with the real worker."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from conftest import Cli
 from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import Cell
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.run import machine
+from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import ceiling
+from dbdyno.store import open_store
 
 # Whoever thinks here does so for longer than anything is measured.
 THINKING = """
@@ -35,6 +43,34 @@ steps = [
 def compiled(text: str) -> CompiledCell:
     experiment = make_experiment(parse(text, "test", Path()))
     return compile_cell(experiment, Cell("a", {}, parse_url("sqlite:")))
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(None, 64 << 20), ("0.1", 16 << 20), ("0.01", 4 << 20), ("2", 64 << 20)])
+def test_the_device_is_measured_for_as_long_as_was_said(
+    seconds: str | None, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(machine, "ask", lambda plan, *_: asked.append(plan["task"]) or {"device": {"sync_us": 1.0}})
+    monkeypatch.delenv("DBDYNO_PROBE_SECONDS", raising=False)
+    if seconds is not None:
+        monkeypatch.setenv("DBDYNO_PROBE_SECONDS", seconds)
+    expected = float(seconds or 0.4)
+    assert machine.device_facts(tmp_path, Interrupted()) == {"sync_us": 1.0, "probe_s": expected}
+    assert (asked[0]["seconds"], asked[0]["bytes"]) == (expected, size)
+
+
+@pytest.mark.parametrize("seconds", ["soon", "0", "-1", "61", "nan"])
+def test_a_time_that_is_none_is_told_before_anything_runs(seconds: str, cli: Cli) -> None:
+    cli.environment["DBDYNO_PROBE_SECONDS"] = seconds
+    said = cli("run", "pk-lookup", "--store", "runs.db", code=2)
+    assert f"DBDYNO_PROBE_SECONDS: `{seconds}` is no time from 0.01 to 60 s; give seconds, as 0.4" in said
+    assert open_store(str(cli.directory / "runs.db")).runs() == []
+
+
+def test_a_run_says_how_long_the_device_was_measured(cli: Cli, small: Callable[..., str]) -> None:
+    document = cli.run(cli.write("small.toml", small()), "--rounds", "1")
+    assert document["device"]["probe_s"] == 0.05
+    assert document["device"]["sync_us"] > 0
 
 
 def test_the_ceiling_is_of_clients_that_do_not_think() -> None:

@@ -24,7 +24,7 @@ from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
 from dbdyno.run.findings import cross_cell_findings
-from dbdyno.run.machine import ceiling, device_facts, host_facts
+from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
@@ -122,6 +122,7 @@ def _with_baseline(
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
     """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
+    probe_seconds()
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     with Provisioners(request.directory, request.allow_writes) as provisioners:

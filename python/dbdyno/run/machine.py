@@ -7,13 +7,21 @@ from typing import Any
 
 from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.engines.null import TARGET
+from dbdyno.errors import InputError
 from dbdyno.run.listening import Interrupted
 from dbdyno.worker import Worker, ask
 
-_DEVICE_SECONDS = 0.4
+# Of one measurement of the device, and of the worker's ceiling. Of a shorter one of the device, the file is smaller.
+_USUAL_SECONDS = 0.4
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 60.0
+_VARIABLE = "DBDYNO_PROBE_SECONDS"
+
 _DEVICE_BYTES = 64 << 20
+_FEWEST_BYTES = 4 << 20
 _DEVICE_DEPTHS = (1, 4, 16)
-_CEILING_SECONDS = 0.5
+
+# Seconds for all of them, on a device that is slow to take the file.
+_LONGEST_S = 600.0
 
 
 def busy_seconds(times: Any) -> float:
@@ -41,18 +49,37 @@ def host_facts(directory: Path) -> dict[str, Any]:
     }
 
 
+def probe_seconds() -> float:
+    """Give how long one measurement of the machine takes, seconds: 0.4, or what ``DBDYNO_PROBE_SECONDS`` says.
+
+    Raises InputError for what is no such time.
+    """
+    text = os.environ.get(_VARIABLE)
+    if not text:
+        return _USUAL_SECONDS
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
+        problem = f"`{text}` is no time from {_SHORTEST_SECONDS:g} to {_LONGEST_SECONDS:g} s"
+        raise InputError(_VARIABLE, problem, f"give seconds, as {_USUAL_SECONDS:g}")
+    return seconds
+
+
 def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
     """Measure the device under a directory: syncs and random reads a second. Raises SystemFailed and RunInterrupted."""
+    seconds = probe_seconds()
     task = {
         "kind": "device",
         "directory": str(directory),
-        "seconds": _DEVICE_SECONDS,
-        "bytes": _DEVICE_BYTES,
+        "seconds": seconds,
+        "bytes": max(_FEWEST_BYTES, round(_DEVICE_BYTES * min(1.0, seconds / _USUAL_SECONDS))),
         "depths": _DEVICE_DEPTHS,
     }
     plan = {"schema": PLAN, "seed": 1, "task": task}
-    facts: dict[str, Any] = ask(plan, "device", 120.0, interrupted)["device"]
-    return facts
+    facts: dict[str, Any] = ask(plan, "device", _LONGEST_S, interrupted)["device"]
+    return facts | {"probe_s": seconds}
 
 
 def ceiling(compiled: CompiledCell) -> dict[str, Any]:
@@ -69,10 +96,10 @@ def ceiling(compiled: CompiledCell) -> dict[str, Any]:
         "arrival": {"loop": "closed"},
         "connect": "once",
         "warmup": {"seconds": 0.1, "transactions": 0},
-        "window": {"seconds": _CEILING_SECONDS, "transactions": None, "statements": None},
+        "window": {"seconds": probe_seconds(), "transactions": None, "statements": None},
     }
     plan = {"schema": PLAN, "seed": 1, "task": trial}
-    for event in Worker(plan, 60.0):
+    for event in Worker(plan, _LONGEST_S):
         if event["event"] == "result" and event["elapsed_s"] > 0:
             return {"operations_per_s": event["work"]["statements"] / event["elapsed_s"], "clock": event["clock"]}
     return {}
