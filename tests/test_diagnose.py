@@ -200,7 +200,7 @@ def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> No
     trial["books"] = {"issued": 1000, "ok": 990, "failed": {}, "skipped": 10}
     limit = judge(trial, clients=2)
     assert limit["resource"] == "number of clients"
-    assert limit["evidence"].endswith("60 % of the time, yet 10 of 1,000 arrivals were never begun")
+    assert limit["evidence"].endswith("60 % of the time, yet 10 of 1,000 arrivals were skipped")
     assert "rate" not in limit["advice"]
 
 
@@ -215,7 +215,7 @@ def test_a_rate_is_named_only_where_there_is_one(judge: Any) -> None:
 @BOTH
 def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
     trial = result(cpu_s=0.2, idle=0.9, engine=0.1)
-    # Half of those begun is not most; what was never begun did not fail.
+    # Half of those begun is not most; what was skipped did not fail.
     trial["books"] = {"issued": 150, "ok": 50, "failed": {"locked": 50}, "skipped": 50}
     assert judge(trial, clients=2)["resource"] != "failures"
     trial["books"] = {"issued": 1000, "ok": 200, "failed": {"constraint": 1, "locked": 699}, "skipped": 100}

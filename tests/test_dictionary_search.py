@@ -110,7 +110,7 @@ def test_the_experiment_finds_what_was_published_and_measures_what_helps(cli: Cl
     # The same searches of the same data, in shorter trials.
     text = text.replace("seconds = 3\n", "seconds = 1\n").replace("times = 15\n", "times = 1\n")
     searches = "search=like_create,like_text,computer,count,count_admin"
-    options = ["--try-remedies", "--set", searches, "--rounds", "1"]
+    options = ["--try-recommendations", "--set", searches, "--rounds", "1"]
     document = cli.run(cli.write("short.toml", text.replace("transactions = 1 }", "transactions = 0 }")), *options)
     published = [
         (cell["rows_per_transaction"], cell["published"]["rows"]) for cell in document["cells"] if cell["published"]
@@ -127,9 +127,13 @@ def test_the_experiment_finds_what_was_published_and_measures_what_helps(cli: Cl
         assert plans[search, "none", "sqlite:?case_sensitive_like=on"] == "SEARCH"
         assert plans[search, "in_order_of_like", "sqlite:"] == "SEARCH"
     assert plans["computer", "none", "sqlite:"] == "SEARCH"
-    remedies = {each["name"]: len(each["cells"]) for each in document["remedies"]}
-    assert remedies == {"like-by-case": 3, "index-without-case": 3, "pattern-index": 0}
-    told = [each["evidence"]["remedy"] for each in document["findings"] if "remedy" in (each["evidence"] or {})]
+    recommendations = {each["name"]: len(each["cells"]) for each in document["recommendations"]}
+    assert recommendations == {"like-by-case": 3, "index-without-case": 3, "pattern-index": 0}
+    told = [
+        each["evidence"]["recommendation"]
+        for each in document["findings"]
+        if "recommendation" in (each["evidence"] or {})
+    ]
     assert told == ["like-by-case", "index-without-case"]
     assert {cell["load"]["rows"] for cell in document["cells"]} == {892_200}
 

@@ -57,7 +57,7 @@ def test_default_leaves_out_of_tables_and_lists() -> None:
 
 def test_unknown_references_are_found_where_they_are() -> None:
     found = unknown_references({"a": [{"b": "x ${thread}"}], "c": "$${y}"}, {"threads": 1})
-    assert [(each.location, each.remedy) for each in found] == [(("a", 0, "b"), "did you mean `threads`?")]
+    assert [(each.location, each.hint) for each in found] == [(("a", 0, "b"), "did you mean `threads`?")]
 
 
 @pytest.mark.parametrize(

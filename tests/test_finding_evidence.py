@@ -58,7 +58,7 @@ class Cell:
 
 
 def found(*cells: Cell, **run: Any) -> list[Finding]:
-    design = {"cells": [], "remedies": run.pop("remedies", []), "measure": run.pop("measure", {})}
+    design = {"cells": [], "recommendations": run.pop("recommendations", []), "measure": run.pop("measure", {})}
     trials = []
     for number, cell in enumerate(cells):
         name = "abc"[number]
@@ -93,7 +93,7 @@ def timeline(levels: list[int]) -> list[dict[str, Any]]:
     return [{"start_s": float(at), "end_s": at + 1.0, "ok": ok} for at, ok in enumerate(levels)]
 
 
-REMEDY = {"name": "r", "answers": "prefix-scan", "engine": "sqlite", "does": "it", "cells": {"a": "b"}}
+RECOMMENDATION = {"name": "r", "answers": "prefix-scan", "engine": "sqlite", "does": "it", "cells": {"a": "b"}}
 POSTGRESQL = {"engine": "PostgreSQL", "settings": {}}
 ADD = "update t set v = 1"
 SYNCED: dict[str, Any] = {"ok": 100, "engine": {"durability": {"class": "power-safe"}}}
@@ -184,15 +184,15 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "prefix scan": lambda blind: found(
         Cell([searched(7, "SCAN w", **({"plans": {}} if blind else {}))], "sqlite:", searching(["ab%"]))
     ),
-    "remedy": lambda blind: found(
+    "recommendation": lambda blind: found(
         Cell([searched(7, "SEARCH w" if blind else "SCAN w")] * 3, "sqlite:", searching(["ab%"])),
         Cell([searched(7, "SEARCH w USING INDEX i")] * 3, "sqlite:?case_sensitive_like=on", searching(["ab%"])),
-        remedies=[REMEDY],
+        recommendations=[RECOMMENDATION],
     ),
     "failures": lambda blind: found(
         Cell([result(books={"issued": 1001, "failed": {} if blind else {"locked": 1}, "skipped": int(blind)})])
     ),
-    "never begun": lambda blind: found(Cell([result(books={"issued": 1100, "skipped": 0 if blind else 100})])),
+    "skipped": lambda blind: found(Cell([result(books={"issued": 1100, "skipped": 0 if blind else 100})])),
     "cut short": lambda blind: found(
         Cell(
             [result(ended_by="seconds")],
@@ -272,7 +272,7 @@ def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
         cell = Cell([result(cpu={"process_percent": 50.0, "machine_percent": 150.0})])
         return next(each["text"] for each in found(cell, options=options) if each["kind"] == "disturbed")
 
-    assert told().endswith("; `--rest` waits for a quiet machine.")
+    assert told().endswith("; `--wait-idle` waits for a quiet machine.")
     assert told(rest=True).endswith(", though each waited for a quiet machine.")
 
 

@@ -276,7 +276,7 @@ def test_more_latency_is_worse(made: Made) -> None:
 
 
 def open_loop(ms: float, lost: float = 0.0, kept: bool = True) -> Callable[[list[TrialRecord]], list[TrialRecord]]:
-    """The rounds of an open loop with this median response; a share of what was due was lost, or never begun."""
+    """The rounds of an open loop with this median response; a share of what was due was lost, or skipped."""
 
     def change(trials: list[TrialRecord]) -> list[TrialRecord]:
         made = []
@@ -322,7 +322,7 @@ def test_of_an_open_loop_that_fell_behind_the_rate_is_shown_too(made: Made) -> N
     history = made.history()
     assert metrics_of(history) == ["p99", "throughput"]
     times, rates = history["cells"]
-    # What was never begun has no response time, so that p99 is a lower bound; the rate says what happened.
+    # What was skipped has no response time, so that p99 is a lower bound; the rate says what happened.
     assert [each["runs"] for each in times["left_out"]] == [behind]
     assert "p99 is a lower bound" in times["left_out"][0]["reason"]
     assert len(times["series"][0]["points"]) == 10

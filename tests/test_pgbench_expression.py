@@ -109,4 +109,4 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     if wrong is None:
         assert parse_expression(parsed.text).tree == parsed.tree
     else:
-        assert wrong.problem and wrong.remedy and 0 <= wrong.at <= len(text)
+        assert wrong.problem and wrong.hint and 0 <= wrong.at <= len(text)

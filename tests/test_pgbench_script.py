@@ -27,7 +27,7 @@ def steps(text: str, **defines: str) -> list[dict[str, Any]]:
 def refusal(text: str, **defines: str) -> str:
     with pytest.raises(InputError) as error:
         steps(text, **defines)
-    assert error.value.remedy
+    assert error.value.hint
     return str(error.value)
 
 

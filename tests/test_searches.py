@@ -1,4 +1,4 @@
-"""Searches: what a statement asks, how plans and rules of comparison are read, and remedies on the real worker."""
+"""Searches: what a statement asks, how plans and rules of comparison are read, and what helps, on the real worker."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ from dbdyno.results import build_document
 from dbdyno.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.store import RunRecord, TrialRecord
 
-# Words in both cases, an index, and the remedies of SQLite; scans end after three transactions.
+# Words in both cases, an index, and the recommendations of SQLite; scans end after three transactions.
 WORDS = """
 name = "words"
 title = "Words"
@@ -68,14 +68,14 @@ phases = true
 name = "search"
 steps = [{ execute = "select * from w where word like ?", params = ["${pattern}"] }]
 
-[[remedies]]
+[[recommendations]]
 name = "by-case"
 answers = "prefix-scan"
 engine = "sqlite"
 does = "`case_sensitive_like=on`"
 settings = { case_sensitive_like = "on" }
 
-[[remedies]]
+[[recommendations]]
 name = "nocase"
 answers = "prefix-scan"
 engine = "sqlite"
@@ -415,18 +415,18 @@ def test_a_prefix_that_no_index_serves_is_told_with_what_would(cli: Cli) -> None
         "`case_sensitive_like=on`, or an index on it with `collate nocase`, would let it look up how the pattern "
         "begins."
     ) in text
-    assert text.endswith("`--try-remedies` measures what the experiment has against that.")
+    assert text.endswith("`--try-recommendations` measures what the experiment has against that.")
     (finding,) = [each for each in document["findings"] if each["kind"] == "prefix scan"]
     (index,) = finding["evidence"]["catalog"]["indexes"]
     assert [key["collation"]["name"] for key in index["keys"]] == ["BINARY"]
-    assert [each["cells"] for each in document["remedies"]] == [{}, {}]
+    assert [each["cells"] for each in document["recommendations"]] == [{}, {}]
     (statement,) = document["cells"][0]["statements"]
     assert (statement["values"], statement["rows"]) == (["ab%"], 7)
 
 
 def test_remedies_are_measured_beside_the_cells_they_are_for(cli: Cli) -> None:
     path = cli.write("words.toml", WORDS)
-    document = cli.run(path, "--try-remedies", "--report", "r.html", "--markdown", "r.md")
+    document = cli.run(path, "--try-recommendations", "--report", "r.html", "--markdown", "r.md")
     assert [cell["id"] for cell in document["cells"]] == [
         "pattern=ab%,more=none",
         "pattern=%b%,more=none",
@@ -440,14 +440,14 @@ def test_remedies_are_measured_beside_the_cells_they_are_for(cli: Cli) -> None:
     assert plans["pattern=ab%,more=none,system=sqlite:?case_sensitive_like=on"].startswith("SEARCH")
     assert plans["pattern=ab%,more=nocase"].startswith("SEARCH w USING COVERING INDEX w_nocase")
     by_case, nocase = (
-        next(each for each in texts(document) if f"Remedy {name} " in each) for name in ("by-case", "nocase")
+        next(each for each in texts(document) if f"Recommendation {name} " in each) for name in ("by-case", "nocase")
     )
     assert " times the throughput (" in by_case
     assert "but not for the same work: rows returned by a transaction: 7 against 5" in by_case
     assert ": pattern=ab%,more=nocase against pattern=ab%,more=none" in nocase
     assert "it returns other rows: 5 for `word like 'ab%'` instead of 7" in by_case
     assert "other rows" not in nocase
-    assert not any("`--try-remedies`" in each for each in texts(document))
+    assert not any("`--try-recommendations`" in each for each in texts(document))
     (rows,) = [each for each in texts(document) if each.startswith("`select")]
     assert rows == (
         "`select * from w where word like 'ab%'` returned 7 rows on sqlite:, 5 rows on sqlite:?case_sensitive_like=on: "
@@ -489,7 +489,7 @@ def test_connecting_loading_executing_and_fetching_are_apart(cli: Cli) -> None:
 
 
 def test_a_run_with_remedies_can_be_resumed(cli: Cli) -> None:
-    document = cli.run(cli.write("words.toml", WORDS), "--try-remedies", "--rounds", "1")
+    document = cli.run(cli.write("words.toml", WORDS), "--try-recommendations", "--rounds", "1")
     cli("run", "--resume", document["id"], "--store", "runs.db", "--json", "again.json")
     assert '"pattern=ab%,more=nocase"' in (cli.directory / "again.json").read_text()
 
@@ -501,8 +501,8 @@ def test_a_level_of_a_remedy_is_measured_where_it_is_named() -> None:
 
 
 def test_without_remedies_none_can_be_tried(cli: Cli) -> None:
-    errors = cli("run", "pk-lookup", "--try-remedies", code=2)
-    assert "--try-remedies: `pk-lookup` has no remedies" in errors
+    errors = cli("run", "pk-lookup", "--try-recommendations", code=2)
+    assert "--try-recommendations: `pk-lookup` has no recommendations" in errors
 
 
 @pytest.mark.parametrize(
@@ -515,11 +515,11 @@ def test_without_remedies_none_can_be_tried(cli: Cli) -> None:
         ),
         ('levels = { more = "nocase" }', 'levels = { more = "nocas" }', "there is no level `nocas`; did you mean"),
         ('levels = { more = "nocase" }', 'levels = { system = "sqlite:" }', "cannot take another system"),
-        ('levels = { more = "nocase" }', "", "remedies[1]: it changes nothing"),
+        ('levels = { more = "nocase" }', "", "recommendations[1]: it changes nothing"),
         ('name = "nocase"', 'name = "by-case"', "`by-case` is there already"),
-        ('answers = "prefix-scan"', 'answers = "prefix-scam"', "remedies[0].answers"),
+        ('answers = "prefix-scan"', 'answers = "prefix-scam"', "recommendations[0].answers"),
         ('engine = "sqlite"', 'engine = "sqlit"', '"sqlit" is no engine; did you mean `sqlite`?'),
-        ("[factors.more.none]\nexists = false\n", "", "no level is left without the remedies"),
+        ("[factors.more.none]\nexists = false\n", "", "no level is left without the recommendations"),
     ],
 )
 def test_mistakes_in_remedies(old: str, new: str, message: str) -> None:
@@ -532,4 +532,4 @@ def test_mistakes_in_remedies(old: str, new: str, message: str) -> None:
 def test_dictionary_search_names_its_remedies() -> None:
     made = load_experiment("dictionary-search")
     assert len(make_cells(made).cells) == 21
-    assert {each.engine for each in made.head.remedies} == {"sqlite", "postgresql"}
+    assert {each.engine for each in made.head.recommendations} == {"sqlite", "postgresql"}

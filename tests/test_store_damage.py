@@ -104,7 +104,7 @@ def test_options_without_a_place_are_told(whole: Path, tmp_path: Path) -> None:
     [
         {},
         *({"cells": cells} for cells in (3, [1], [{"id": 3}], [{"id": "a", "factors": 3, "system": []}])),
-        *({name: 3} for name in ("factors", "measure", "report", "remedies", "stopping", "margin", "title")),
+        *({name: 3} for name in ("factors", "measure", "report", "recommendations", "stopping", "margin", "title")),
     ],
 )
 def test_what_a_design_lacks_does_not_hide_the_rest(whole: Path, tmp_path: Path, design: dict[str, Any]) -> None:

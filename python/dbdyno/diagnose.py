@@ -6,7 +6,7 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.
 3. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
-   were never begun all the same, the number of clients.
+   were skipped all the same, the number of clients.
 4. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
 5. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
 6. Other programs kept the processors busy: the machine was disturbed.

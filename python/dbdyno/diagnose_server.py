@@ -7,7 +7,7 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.
 3. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
-   were never begun all the same, the number of clients.
+   were skipped all the same, the number of clients.
 4. A thread of the clients used 90 % or more of a processor: the client.
 5. Other programs kept the processors busy: the machine was disturbed.
 6. Connecting took a third of the clients' time or more: connection set-up.
@@ -140,11 +140,11 @@ def _wait(sightings: Sightings | None, server: Server) -> Limit | None:
     text += "".join(f"; {name} {percent(mean)}" for name, mean in beside if mean >= _BESIDE)
     if share.mean < _SMALL_GAIN:
         text += f"; without it at most {1 / (1 - share.mean):.2g} times as fast"
-    remedy = advice(meaning.limit, meaning.about, server)
+    hint = advice(meaning.limit, meaning.about, server)
     if largest == "lock":
         held, more = _held_for(sightings, waits, server)
-        text, remedy = text + held, "; ".join(each for each in (remedy, more) if each)
-    return limit(largest, text, remedy)
+        text, hint = text + held, "; ".join(each for each in (hint, more) if each)
+    return limit(largest, text, hint)
 
 
 def _by_limit(sightings: Sightings, server: Server) -> dict[str, list[str]]:

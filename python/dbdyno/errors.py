@@ -15,12 +15,12 @@ class InputError(DbdynoError):
 
     exit_code = 2
 
-    def __init__(self, place: str, problem: str, remedy: str = "") -> None:
-        """``place``: file and key, URL or option; ``problem`` and ``remedy``: a clause each, without a full stop."""
+    def __init__(self, place: str, problem: str, hint: str = "") -> None:
+        """``place``: file and key, URL or option; ``problem`` and ``hint``: a clause each, without a full stop."""
         self.place = place
         self.problem = problem
-        self.remedy = remedy
-        super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
+        self.hint = hint
+        super().__init__(f"{place}: {problem}" + (f"; {hint}" if hint else ""))
 
 
 class SystemFailed(DbdynoError):

@@ -19,7 +19,7 @@ _LONGEST = 80
 IDLE = 0.5
 WAITING = 0.25
 
-# Of the arrivals of an open loop: never begun, from which it counts as overloaded.
+# Of the arrivals of an open loop: skipped, from which it counts as overloaded.
 OVERLOADED = 0.01
 
 # Of the transactions begun: failed, above which nothing else is worth a word.
@@ -95,7 +95,7 @@ def _against(kind: str, result: Json, begins: Collection[str] | None, retries: i
 def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
     """Say that the clients had too little to do, where they had: because of the rate, or of what they are to think.
 
-    ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were never begun, the load was not
+    ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were skipped, the load was not
     too low, and clients that were idle all the same are too few, or were held up for a part of the window.
     """
     idle = shares.get("idle", 0.0)
@@ -109,7 +109,7 @@ def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
         rate = "response" in (result.get("latency_ms") or {})
         advice = "raise the rate, or use more clients" if rate else "use more clients, or let them think less"
         return limit("offered load", text, advice)
-    text += f", yet {skipped:,} of {issued:,} arrivals were never begun"
+    text += f", yet {skipped:,} of {issued:,} arrivals were skipped"
     advice = "use more clients if they think; else see in the timeline when the system stood still"
     return limit("number of clients", text, advice)
 

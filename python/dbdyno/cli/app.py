@@ -142,15 +142,16 @@ def run(
     min_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at least so many rounds (5)")] = None,
     max_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at most so many rounds (30)")] = None,
     budget: _Budget = None,
-    rest: Annotated[
-        bool, typer.Option("--rest", help="Wait for a quiet machine before each trial, at most a minute")
+    wait_idle: Annotated[
+        bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial, at most a minute")
     ] = False,
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
     ] = False,
     turns: _Turns = None,
-    try_remedies: Annotated[
-        bool, typer.Option("--try-remedies", help="Measure the experiment's remedies beside what they are for")
+    try_recommendations: Annotated[
+        bool,
+        typer.Option("--try-recommendations", help="Measure the experiment's recommendations beside what they are for"),
     ] = False,
     same_durability: Annotated[
         str | None,
@@ -181,10 +182,10 @@ def run(
         min_rounds=min_rounds,
         max_rounds=max_rounds,
         budget=budget,
-        rest=rest,
+        wait_idle=wait_idle,
         instructions=instructions,
         same_durability=same_durability,
-        try_remedies=try_remedies,
+        try_recommendations=try_recommendations,
         turns=turns,
         allow_writes=allow_writes,
     )
@@ -311,8 +312,8 @@ def gate(
     outputs = GateOutputs(junit, markdown)
     if (against is None) == (not baseline):
         problem = "no baseline is named" if against is None else "two baselines are named"
-        remedy = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
-        raise InputError("gate", problem, remedy)
+        hint = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
+        raise InputError("gate", problem, hint)
     if against is not None:
         programs = run == "last" and system and all(map(names_program, system))
         asked = Asked(
@@ -376,7 +377,7 @@ def noise(
     seed: _Seed = None,
     directory: _Dir = None,
     margin: _Margin = None,
-    rest: Annotated[bool, typer.Option("--rest", help="Wait for a quiet machine before each trial")] = False,
+    wait_idle: Annotated[bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial")] = False,
     turns: _Turns = None,
     allow_writes: _AllowWrites = False,
     store: _Store = None,
@@ -402,7 +403,7 @@ def noise(
         seed=seed,
         directory=directory,
         margin=margin,
-        rest=rest,
+        wait_idle=wait_idle,
         turns=turns,
         allow_writes=allow_writes,
     )

@@ -108,7 +108,7 @@ def side(store: Store, text: str) -> Side:
         run = store.run(baselines.get(name, name))
     except InputError as error:
         kept = ", ".join(f"`{each}`" for each in baselines)
-        raise InputError(error.place, error.problem, f"{error.remedy}; baselines: {kept or 'none'}") from None
+        raise InputError(error.place, error.problem, f"{error.hint}; baselines: {kept or 'none'}") from None
     plans = {trial.cell: trial.plan for trial in reversed(store.trials(run.id)) if trial.status == "done"}
     definitions = {name: definition_of(plan, run.design, run.definition, name) for name, plan in plans.items()}
     return Side(read_document(store, run.id), cell if slash else None, definitions)

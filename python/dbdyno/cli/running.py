@@ -76,10 +76,10 @@ class Asked:
     min_rounds: int | None = None
     max_rounds: int | None = None
     budget: str | None = None
-    rest: bool = False
+    wait_idle: bool = False
     instructions: bool = False
     same_durability: str | None = None
-    try_remedies: bool = False
+    try_recommendations: bool = False
     turns: str | None = None
     allow_writes: bool = False
 
@@ -102,9 +102,9 @@ class Asked:
             _command(command),
             None if self.margin is None else read_share(self.margin, "--margin"),
             self._stopping(),
-            self.rest,
+            self.wait_idle,
             self.instructions,
-            self.try_remedies,
+            self.try_recommendations,
             self._turns(),
             self.allow_writes,
         )
@@ -146,8 +146,8 @@ def run_experiment(asked: Asked, store_place: str | None, exports: Exports, comm
     if asked.resumed is not None:
         if asked != Asked(resumed=asked.resumed, systems=asked.systems):
             problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
-            remedy = "give only the run, URLs of its systems that have passwords, and files to write"
-            raise InputError("--resume", problem, remedy)
+            hint = "give only the run, URLs of its systems that have passwords, and files to write"
+            raise InputError("--resume", problem, hint)
         given = [parse_url(url) for url in asked.systems]
         store = open_store(store_place, make=False)
         document, interrupted = resume(asked.resumed, store, console, given)

@@ -58,10 +58,10 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     line("\nfactors")
     for text in _factors(experiment):
         line(f"    {text}")
-    if experiment.head.remedies:
-        line("\nremedies, with --try-remedies")
-        for remedy in experiment.head.remedies:
-            line(f"    {remedy.name}: {remedy.does}, on {remedy.engine}")
+    if experiment.head.recommendations:
+        line("\nremedies, with --try-recommendations")
+        for recommendation in experiment.head.recommendations:
+            line(f"    {recommendation.name}: {recommendation.does}, on {recommendation.engine}")
     if cells.excluded:
         line("\nnot measured")
         for reason in dict.fromkeys(each.reason for each in cells.excluded):

@@ -95,8 +95,8 @@ def _data_file(file: str, folder: Path, place: str) -> Path:
     for path in ((folder / file).resolve(), Path(file).resolve()):
         if path.is_file():
             return path
-    remedy = "give its path, relative to the experiment's own file or to the current directory"
-    raise InputError(place, f"there is no file `{file}`", remedy)
+    hint = "give its path, relative to the experiment's own file or to the current directory"
+    raise InputError(place, f"there is no file `{file}`", hint)
 
 
 def file_digest(path: str) -> str:

@@ -96,8 +96,8 @@ class TransactionCompiler:
             engine = self._dialect.engine
             known, other = step.execute.texts[0]
             problem = f"a statement of `{owner}` has no text for {engine}, but for {known}: `{_short(other)}`"
-            remedy = f"add `{engine}` or `any` to its texts"
-            raise InputError(self._place, problem, f"{remedy}; of a script, take what {engine} reads as well")
+            hint = f"add `{engine}` or `any` to its texts"
+            raise InputError(self._place, problem, f"{hint}; of a script, take what {engine} reads as well")
         self._check_into(step, owner)
         params = [self._columns.compile(param) for param in step.params]
         # By the text in the file, so that a statement has one name on all engines.

@@ -104,14 +104,14 @@ def build_objects(counts: Sequence[BuildCount]) -> list[dict[str, Any]]:
     return builds
 
 
-def check_document(found: Any, place: str, remedy: str) -> CpuDocument:
+def check_document(found: Any, place: str, hint: str) -> CpuDocument:
     """Give a document that was read, as far as its shape can be trusted. Raises InputError where it is none."""
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(place, f"it is no document `{SCHEMA}`", remedy)
+        raise InputError(place, f"it is no document `{SCHEMA}`", hint)
     builds = found.get("builds")
     whole = isinstance(builds, list) and builds and all(_is_build(each) for each in builds)
     if not whole or any(name not in found for name in CpuDocument.__annotations__):
-        raise InputError(place, f"something is missing of this document `{SCHEMA}`", remedy)
+        raise InputError(place, f"something is missing of this document `{SCHEMA}`", hint)
     document: CpuDocument = found  # type: ignore[assignment]
     return document
 

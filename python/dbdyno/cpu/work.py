@@ -119,8 +119,8 @@ def _of_cell(experiment: Experiment, cell: Cell) -> Part:
     settings = settings_of(compiled)
     if settings.library or settings.source or settings.cflags or settings.library_threading is not None:
         problem = "the cell names a library of its own"
-        remedy = "choose other cells, and give `--sqlite` and `--cflags` (as `-DSQLITE_THREADSAFE=2`) in its place"
-        raise InputError(f"{experiment.place}: {cell.id}", problem, remedy)
+        hint = "choose other cells, and give `--sqlite` and `--cflags` (as `-DSQLITE_THREADSAFE=2`) in its place"
+        raise InputError(f"{experiment.place}: {cell.id}", problem, hint)
     task = compiled.trial
     names = [" ".join(each["sql"].split()) for each in task["statements"]]
     if len(names) > _GROUPS - len(_CONTROL) - 1:

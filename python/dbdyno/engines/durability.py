@@ -28,8 +28,8 @@ def with_durability(spec: SystemSpec, wanted: str) -> SystemSpec:
         raise InputError(spec.name, f"how to make `{spec.engine}` {wanted} is not known", "leave it out")
     never = engine.never_durable(spec.settings)
     if never is not None:
-        what, remedy = never
-        raise InputError(spec.name, f"{what} cannot be {wanted}", f"{remedy}, or leave it out of the comparison")
+        what, hint = never
+        raise InputError(spec.name, f"{what} cannot be {wanted}", f"{hint}, or leave it out of the comparison")
     for name, value in settings.items():
         given = spec.settings.get(name, value).lower()
         if given != value and (wanted, name, given) not in engine.also_durable:

@@ -50,13 +50,13 @@ def parse_url(url: str) -> SystemSpec:
     """
     found = _URL.fullmatch(url.strip()) or _URL.fullmatch(f"{url.strip()}:")
     if not found:
-        remedy = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
-        raise InputError(_shown(url), "this is not the URL of a system", remedy)
+        hint = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
+        raise InputError(_shown(url), "this is not the URL of a system", hint)
     name = engine_named(found["engine"])
     if name is None:
         close = difflib.get_close_matches(found["engine"].lower(), NAMES, 1, 0.6)
-        remedy = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
-        raise InputError(_shown(url), f"there is no engine `{found['engine']}`", remedy)
+        hint = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
+        raise InputError(_shown(url), f"there is no engine `{found['engine']}`", hint)
     engine = engine_of(name)
     if engine.location == "command":
         return _program(name, url, found["rest"])
@@ -69,10 +69,8 @@ def parse_url(url: str) -> SystemSpec:
         path = slash + path if engine.location == "file" else path
     if not engine.is_server:
         if authority or (path and engine.location == "nothing"):
-            remedy = (
-                f"write `{name}:/path/to/file.db`, or `{name}:`" if engine.location == "file" else f"write `{name}:`"
-            )
-            raise InputError(_shown(url), f"`{name}` has no host", remedy)
+            hint = f"write `{name}:/path/to/file.db`, or `{name}:`" if engine.location == "file" else f"write `{name}:`"
+            raise InputError(_shown(url), f"`{name}` has no host", hint)
         return _named(SystemSpec(name, database=unquote(path) or None, settings=settings, label=label))
     if authority is None and path:
         raise InputError(_shown(url), "a host begins with `//`", f"write `{name}://host/database`, or `{name}:`")

@@ -47,7 +47,7 @@ def _settings(definition: Definition) -> Iterator[Mistake]:
             try:
                 engine_of(engine).check_setting(name, value)
             except InputError as error:
-                yield Mistake(("system", engine, name), error.problem, error.remedy)
+                yield Mistake(("system", engine, name), error.problem, error.hint)
 
 
 def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
@@ -92,8 +92,8 @@ def _variable(name: str, where: Location, variables: set[str] | None) -> Iterato
     if variables is None:
         yield Mistake(where, "a column cannot take a variable", "variables belong to transactions")
     elif name not in variables:
-        remedy = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
-        yield Mistake(where, f"no earlier step sets the variable `{name}`", remedy)
+        hint = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
+        yield Mistake(where, f"no earlier step sets the variable `{name}`", hint)
 
 
 def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Mistake]:
@@ -124,8 +124,8 @@ def _generator(
             if isinstance(item, BaseModel):
                 inside = (*where, name, index) if isinstance(value, list) else (*where, name)
                 if isinstance(item, Expression):
-                    remedy = "give it to a variable with `set`, and use that"
-                    yield Mistake(inside, "an expression cannot stand within another generator", remedy)
+                    hint = "give it to a variable with `set`, and use that"
+                    yield Mistake(inside, "an expression cannot stand within another generator", hint)
                 yield from _generator(item, inside, tables, variables)
 
 
@@ -155,7 +155,7 @@ def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Mis
     found = find_column(key.key, tables)
     inside = (*where, "key")
     if isinstance(found, Mistake):
-        yield Mistake(inside, found.problem, found.remedy)
+        yield Mistake(inside, found.problem, found.hint)
         return
     yield from _table(key.key.rpartition(".")[0], inside, tables)
     if found.fill is not None and not _is_repeatable(found.fill, tables, (key.key,)):
@@ -185,6 +185,6 @@ def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column:
     if in_column:
         yield Mistake(where, "a column's fill cannot go on with another", "use `serial`")
     elif isinstance(found, Mistake):
-        yield Mistake(where, found.problem, found.remedy)
+        yield Mistake(where, found.problem, found.hint)
     elif not isinstance(found.fill, Serial) and not found.autoincrement:
         yield Mistake(where, f"`{text}` is not filled by a `serial`, so that nothing goes on", "use its own generator")

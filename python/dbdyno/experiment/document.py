@@ -39,8 +39,8 @@ def read_document(name_or_path: str) -> Document:
     if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
         names = builtin_names()
         if name_or_path not in names:
-            remedy = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{SUFFIX}`")
-            raise InputError(name_or_path, "there is no such experiment", remedy)
+            hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{SUFFIX}`")
+            raise InputError(name_or_path, "there is no such experiment", hint)
         path = package_path("experiments", name_or_path + SUFFIX)
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
     path = Path(name_or_path)

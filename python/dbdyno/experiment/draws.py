@@ -37,8 +37,8 @@ class Draw(Strict):
 def _read_draw(value: Any) -> Any:
     if isinstance(value, str):
         if value != "uniform":
-            remedy = 'write `"uniform"`, `{ zipf = 1.1 }` or `{ gaussian = {} }`'
-            raise wrong(f"{show(value)} is not known here", remedy)
+            hint = 'write `"uniform"`, `{ zipf = 1.1 }` or `{ gaussian = {} }`'
+            raise wrong(f"{show(value)} is not known here", hint)
         return {}
     return value
 

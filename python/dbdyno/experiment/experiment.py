@@ -14,7 +14,7 @@ from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exc
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
 from dbdyno.experiment.optional import without_optional, wrong_optional
-from dbdyno.experiment.remedies import wrong_remedies
+from dbdyno.experiment.recommendations import wrong_recommendations
 from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 
@@ -63,7 +63,7 @@ class Experiment:
     def usual_factors(self) -> dict[str, Factor]:
         """Give the factors with the levels that are measured where nobody asks for others.
 
-        Those are neither optional nor of a remedy.
+        Those are neither optional nor of a hint.
         """
         return {name: without_optional(factor, self.head) for name, factor in self.factors.items()}
 
@@ -90,7 +90,7 @@ def load_experiment(name_or_path: str) -> Experiment:
     """Read an experiment: a built-in one by its name, or a TOML file by its path.
 
     Every level of every factor is tried once, so that a file that loads has no mistake that shows in one level only.
-    Raises InputError, or Mistakes where there are several, with file, key, problem and remedy of each.
+    Raises InputError, or Mistakes where there are several, with file, key, problem and hint of each.
     """
     return make_experiment(read_document(name_or_path))
 
@@ -118,7 +118,7 @@ def make_experiment(document: Document) -> Experiment:
     mistakes += _unknown_keys(data)
     mistakes += _wrong_factors(head, factors)
     mistakes += _wrong_systems(head, factors)
-    mistakes += wrong_remedies(head.remedies if head else [], factors)
+    mistakes += wrong_recommendations(head.recommendations if head else [], factors)
     mistakes += wrong_optional(head, factors) if head else []
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
@@ -162,7 +162,7 @@ def _wrong_systems(head: Head | None, factors: Mapping[str, Factor]) -> Iterator
         try:
             parse_url(url)
         except InputError as error:
-            yield Mistake(location, f"`{url}`: {error.problem}", error.remedy)
+            yield Mistake(location, f"`{url}`: {error.problem}", error.hint)
 
 
 def _body_mistakes(body: Mapping[str, Any], factors: Mapping[str, Factor]) -> list[Mistake]:

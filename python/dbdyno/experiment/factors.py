@@ -103,8 +103,8 @@ def _wrong_scalars(where: tuple[str, str], levels: list[Any]) -> list[Mistake]:
     seen: set[str] = set()
     for index, value in enumerate(levels):
         if not isinstance(value, Scalar):
-            remedy = f"give a number, a text or a truth value, or name the level: `[factors.{where[1]}.its_name]`"
-            mistakes.append(Mistake((*where, index), f"{show(value)} is not a level", remedy))
+            hint = f"give a number, a text or a truth value, or name the level: `[factors.{where[1]}.its_name]`"
+            mistakes.append(Mistake((*where, index), f"{show(value)} is not a level", hint))
         elif as_text(value) in seen:
             mistakes.append(Mistake((*where, index), f"the level {show(value)} is there already", "take one away"))
         else:
@@ -117,8 +117,8 @@ def _wrong_tables(where: tuple[str, str], levels: dict[str, Any]) -> list[Mistak
     first: dict[str, Any] = {}
     for name, values in levels.items():
         if not isinstance(values, dict):
-            remedy = 'give the values that the level binds, as in `{ prepare = "once" }`'
-            mistakes.append(Mistake((*where, name), f"{show(values)} is not a table", remedy))
+            hint = 'give the values that the level binds, as in `{ prepare = "once" }`'
+            mistakes.append(Mistake((*where, name), f"{show(values)} is not a table", hint))
             continue
         first = first or values
         for key in sorted(first.keys() ^ values.keys()):

@@ -52,7 +52,7 @@ def read_expression(value: Any) -> pgbench.Expression:
     try:
         return pgbench.parse_expression(value)
     except pgbench.WrongExpression as error:
-        raise wrong(f"{show(value)}: {error.problem}", error.remedy) from None
+        raise wrong(f"{show(value)}: {error.problem}", error.hint) from None
 
 
 ExpressionText = Annotated[pgbench.Expression, PlainValidator(read_expression)]
@@ -275,8 +275,8 @@ def _read(value: Any) -> Any:
     if isinstance(value, bool | int | float | str):
         return {"constant": value}
     if not isinstance(value, dict):
-        remedy = "give a number, a text or a generator, as in `{ uniform = [1, 9] }`"
-        raise wrong(f"{show(value)} is not a value", remedy)
+        hint = "give a number, a text or a generator, as in `{ uniform = [1, 9] }`"
+        raise wrong(f"{show(value)} is not a value", hint)
     found = [key for key in value if key in KINDS]
     if len(found) != 1:
         if found:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dbdyno.experiment.mistakes import show, wrong
-from dbdyno.experiment.remedies import Remedy
+from dbdyno.experiment.recommendations import Recommendation
 from dbdyno.experiment.strict import EngineName, Name, Number, Positive, Strict
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -15,8 +15,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def _check_name(name: str) -> str:
     if _NAME.fullmatch(name):
         return name
-    remedy = "write letters, digits, `-`, `_` and `.`, and begin with a letter or a digit, as in `pk-lookup`"
-    raise wrong(f"{show(name)} is not a name", remedy)
+    hint = "write letters, digits, `-`, `_` and `.`, and begin with a letter or a digit, as in `pk-lookup`"
+    raise wrong(f"{show(name)} is not a name", hint)
 
 
 def _read_rounds(value: Any) -> int | str:
@@ -89,4 +89,4 @@ class Head(Strict):
     optional: dict[Name, Annotated[list[bool | int | float | str], Field(min_length=1)]] = Field(default_factory=dict)
     report: Report = Report()
     published: Published | None = None
-    remedies: list[Remedy] = Field(default_factory=list)
+    recommendations: list[Recommendation] = Field(default_factory=list)

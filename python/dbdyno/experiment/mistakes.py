@@ -23,21 +23,21 @@ class Mistake(NamedTuple):
 
     location: Location
     problem: str
-    remedy: str = ""
+    hint: str = ""
 
 
 class Mistakes(InputError):
     """Several mistakes in one file, one line each. ``mistakes``: each as an error of its own, in the file's order."""
 
     def __init__(self, mistakes: Sequence[InputError]) -> None:
-        super().__init__(mistakes[0].place, mistakes[0].problem, mistakes[0].remedy)
+        super().__init__(mistakes[0].place, mistakes[0].problem, mistakes[0].hint)
         self.mistakes = list(mistakes)
         self.args = ("\n".join(str(mistake) for mistake in mistakes),)
 
 
 def without_echoes(mistakes: Sequence[Mistake]) -> list[Mistake]:
     """Leave out the missing keys that are there under a misspelt name: one mistake is told once."""
-    misspelt = {(each.location[:-1], each.remedy) for each in mistakes if each.problem == UNKNOWN}
+    misspelt = {(each.location[:-1], each.hint) for each in mistakes if each.problem == UNKNOWN}
     return [
         each
         for each in mistakes
@@ -75,7 +75,7 @@ def show(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Give the remedy for an unknown word: the nearest known one, or all of them where none is near."""
+    """Give the hint for an unknown word: the nearest known one, or all of them where none is near."""
     words = list(known)
     close = difflib.get_close_matches(word, words, 1, 0.6)
     if close:
@@ -84,19 +84,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_or(word: str, known: Iterable[str], other: str) -> str:
-    """Give the remedy for an unknown word as :func:`nearest` does, and another one, a clause."""
-    remedy = nearest(word, known)
-    return f"{remedy} {other[0].upper()}{other[1:]}" if remedy.endswith("?") else f"{remedy}; {other}"
+    """Give the hint for an unknown word as :func:`nearest` does, and another one, a clause."""
+    hint = nearest(word, known)
+    return f"{hint} {other[0].upper()}{other[1:]}" if hint.endswith("?") else f"{hint}; {other}"
 
 
 def nearest_is(word: str) -> str:
-    """Give the remedy that names one word."""
+    """Give the hint that names one word."""
     return f"did you mean `{word}`?"
 
 
-def wrong(problem: str, remedy: str = "", *, key: str = "") -> PydanticCustomError:
+def wrong(problem: str, hint: str = "", *, key: str = "") -> PydanticCustomError:
     """Make the error that a validator raises; ``key`` leads from the value it checks to the mistake."""
-    return PydanticCustomError("dbdyno", "{problem}", {"problem": problem, "remedy": remedy, "key": key})
+    return PydanticCustomError("dbdyno", "{problem}", {"problem": problem, "hint": hint, "key": key})
 
 
 _WANTED = {
@@ -126,25 +126,25 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Mistake:
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "dbdyno":
         key = context["key"]
-        return Mistake((*location, key) if key else location, context["problem"], context["remedy"])
-    problem, remedy = error["msg"][:1].lower() + error["msg"][1:], ""
+        return Mistake((*location, key) if key else location, context["problem"], context["hint"])
+    problem, hint = error["msg"][:1].lower() + error["msg"][1:], ""
     if kind == "extra_forbidden":
-        problem, remedy = UNKNOWN, nearest(str(location[-1]), known_keys)
+        problem, hint = UNKNOWN, nearest(str(location[-1]), known_keys)
     elif kind == "missing":
-        problem, remedy = MISSING, "add it"
+        problem, hint = MISSING, "add it"
     elif kind == "literal_error":
         choices = [word.strip(" '") for word in context["expected"].replace(" or ", ", ").split(",")]
-        problem, remedy = f"{show(value)} is not known here", nearest(str(value), choices)
+        problem, hint = f"{show(value)} is not known here", nearest(str(value), choices)
     elif kind in _WANTED:
         wanted, example = _WANTED[kind]
-        problem, remedy = f"{show(value)} is not {wanted}", f"give {wanted}, as in `{example}`"
+        problem, hint = f"{show(value)} is not {wanted}", f"give {wanted}, as in `{example}`"
     elif kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
         limit = int(context[bound]) if float(context[bound]).is_integer() else context[bound]
-        problem, remedy = f"{show(value)} is out of range", f"give a number {words} {limit}"
+        problem, hint = f"{show(value)} is out of range", f"give a number {words} {limit}"
     elif kind in ("too_short", "string_too_short"):
-        problem, remedy = "it is empty", "give at least one"
-    return Mistake(location, problem, remedy)
+        problem, hint = "it is empty", "give at least one"
+    return Mistake(location, problem, hint)
 
 
 def without_tags(location: Location) -> Location:

@@ -1,4 +1,4 @@
-"""Levels that are measured only where somebody asks for them: those that a file calls optional, and of remedies."""
+"""Levels that are measured only where somebody asks: those that a file calls optional, and of recommendations."""
 
 from collections.abc import Iterator, Mapping
 
@@ -26,5 +26,9 @@ def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Mistak
 def without_optional(factor: Factor, head: Head) -> Factor:
     """Give a factor with the levels that are measured where nobody asks for others."""
     left_out = {as_text(level) for level in head.optional.get(factor.name, [])}
-    left_out |= {remedy.levels[factor.name] for remedy in head.remedies if factor.name in remedy.levels}
+    left_out |= {
+        recommendation.levels[factor.name]
+        for recommendation in head.recommendations
+        if factor.name in recommendation.levels
+    }
     return Factor(factor.name, tuple(level for level in factor.levels if level.name not in left_out), factor.named)

@@ -79,7 +79,7 @@ class Table(Strict):
         for name, column in self.columns.items():
             filled = column.fill is not None or column.autoincrement or self.file is not None
             if self.rows and not filled:
-                remedy = "add `fill`, as in `fill = { text = 20 }` or `fill = { null = true }`"
+                hint = "add `fill`, as in `fill = { text = 20 }` or `fill = { null = true }`"
                 problem = "the table has rows, but nothing says what goes into this column"
-                raise wrong(problem, remedy, key=f"columns.{name}")
+                raise wrong(problem, hint, key=f"columns.{name}")
         return self

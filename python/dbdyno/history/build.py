@@ -208,7 +208,7 @@ def _point(run: StoredRun, cell: Cell | None, metric: Metric) -> tuple[Point | N
     if not rounds:
         return None, "no round gave a result"
     if metric.is_bounded(cell):
-        return None, f"{metric.name} is a lower bound: what failed, or was never begun, has no response time"
+        return None, f"{metric.name} is a lower bound: what failed, or was skipped, has no response time"
     value = metric.of(cell)
     if value is None:
         return None, f"{metric.title} not recorded"

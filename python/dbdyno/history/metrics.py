@@ -39,7 +39,7 @@ class Metric:
         return f"{self.title} of {' and '.join(kinds) or 'response'} time"
 
     def is_bounded(self, cell: Cell) -> bool:
-        """Whether its value is a lower bound: what failed, or was never begun, has no response time."""
+        """Whether its value is a lower bound: what failed, or was skipped, has no response time."""
         times = shown_times(cell["latency_ms"])
         return self.percentile is not None and times is not None and self.percentile in times["at_least"]
 

@@ -61,8 +61,8 @@ def read_history(where: str | None, experiment: str, limit: int, cells: list[str
         if not listed:
             known = connection.execute(select(RUNS.c.experiment).distinct().order_by(RUNS.c.experiment)).scalars()
             there = ", ".join(f"`{name}`" for name in known)
-            remedy = f"there are runs of {there}" if there else "start one with dbdyno run"
-            raise InputError(f"experiment {experiment}", f"the store {place} holds no runs of it", remedy)
+            hint = f"there are runs of {there}" if there else "start one with dbdyno run"
+            raise InputError(f"experiment {experiment}", f"the store {place} holds no runs of it", hint)
         counted = [row for row in listed if row.status in COUNTED]
         shown_ids = {row.id for row in counted[:limit]}
         # Those before the first run shown are no part of the picture.

@@ -86,12 +86,12 @@ _KEYWORDS = ("and", "or", "not", "is", "isnull", "notnull", *_CONSTANTS, "case",
 class WrongExpression(ValueError):
     """A text is no expression. ``at``: where in it, in characters from 0."""
 
-    def __init__(self, at: int, problem: str, remedy: str) -> None:
-        """``problem`` and ``remedy``: a clause each, without a full stop."""
+    def __init__(self, at: int, problem: str, hint: str) -> None:
+        """``problem`` and ``hint``: a clause each, without a full stop."""
         self.at = at
         self.problem = problem
-        self.remedy = remedy
-        super().__init__(f"{problem}; {remedy}")
+        self.hint = hint
+        super().__init__(f"{problem}; {hint}")
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class _Parser:
             return WrongExpression(self._end, wanted or "the expression ends too early", "complete it")
         token = self._tokens[self._next]
         shown = f":{token.text}" if token.kind == "variable" else token.text
-        remedy = "put parentheses around a comparison" if shown in _COMPARISONS else "write an operator between values"
-        return WrongExpression(token.at, f"`{shown}` cannot stand here" + (f": {wanted}" if wanted else ""), remedy)
+        hint = "put parentheses around a comparison" if shown in _COMPARISONS else "write an operator between values"
+        return WrongExpression(token.at, f"`{shown}` cannot stand here" + (f": {wanted}" if wanted else ""), hint)
 
     def _expression(self, least: int) -> Tree:
         """Read operators of a precedence from ``least`` on."""
@@ -309,8 +309,8 @@ class _Parser:
             # Here, since the experiment's format has expressions in it.
             from dbdyno.experiment.mistakes import nearest
 
-            remedy = "the natural logarithm is `ln`" if name == "log" else nearest(name, _FUNCTIONS)
-            raise WrongExpression(token.at, f"there is no function `{token.text}`", remedy)
+            hint = "the natural logarithm is `ln`" if name == "log" else nearest(name, _FUNCTIONS)
+            raise WrongExpression(token.at, f"there is no function `{token.text}`", hint)
         self._demand("(")
         arguments: list[Tree] = []
         if not self._take(")"):

@@ -89,8 +89,8 @@ class _Cutter:
         if opened and (character != "$" or re.match(r"\$(?:[A-Za-z_]\w*)?\$", self._text[self._at :])):
             raise InputError(self._here(self._at), f"{opened} is not closed", "close it")
         if character == "?":
-            remedy = "write a function or another operator in its place"
-            raise InputError(self._here(self._at), "a `?` stands for a value that is bound, and none is given", remedy)
+            hint = "write a function or another operator in its place"
+            raise InputError(self._here(self._at), "a `?` stands for a value that is bound, and none is given", hint)
         self._depth += {"(": 1, ")": -1}.get(character, 0)
         self._add(character)
         self._at += 1

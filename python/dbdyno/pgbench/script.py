@@ -254,7 +254,7 @@ class _Reader:
             return parse_expression(text).text
         except WrongExpression as error:
             shown = " ".join(text.split())
-            raise self._wrong(line, f"`{shown}`: {error.problem}", error.remedy) from None
+            raise self._wrong(line, f"`{shown}`: {error.problem}", error.hint) from None
 
     def _condition(self, command: Meta) -> None:
         name, line = command.name, command.line
@@ -316,11 +316,11 @@ class _Reader:
         self._known.update(names)
 
     def _unset(self, name: str, line: int) -> InputError:
-        remedy = rf"set it before, with `\set {name} …`, or give it with `--define {name}=…`"
-        return self._wrong(line, f"no earlier command sets the variable `{name}`", remedy)
+        hint = rf"set it before, with `\set {name} …`, or give it with `--define {name}=…`"
+        return self._wrong(line, f"no earlier command sets the variable `{name}`", hint)
 
-    def _wrong(self, line: int, problem: str, remedy: str) -> InputError:
-        return InputError(f"{self._place}: line {line}", problem, remedy)
+    def _wrong(self, line: int, problem: str, hint: str) -> InputError:
+        return InputError(f"{self._place}: line {line}", problem, hint)
 
 
 def _tidy(steps: list[Step]) -> list[Step]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dbdyno.results.cell_document import Cell, Published
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
-from dbdyno.results.document import Document, FailedTrial, Finding, Remedy
-from dbdyno.results.doubts import doubts
+from dbdyno.results.document import Document, FailedTrial, Finding, Recommendation
 from dbdyno.results.durable import contradictions
 from dbdyno.results.finding import finding, stored_finding
 from dbdyno.results.findings import (
@@ -26,7 +25,8 @@ from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.results.rounds import Measure
-from dbdyno.results.searches import other_counts, other_rows, prefix_scans, remedies_tried
+from dbdyno.results.searches import other_counts, other_rows, prefix_scans, recommendations_tried
+from dbdyno.results.warnings import warnings
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 
@@ -54,7 +54,7 @@ def build_document(
     margin = number(design, "margin")
     rows = other_rows(cells)
     unlike = unlike_work(cells, {cell for each in rows for cell in each["cells"]})
-    remedies = _remedies(design)
+    recommendations = _recommendations(design)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -78,14 +78,14 @@ def build_document(
         "confidence": confidence,
         "cells": cells,
         "comparisons": judge(_pairs(design, cells, confidence), MARGIN if margin is None else margin),
-        "remedies": remedies,
+        "recommendations": recommendations,
         "findings": [
             *contradictions(cells),
             *unlike,
             *rows,
             *other_counts(cells),
-            *prefix_scans(cells, remedies),
-            *remedies_tried(cells, remedies, MARGIN if margin is None else margin, confidence),
+            *prefix_scans(cells, recommendations),
+            *recommendations_tried(cells, recommendations, MARGIN if margin is None else margin, confidence),
             *_stored(run),
             *other_products(cells),
             *lost_updates(cells),
@@ -95,7 +95,7 @@ def build_document(
             *beyond_the_device(cells),
             *slower_device(cells, run.device or {}),
             *outlying_rounds(cells),
-            *doubts(
+            *warnings(
                 cells,
                 measure,
                 beyond_cache=bool(part(design, "measure").get("beyond_cache")),
@@ -164,7 +164,7 @@ def _planned(design: JsonObject, trials: Mapping[str, Sequence[TrialRecord]]) ->
     return planned + [{"id": cell} for cell in trials if cell not in known]
 
 
-def _remedies(design: JsonObject) -> list[Remedy]:
+def _recommendations(design: JsonObject) -> list[Recommendation]:
     return [
         {
             "name": text(each, "name") or "",
@@ -173,7 +173,7 @@ def _remedies(design: JsonObject) -> list[Remedy]:
             "does": text(each, "does") or "",
             "cells": {base: str(cell) for base, cell in part(each, "cells").items()},
         }
-        for each in objects(design.get("remedies"))
+        for each in objects(design.get("recommendations"))
     ]
 
 

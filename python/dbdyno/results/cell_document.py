@@ -25,7 +25,7 @@ class Latency(TypedDict):
     count: int | None
     """Recorded events."""
     at_least: list[str]
-    """Of the figures above, those that are lower bounds: what failed, or was never begun, would have taken so long or
+    """Of the figures above, those that are lower bounds: what failed, or was skipped, would have taken so long or
     longer."""
 
 

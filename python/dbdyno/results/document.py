@@ -61,7 +61,7 @@ class Finding(TypedDict):
     """The observations that it rests on, by name."""
 
 
-class Remedy(TypedDict):
+class Recommendation(TypedDict):
     """What the experiment has ready against a finding."""
 
     name: str
@@ -128,6 +128,6 @@ class Document(TypedDict):
     """Nominal, of the intervals; above 0.95 where looking at them decided when to end, so that they hold as often."""
     cells: list[Cell]
     comparisons: list[Comparison]
-    remedies: list[Remedy]
+    recommendations: list[Recommendation]
     findings: list[Finding]
     failed_trials: list[FailedTrial]

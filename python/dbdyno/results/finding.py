@@ -24,10 +24,10 @@ OBSERVATIONS: Mapping[str, frozenset[str]] = {
         "lost updates": "sessions acknowledged counted",
         # Searches, and what was tried against them.
         "prefix scan": "plans searches",
-        "remedy": "remedy plans comparisons",
+        "recommendation": "recommendation plans comparisons",
         # What did not end well.
         "failures": "kind by_cell",
-        "never begun": "skipped issued",
+        "skipped": "skipped issued",
         "cut short": "asked done",
         "locked while upgrading": "failed statements busy_timeout",
         "locked without waiting": "failed busy_timeout",

@@ -185,8 +185,8 @@ def never_begun(cells: Sequence[Cell]) -> list[Finding]:
         served = sum(each["ok"] for each in done)
         found.append(
             finding(
-                "never begun",
-                f"{_percent(skipped / due)} of arrivals were never begun: {_rate(served / elapsed)} of "
+                "skipped",
+                f"{_percent(skipped / due)} of arrivals were skipped: {_rate(served / elapsed)} of "
                 f"{_rate(due / elapsed)} transactions/s offered were served. In the response times the others count as "
                 "lower bounds: how long they had waited at the end.",
                 [cell["id"]],

@@ -161,7 +161,7 @@ def _lacking(pair: Pair, ratio: Ratio | None) -> str:
         if bounds:
             return (
                 f"{pair.by} is a lower bound in {bounds} of {len(done(cell))} rounds of {cell['id']}: what failed or "
-                "was never begun has no response time"
+                "was skipped has no response time"
             )
     if ratio is not None and ratio.count > 1 and ratio.low is None:
         return "all rounds gave the same figure to the last digit, which says nothing of how sure it is"

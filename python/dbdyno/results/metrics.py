@@ -76,6 +76,6 @@ def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
 
 
 def lower_bounds(cell: Cell, metric: str) -> int:
-    """Return in how many rounds a metric is a lower bound: what failed, or was never begun, has no response time."""
+    """Return in how many rounds a metric is a lower bound: what failed, or was skipped, has no response time."""
     shown = [shown_times(each["latency_ms"]) for each in done(cell)]
     return sum(times is not None and metric in times["at_least"] for times in shown)

@@ -1,4 +1,4 @@
-"""Findings about searches: systems that find different rows, patterns that no index serves, and remedies against it."""
+"""Findings about searches: systems that find different rows, patterns that no index serves, and what helps."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from dbdyno.engines import Engine, engine_of_product
 from dbdyno.engines.prefixes import Why, why_no_prefix
 from dbdyno.engines.searching import CaseRule, Column
-from dbdyno.experiment.remedies import PREFIX_SCAN
+from dbdyno.experiment.recommendations import PREFIX_SCAN
 from dbdyno.experiment.sql import places
 from dbdyno.results.cell_document import Cell, CellStatement
-from dbdyno.results.document import Comparison, Finding, Remedy
+from dbdyno.results.document import Comparison, Finding, Recommendation
 from dbdyno.results.finding import finding
 from dbdyno.results.judging import Pair, judge, other_factors
 from dbdyno.results.reading import JsonObject, objects
@@ -196,7 +196,7 @@ def _first_of(texts: Sequence[str]) -> str:
     return f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind."
 
 
-def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Finding]:
+def prefix_scans(cells: Sequence[Cell], recommendations: Sequence[Recommendation]) -> list[Finding]:
     """Say which searches used no index although their pattern begins with fixed characters, and what would help.
 
     From the plans as the engines gave them: a search is told where ``looks_up`` says that the plan is none. Why is
@@ -212,7 +212,7 @@ def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Find
         for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell["id"])):
             if value not in of:
                 of.append(value)
-    tried = {cell for remedy in remedies for cell in remedy["cells"]}
+    tried = {cell for recommendation in recommendations for cell in recommendation["cells"]}
     found: list[Finding] = []
     for (name, words), group in groups.items():
         patterns = ", ".join(f"`{search}`" for search in group.searches)
@@ -220,9 +220,9 @@ def prefix_scans(cells: Sequence[Cell], remedies: Sequence[Remedy]) -> list[Find
         text = f"On {name} no index was used for {patterns}, whose beginning is fixed: the plan is {plans}"
         text += f"; {words}." if words else "."
         can_be_helped = group.why is None or group.why.can_be_helped
-        fits = any(each["engine"] == group.engine for each in remedies) and not tried & set(group.cells)
+        fits = any(each["engine"] == group.engine for each in recommendations) and not tried & set(group.cells)
         if can_be_helped and fits:
-            text += " `--try-remedies` measures what the experiment has against that."
+            text += " `--try-recommendations` measures what the experiment has against that."
         observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
         if group.why:
             observed["catalog"] = group.why.rows
@@ -241,45 +241,48 @@ class _Unserved:
     cells: list[str] = field(default_factory=list)
 
 
-def remedies_tried(
-    cells: Sequence[Cell], remedies: Iterable[Remedy], margin: float = MARGIN, confidence: float = CONFIDENCE
+def recommendations_tried(
+    cells: Sequence[Cell],
+    recommendations: Iterable[Recommendation],
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
 ) -> list[Finding]:
-    """Say what each remedy that was measured did where it was needed, and what came of it.
+    """Say what each recommendation that was measured did where it was needed, and what came of it.
 
     Each is a comparison like those of the table, and all of a run's are decided together (:func:`judge`).
     """
     by_id = {cell["id"]: cell for cell in cells}
-    measured: list[tuple[Remedy, list[tuple[Cell, Cell]]]] = []
-    for remedy in remedies:
-        both = ((by_id.get(base), by_id.get(changed)) for base, changed in remedy["cells"].items())
+    measured: list[tuple[Recommendation, list[tuple[Cell, Cell]]]] = []
+    for recommendation in recommendations:
+        both = ((by_id.get(base), by_id.get(changed)) for base, changed in recommendation["cells"].items())
         needed = [(base, changed) for base, changed in both if base and changed and any(_scans([base]))]
         if needed:
-            measured.append((remedy, needed))
+            measured.append((recommendation, needed))
     pairs = [Pair(base, changed, confidence=confidence) for _, needed in measured for base, changed in needed]
     decided = iter(judge(pairs, margin))
     found: list[Finding] = []
-    for remedy, needed in measured:
+    for recommendation, needed in measured:
         comparisons = [each for each in itertools.islice(decided, len(needed)) if each["ratio"] is not None]
         if not comparisons:
             continue
         unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in _scans([changed])]
         rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
         told = [f"{_gain(each)}: {each['b']} against {each['a']}" for each in comparisons]
-        text = f"Remedy {remedy['name']} ({remedy['does']}) was measured: {'; '.join(told)}"
+        text = f"Recommendation {recommendation['name']} ({recommendation['does']}) was measured: {'; '.join(told)}"
         text += f"; still without an index: {_all(list(dict.fromkeys(unserved)))}" if unserved else ""
         text += f"; it returns other rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
         observed = {
-            "remedy": remedy["name"],
-            "finding": remedy["answers"],
+            "recommendation": recommendation["name"],
+            "finding": recommendation["answers"],
             "comparisons": comparisons,
             "plans": {each["id"]: [one["plan"] for one in each["statements"]] for pair in needed for each in pair},
         }
-        found.append(finding("remedy", f"{text}.", [changed["id"] for _, changed in needed], observed))
+        found.append(finding("recommendation", f"{text}.", [changed["id"] for _, changed in needed], observed))
     return found
 
 
 def _gain(decided: Comparison) -> str:
-    """Say what a remedy's comparison showed: how many times, how sure, and what that decides."""
+    """Say what a recommendation's comparison showed: how many times, how sure, and what that decides."""
     ratio, ci95 = decided["ratio"] or 0.0, decided["ci95"]
     what = "the throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
     size = f"{_times(ratio)} times {what}"
@@ -292,7 +295,7 @@ def _gain(decided: Comparison) -> str:
 
 
 def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
-    """Say which searches return other rows with a remedy."""
+    """Say which searches return other rows with a recommendation."""
     before = {each["name"]: each["rows"] for each in base["statements"]}
     for _, each, search in _prefix_searches([changed]):
         was, now = before.get(each["name"]), each["rows"]

@@ -61,8 +61,8 @@ def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
     spec = parse_url(url)
     engine = engine_of(spec.engine)
     if not engine.has_data:
-        remedy = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or one with a host"
-        raise InputError(spec.name, "there are no checks for it", remedy)
+        hint = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or one with a host"
+        raise InputError(spec.name, "there are no checks for it", hint)
     # A file of the user's is left alone: what is checked is the library and its settings.
     spec = replace(spec, database=None) if engine.location == "file" else spec
     if spec.host is None:
@@ -92,8 +92,8 @@ def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any
             with suppress(SystemFailed):
                 stack.close()
             if not allow_writes:
-                remedy = f"with `{ALLOW}` the checks make their tables in the database of the URL, and remove them"
-                raise InputError(spec.name, f"no database can be made for the checks: {error}", remedy) from error
+                hint = f"with `{ALLOW}` the checks make their tables in the database of the URL, and remove them"
+                raise InputError(spec.name, f"no database can be made for the checks: {error}", hint) from error
             why = f"{error}; the checks make their tables in the database that the URL names"
         else:
             yield ready.target, Checked(_OWN_DATABASE, "ok")

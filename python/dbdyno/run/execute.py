@@ -14,7 +14,7 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.url import SystemSpec, parse_url
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
-from dbdyno.remedies import Tried, remedy_cells
+from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results import Document
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.results.document import Finding
@@ -43,7 +43,7 @@ class Request:
     """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
-    ``instructions``: count them too; ``try_remedies``: measure those of the experiment beside its cells;
+    ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
     ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
     ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
     dbdyno did not make.
@@ -58,9 +58,9 @@ class Request:
     command: list[str]
     margin: float | None = None
     stopping: Stopping = field(default_factory=Stopping)
-    rest: bool = False
+    wait_idle: bool = False
     instructions: bool = False
-    try_remedies: bool = False
+    try_recommendations: bool = False
     turns: Turns = None
     allow_writes: bool = False
     against: Against | None = None
@@ -92,9 +92,9 @@ def prepare(request: Request) -> Prepared:
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     if request.against is not None:
         cells, compiled = _with_baseline(request.against, request.chosen, cells, compiled)
-    tried = [Tried(remedy) for remedy in experiment.head.remedies]
-    if request.try_remedies:
-        more, tried = remedy_cells(experiment, compiled)
+    tried = [Tried(recommendation) for recommendation in experiment.head.recommendations]
+    if request.try_recommendations:
+        more, tried = recommendation_cells(experiment, compiled)
         compiled += more
         cells = replace(cells, cells=(*cells.cells, *(each.cell for each in more)))
     for each in compiled:
@@ -141,9 +141,9 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "systems": [cell.system.name for cell in prepared.cells.cells] if request.systems else [],
                 "with_password": named_with_password(cell.system for cell in prepared.cells.cells),
                 "directory": request.directory,
-                "rest": request.rest,
+                "wait_idle": request.wait_idle,
                 "instructions": request.instructions,
-                "try_remedies": request.try_remedies,
+                "try_recommendations": request.try_recommendations,
                 "allow_writes": request.allow_writes,
                 "process": this_process(),
             }
@@ -219,9 +219,9 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         run.command,
         run.design.get("margin"),
         _stored_stopping(run),
-        bool(options.get("rest")),
+        bool(options.get("wait_idle")),
         bool(options.get("instructions")),
-        bool(options.get("try_remedies")),
+        bool(options.get("try_recommendations")),
         # Not there: the run was interrupted before it was decided, and nothing has been measured.
         (options["turn_s"] or "none") if "turn_s" in options else None,
         bool(options.get("allow_writes")),
@@ -258,7 +258,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         prepared.rounds,
         seed,
         stopping=prepared.stopping,
-        rest=request.rest,
+        wait_idle=request.wait_idle,
         instructions=request.instructions,
         turn_s=request.turn_s,
     )
@@ -367,8 +367,8 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
         ],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
-        "remedies": [
-            each.remedy.model_dump(include={"name", "answers", "engine", "does"}) | {"cells": dict(each.cells)}
+        "recommendations": [
+            each.recommendation.model_dump(include={"name", "answers", "engine", "does"}) | {"cells": dict(each.cells)}
             for each in prepared.tried
         ],
     }

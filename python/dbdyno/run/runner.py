@@ -18,13 +18,13 @@ from dbdyno.errors import DbdynoError, InputError
 from dbdyno.results.build import asked_intervals
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
+from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.led import LedWorkers
 from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
-from dbdyno.run.rest import wait_for_rest
 from dbdyno.run.turns import without_one_another
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
@@ -57,7 +57,7 @@ class Watcher(Protocol):
 class Plan:
     """What a run is to do. ``done``: the trials, by cell and block, that were measured already.
 
-    ``rounds``: how many, or with a rule for ``stopping`` the most; ``rest``: wait for a quiet machine before each
+    ``rounds``: how many, or with a rule for ``stopping`` the most; ``wait_idle``: wait for a quiet machine before each
     trial; ``instructions``: count those of each trial too; ``turn_s``: the trials of a block take turns of so many
     seconds, in place of running one after another.
     """
@@ -68,7 +68,7 @@ class Plan:
     seed: int
     done: dict[tuple[str, int], TrialRecord] = field(default_factory=dict)
     stopping: Stopping | None = None
-    rest: bool = False
+    wait_idle: bool = False
     instructions: bool = False
     turn_s: float | None = None
 
@@ -97,8 +97,8 @@ def carry_out(
             if interrupted:
                 return None
             watcher.trials(block, [cell for _, cell in group])
-            if plan.rest:
-                wait_for_rest(interrupted)
+            if plan.wait_idle:
+                wait_until_idle(interrupted)
             trials = [Trial(compiled[cell.id], block, position, plan) for position, cell in group]
             for record in measure(trials, provisioners, watcher, interrupted):
                 store.add_trial(plan.run_id, record)

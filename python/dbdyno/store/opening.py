@@ -90,16 +90,16 @@ def store_error(url: URL, error: DBAPIError) -> StoreError:
     text = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
     low = text.lower()
     if "readonly" in low or "read-only" in low or "unable to open" in low or "permission" in low:
-        remedy = "give a path that can be written with --store"
+        hint = "give a path that can be written with --store"
     elif "malformed" in low or "not a database" in low:
-        remedy = "move the file away, or give another path with --store"
+        hint = "move the file away, or give another path with --store"
     elif "full" in low:
-        remedy = "free some space on the device, or give a path on another one with --store"
+        hint = "free some space on the device, or give a path on another one with --store"
     elif "locked" in low:
-        remedy = "another process holds it; try again when that has ended"
+        hint = "another process holds it; try again when that has ended"
     else:
-        remedy = "check that it is there and can be used, or give another one with --store"
-    return StoreError(f"store {shown(url)}: {text}; {remedy}")
+        hint = "check that it is there and can be used, or give another one with --store"
+    return StoreError(f"store {shown(url)}: {text}; {hint}")
 
 
 @contextmanager

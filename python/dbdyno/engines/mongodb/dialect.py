@@ -78,8 +78,8 @@ class MongodbDialect:
         own = texts.get(self.engine)
         if own is None and ANY in texts:
             short = shortened(texts[ANY], 60)
-            remedy = f"give it as `{{ any = …, {self.engine} = … }}` with a command in JSON"
-            raise InputError(self._place, f"`{short}` cannot be written for {self.engine}: it is SQL", remedy)
+            hint = f"give it as `{{ any = …, {self.engine} = … }}` with a command in JSON"
+            raise InputError(self._place, f"`{short}` cannot be written for {self.engine}: it is SQL", hint)
         return own
 
 

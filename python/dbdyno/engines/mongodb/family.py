@@ -154,8 +154,8 @@ def _check_pragma(name: str, value: str) -> None:
         problem = "this cannot be set on FerretDB with its SQLite backend"
         raise InputError(name, problem, f"known: {', '.join(_PRAGMAS)}")
     if not known.fullmatch(value.lower()):
-        remedy = "write a whole number" if known is _NUMBER else f"known: {', '.join(known.pattern.split('|'))}"
-        raise InputError(name, f"FerretDB's SQLite does not take `{value}`", remedy)
+        hint = "write a whole number" if known is _NUMBER else f"known: {', '.join(known.pattern.split('|'))}"
+        raise InputError(name, f"FerretDB's SQLite does not take `{value}`", hint)
 
 
 def command(

@@ -33,8 +33,8 @@ class ServerEngine(Engine):
 
             return NamedProvisioner(system, self.databases, place)
         if self.family() is None:
-            remedy = f"name one that runs: `{self.name}://user:password@host/database`"
-            raise InputError(system.name, f"dbdyno starts no {self.title} itself", remedy)
+            hint = f"name one that runs: `{self.name}://user:password@host/database`"
+            raise InputError(system.name, f"dbdyno starts no {self.title} itself", hint)
         from dbdyno.engines.server.managed import ManagedProvisioner
 
         return ManagedProvisioner(self.name, place)

@@ -91,8 +91,8 @@ class ManagedProvisioner:
         except InputError as error:
             if error.place not in settings.asked or error.place in settings.parameters:
                 raise
-            name, problem, remedy = settings.lacking(installation.title)
-            raise InputError(f"{compiled.cell.system.name}: {name}", problem, remedy) from None
+            name, problem, hint = settings.lacking(installation.title)
+            raise InputError(f"{compiled.cell.system.name}: {name}", problem, hint) from None
         except SystemFailed:
             # No mistake of the user's in the settings is known: its trials will say what is the matter.
             return

@@ -157,10 +157,8 @@ class NamedProvisioner:
             if refusal is None or not target["session"]:
                 raise
             self._ask({"kind": "inspect"}, target | {"session": []}, "facts")
-            remedy = "give what a session of this server can set"
-            raise InputError(
-                self._system.name, f"the server refuses the settings: {refusal['words']}", remedy
-            ) from None
+            hint = "give what a session of this server can set"
+            raise InputError(self._system.name, f"the server refuses the settings: {refusal['words']}", hint) from None
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:

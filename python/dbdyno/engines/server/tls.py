@@ -59,8 +59,8 @@ def _mode(options: TlsOptions, name: str, value: str, place: str) -> str:
     mode = value.lower()
     if mode not in known:
         close = difflib.get_close_matches(mode, known, 1)
-        remedy = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
-        raise InputError(f"{place}: {name}", f"there is no mode `{value}`", remedy)
+        hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+        raise InputError(f"{place}: {name}", f"there is no mode `{value}`", hint)
     return options.modes.get(mode, mode)
 
 

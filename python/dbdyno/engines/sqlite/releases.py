@@ -133,8 +133,8 @@ def _choose(spec: str, version: str, families: list[Family]) -> Release:
         below = [each for each in known if version_numbers(each.version) < version_numbers(version)][-1:]
         above = [each for each in known if version_numbers(each.version) > version_numbers(version)][:1]
         near = " and ".join(f"`{each.spec}`" for each in below + above)
-        remedy = f"the nearest known: {near}; or give the directory of its source"
-        raise InputError(spec, f"no known package has SQLite {version}", remedy)
+        hint = f"the nearest known: {near}; or give the directory of its source"
+        raise InputError(spec, f"no known package has SQLite {version}", hint)
     return next((each for each in exact if each.cached or each.family.client_is_installed()), exact[0])
 
 
@@ -151,8 +151,8 @@ def _from_path(spec: str) -> SqliteSource:
         problem = "this is neither a release nor a file"
         if path.is_dir():
             problem = "there is no `sqlite3.c` in it that says its version (`#define SQLITE_VERSION`)"
-        remedy = "give a release as `3.21.0`, or the path of an amalgamation; `dbdyno sqlite versions` lists releases"
-        raise InputError(spec, problem, remedy)
+        hint = "give a release as `3.21.0`, or the path of an amalgamation; `dbdyno sqlite versions` lists releases"
+        raise InputError(spec, problem, hint)
     version = source_version(file)
     directory = file.parent.resolve() if file.name == "sqlite3.c" else keep_by_content(file)
     return SqliteSource(directory, version, DIRECTORY)

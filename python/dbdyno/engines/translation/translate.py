@@ -148,5 +148,5 @@ def _where(error: "SqlglotError") -> str:
 def _untranslatable(place: str, text: str, target: SqlTarget, why: str) -> InputError:
     engine = target.engine
     short = shortened(text, 60)
-    remedy = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
-    return InputError(place, f"`{short}` cannot be written for {engine}: {why}", remedy)
+    hint = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
+    return InputError(place, f"`{short}` cannot be written for {engine}: {why}", hint)

@@ -1,4 +1,4 @@
-"""Remedies: what an experiment has ready against what a report may find, measured with ``--try-remedies``."""
+"""Recommendations: what an experiment has against what a report may find, to be measured."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
@@ -10,7 +10,7 @@ from dbdyno.experiment.mistakes import Mistake, nearest, wrong
 from dbdyno.experiment.strict import EngineName, Name, Strict
 from dbdyno.experiment.substitute import as_text
 
-# The findings that a remedy can answer: a search that could use an index, and does not.
+# The findings that a recommendation can answer: a search that could use an index, and does not.
 Answerable = Literal["prefix-scan"]
 PREFIX_SCAN: Answerable = "prefix-scan"
 
@@ -25,7 +25,7 @@ def _read_texts(value: Any) -> Any:
 Texts = Annotated[dict[Name, Name], BeforeValidator(_read_texts)]
 
 
-class Remedy(Strict):
+class Recommendation(Strict):
     """What is done against a finding on systems of one engine: levels of factors, and settings of the system.
 
     ``does``: a clause that says it, for people.
@@ -45,20 +45,22 @@ class Remedy(Strict):
         return self
 
 
-def wrong_remedies(remedies: Iterable[Remedy], factors: Mapping[str, Factor]) -> Iterator[Mistake]:
-    """Find the mistakes that lie between the remedies and the factors."""
+def wrong_recommendations(
+    recommendations: Iterable[Recommendation], factors: Mapping[str, Factor]
+) -> Iterator[Mistake]:
+    """Find the mistakes that lie between the recommendations and the factors."""
     seen: set[str] = set()
     kept: dict[str, set[str]] = {name: {level.name for level in factor.levels} for name, factor in factors.items()}
-    for index, remedy in enumerate(remedies):
-        where = ("remedies", index)
-        if remedy.name in seen:
-            yield Mistake((*where, "name"), f"`{remedy.name}` is there already", "choose another")
-        seen.add(remedy.name)
-        for name, level in remedy.levels.items():
+    for index, recommendation in enumerate(recommendations):
+        where = ("recommendations", index)
+        if recommendation.name in seen:
+            yield Mistake((*where, "name"), f"`{recommendation.name}` is there already", "choose another")
+        seen.add(recommendation.name)
+        for name, level in recommendation.levels.items():
             inside = (*where, "levels", name)
             factor = factors.get(name)
             if name == SYSTEM:
-                yield Mistake(inside, "a remedy cannot take another system", "use `settings`")
+                yield Mistake(inside, "a recommendation cannot take another system", "use `settings`")
             elif factor is None:
                 yield Mistake(inside, "there is no such factor", nearest(name, factors))
             elif factor.named and factor.level(level) is None:
@@ -66,5 +68,7 @@ def wrong_remedies(remedies: Iterable[Remedy], factors: Mapping[str, Factor]) ->
             else:
                 kept[name].discard(level)
                 if not kept[name]:
-                    yield Mistake(inside, "no level is left without the remedies", "add one that is measured always")
+                    yield Mistake(
+                        inside, "no level is left without the recommendations", "add one that is measured always"
+                    )
                     kept[name].add("")

@@ -1,4 +1,4 @@
-"""The cells of ``--try-remedies``: each that asks what a remedy answers, once more with the remedy."""
+"""The cells of ``--try-recommendations``: each that asks what a recommendation answers, once more with it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,44 +8,46 @@ from dbdyno.design import Cell, cell_id, factors_of
 from dbdyno.engines.url import with_settings
 from dbdyno.errors import InputError
 from dbdyno.experiment import SYSTEM, Experiment, Level
-from dbdyno.experiment.remedies import Remedy
+from dbdyno.experiment.recommendations import Recommendation
 from dbdyno.searches import prefix_search
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A remedy, and by the id of each cell it is tried on the cell with it."""
+    """A recommendation, and by the id of each cell it is tried on the cell with it."""
 
-    remedy: Remedy
+    recommendation: Recommendation
     cells: Mapping[str, str] = field(default_factory=dict)
 
 
-def remedy_cells(experiment: Experiment, compiled: Iterable[CompiledCell]) -> tuple[list[CompiledCell], list[Tried]]:
+def recommendation_cells(
+    experiment: Experiment, compiled: Iterable[CompiledCell]
+) -> tuple[list[CompiledCell], list[Tried]]:
     """Give the cells to measure beside those there are, and what was tried on which.
 
-    A cell gets a remedy where one of its statements asks what the remedy answers: whether it will be found wanting is
-    not known before it is measured. Raises InputError where the experiment has no remedies.
+    A cell gets a recommendation where one of its statements asks what that answers: whether it will be found wanting is
+    not known before it is measured. Raises InputError where the experiment has no recommendations.
     """
-    remedies = experiment.head.remedies
-    if not remedies:
-        raise InputError("--try-remedies", f"`{experiment.name}` has no remedies", "leave it out")
+    recommendations = experiment.head.recommendations
+    if not recommendations:
+        raise InputError("--try-recommendations", f"`{experiment.name}` has no recommendations", "leave it out")
     there = list(compiled)
     known = {each.cell.id: each for each in there}
     more: list[CompiledCell] = []
     tried: list[Tried] = []
-    for remedy in remedies:
+    for recommendation in recommendations:
         pairs: dict[str, str] = {}
         for base in there:
-            if base.cell.system.engine != remedy.engine or not _asks(base):
+            if base.cell.system.engine != recommendation.engine or not _asks(base):
                 continue
-            cell = _with(experiment, base.cell, remedy)
+            cell = _with(experiment, base.cell, recommendation)
             if cell.id == base.cell.id:
                 continue
             if cell.id not in known:
                 known[cell.id] = compile_cell(experiment, cell)
                 more.append(known[cell.id])
             pairs[base.cell.id] = cell.id
-        tried.append(Tried(remedy, pairs))
+        tried.append(Tried(recommendation, pairs))
     return more, tried
 
 
@@ -56,11 +58,11 @@ def _asks(compiled: CompiledCell) -> bool:
     return any(prefix_search(each["sql"], each.get("example", []), engine) for each in statements)
 
 
-def _with(experiment: Experiment, cell: Cell, remedy: Remedy) -> Cell:
-    """Give a cell with a remedy."""
+def _with(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:
+    """Give a cell with a recommendation."""
     levels = dict(cell.levels)
-    for name, level in remedy.levels.items():
+    for name, level in recommendation.levels.items():
         levels[name] = experiment.factors[name].level(level) or Level.of(level)
-    system = with_settings(cell.system, remedy.settings)
+    system = with_settings(cell.system, recommendation.settings)
     levels[SYSTEM] = Level.of(system.name)
     return Cell(cell_id(factors_of(experiment), levels), levels, system)

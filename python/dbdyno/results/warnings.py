@@ -1,6 +1,6 @@
-"""Why a number may not be what it seems: an unsettled window, a standstill, two levels, other programs, a warm cache.
+"""Why a number may not be what it seems: an unsettled window, a stall, two levels, other programs, a warm cache.
 
-Each doubt is one sentence with the option that would help.
+Each warning is one sentence with the option that would help.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dbdyno.stats import trend, two_levels
 from dbdyno.stats.rates import FEW
 
 UNSETTLED, STALLED, TWO_LEVELS, DISTURBED = "unsettled", "stalled", "two levels", "disturbed"
-"""What each kind of doubt is called in its evidence; with these a run may have been slower for reasons of its own."""
+"""What each kind of warning is called in its evidence; with these a run may have been slower for reasons of its own."""
 
 # Other programs and the host: shares of one processor from which a round counts as disturbed.
 _OTHERS = 0.2
@@ -42,15 +42,15 @@ _MISSES = 0.01
 
 
 # A sentence, and what it rests on.
-_Doubt = tuple[str, JsonObject] | None
+_Warning = tuple[str, JsonObject] | None
 
 
-def doubts(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, rested: bool = False) -> list[Finding]:
-    """Return all doubts, each with the cells it is about.
+def warnings(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, rested: bool = False) -> list[Finding]:
+    """Return all warnings, each with the cells it is about.
 
     ``beyond_cache``: the data was meant not to fit in cache; ``rested``: the run waited for a quiet machine.
     """
-    checks: dict[str, Callable[[Cell], _Doubt]] = {
+    checks: dict[str, Callable[[Cell], _Warning]] = {
         UNSETTLED: lambda cell: _unsettled(cell, measure),
         STALLED: lambda cell: _stood_still(cell, measure),
         "few transactions": _few,
@@ -73,7 +73,7 @@ def _done(cell: Cell) -> list[Round]:
     return [each for each in cell["rounds"] if each["status"] == "done"]
 
 
-def _unsettled(cell: Cell, measure: Measure) -> _Doubt:
+def _unsettled(cell: Cell, measure: Measure) -> _Warning:
     """The level changed over the window."""
     windows = [
         [rate for interval in each["intervals"] if (rate := _rate(interval, measure)) is not None]
@@ -100,7 +100,7 @@ def _rate(interval: dict[str, object], measure: Measure) -> float | None:
     return None if start is None or end is None or done is None or end <= start else done / (end - start)
 
 
-def _stood_still(cell: Cell, measure: Measure) -> _Doubt:
+def _stood_still(cell: Cell, measure: Measure) -> _Warning:
     """For whole intervals nothing ended, where usually much does."""
     longest, rounds = 0.0, 0
     for each in _done(cell):
@@ -131,7 +131,7 @@ def _standstill(one: Round, measure: Measure) -> float:
     return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
 
 
-def _few(cell: Cell) -> _Doubt:
+def _few(cell: Cell) -> _Warning:
     """A window of a given time held so few transactions that rounds differ by which of them fell into it."""
     rounds = [each for each in _done(cell) if each["ended_by"] == "seconds" and each["transactions_per_s"]]
     if not rounds:
@@ -148,7 +148,7 @@ def _few(cell: Cell) -> _Doubt:
     return words, {"completed": completed}
 
 
-def _bistable(cell: Cell) -> _Doubt:
+def _bistable(cell: Cell) -> _Warning:
     levels = two_levels([each["throughput"] for each in _done(cell) if each["throughput"] is not None])
     if levels is None:
         return None
@@ -185,12 +185,12 @@ def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
         parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
     text = " and ".join(parts)
     text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
-    text += ", though each waited for a quiet machine." if rested else "; `--rest` waits for a quiet machine."
+    text += ", though each waited for a quiet machine." if rested else "; `--wait-idle` waits for a quiet machine."
     where = list(hit) if len(hit) < len(cells) else []
     return [finding(DISTURBED, text, where, {"warning": DISTURBED, "trials": hit})]
 
 
-def _overran(cell: Cell) -> _Doubt:
+def _overran(cell: Cell) -> _Warning:
     """What does not pause (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
     overrun_s = elapsed_s = 0.0
     for each in _done(cell):
@@ -205,7 +205,7 @@ def _overran(cell: Cell) -> _Doubt:
     return words, {"share": overrun_s / elapsed_s}
 
 
-def _busy_client(cell: Cell) -> _Doubt:
+def _busy_client(cell: Cell) -> _Warning:
     share = cell["share_of_ceiling"]["harness"]
     if share is None or share < _CLIENT or not engine_of_product(cell["system"]["engine"]).has_data:
         return None
@@ -219,7 +219,7 @@ def _busy_client(cell: Cell) -> _Doubt:
     return words, {"share": share}
 
 
-def _fits_in_cache(cell: Cell) -> _Doubt:
+def _fits_in_cache(cell: Cell) -> _Warning:
     misses, hits = (cell["io_per_transaction"].get(name) for name in ("cache_misses", "cache_hits"))
     if misses is None or not hits or misses >= _MISSES * max(1.0, hits / 100):
         return None

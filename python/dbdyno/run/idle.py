@@ -1,4 +1,4 @@
-"""Waiting until the machine has come to rest before a trial."""
+"""Waiting until the machine is idle before a trial."""
 
 import time
 
@@ -6,7 +6,7 @@ import psutil
 
 from dbdyno.run.machine import busy_seconds
 
-# A machine is at rest when in one second all its processors together did less than this share of one processor's
+# A machine is idle when in one second all its processors together did less than this share of one processor's
 # work, and less than this many bytes were written.
 _BUSY_SHARE = 0.1
 _WRITTEN_BYTES = 1 << 20
@@ -15,7 +15,7 @@ LONGEST_S = 60.0
 """After so many seconds a trial begins all the same; the findings will say that the machine was disturbed."""
 
 
-def wait_for_rest(interrupted: object, longest_s: float = LONGEST_S) -> float:
+def wait_until_idle(interrupted: object, longest_s: float = LONGEST_S) -> float:
     """Wait until processors and disks are quiet, at most ``longest_s`` seconds; return the seconds waited.
 
     ``interrupted``: anything that turns true when the run is to end.
