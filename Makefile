@@ -15,7 +15,7 @@ export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
 TESTED_SERVERS := $(FERRETDB)
 endif
 
-.PHONY: run test install wheel worker dev servers lint test-rust test-python bench schema postgres ferretdb clean
+.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema postgres ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
@@ -73,6 +73,11 @@ lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# For the edit loop: lint, types, and the tests of both languages that start no command line and no server.
+check: lint
+	cargo test --quiet --workspace --lib --locked
+	$(BIN)/pytest --unit --quiet --numprocesses 2
 
 # With the servers that are installed here.
 test-rust: dev $(TESTED_SERVERS)

@@ -56,6 +56,25 @@ x = "clients"
 """
 
 
+# Who asks for one of these starts programs: the command line, workers, servers, compilers.
+PROGRAMS = {"cli", "server_cli", "tmp_path_factory"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--unit", action="store_true", help="only tests that start no command line, for the edit loop")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--unit"):
+        return
+    unit, left = [], []
+    for each in items:
+        starts = PROGRAMS & set(getattr(each, "fixturenames", ()))
+        (left if starts or each.get_closest_marker("slow") else unit).append(each)
+    config.hook.pytest_deselected(items=left)
+    items[:] = unit
+
+
 class Cli:
     """The installed command line, with a store and a cache of its own."""
 

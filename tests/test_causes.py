@@ -377,6 +377,7 @@ def asked(server: Server, program: str, *arguments: str) -> list[str]:
     ).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_list_has_all_states_of_the_mariadb_that_is_here(work: Path) -> None:
     installation = next((each for each in find_installations("mysql") if each.product == "MariaDB"), None)
     if installation is None:
@@ -389,6 +390,7 @@ def test_the_list_has_all_states_of_the_mariadb_that_is_here(work: Path) -> None
     assert states - {each.lower() for each in known_waits("MariaDB", installation.version)} == set()
 
 
+@pytest.mark.slow
 def test_the_list_has_all_events_of_the_postgresql_that_is_here(work: Path) -> None:
     installations = find_installations("postgresql")
     if not installations:

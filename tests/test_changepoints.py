@@ -34,6 +34,7 @@ def shifted(count: int, steps: dict[int, float], seed: int, correlation: float =
     return [float(4.6 + DEVIATION * each) for each in values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "correlation", "allowed"),
     [

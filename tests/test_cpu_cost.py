@@ -97,6 +97,7 @@ def test_the_documentation_has_the_experiments_own_counts(made: Experiment) -> N
     assert total == pytest.approx(30_000, rel=0.05)
 
 
+@pytest.mark.slow
 def test_what_a_build_may_lack_is_measured_where_it_is_asked_for(made: Experiment) -> None:
     assert [part for part in parts(made) if part not in cells(made)] == ["json", "fts5", "rtree", "window", "cte"]
     sql = [each["sql"] for compiled in cells(made).values() for each in compiled.trial["statements"]]

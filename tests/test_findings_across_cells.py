@@ -39,6 +39,7 @@ def claims(made: Document) -> list[str]:
     return [text for each in cross_cell_findings(made) if "not settled" not in (text := each["text"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", [False, True])
 @pytest.mark.parametrize(("cells", "rounds"), [(2, 2), (5, 2), (7, 2), (2, 5), (5, 5), (7, 5)])
 def test_of_equal_cells_at_most_2_percent_of_runs_claim_anything(cells: int, rounds: int, chain: bool) -> None:

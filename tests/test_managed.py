@@ -25,6 +25,9 @@ from dbdyno.engines.server.shared_memory import segments
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.worker import ask
 
+# Servers are started.
+pytestmark = pytest.mark.slow
+
 # Of each engine: a setting, and how the server says it.
 SETTINGS = {
     "postgresql": {"shared_buffers": ("64MB", "64MB"), "synchronous_commit": ("off", "off")},
@@ -231,6 +234,7 @@ import sys, time
 from pathlib import Path
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
+
 installation = find_installations(sys.argv[1])[0]
 server = start_server(installation, Path(sys.argv[2]), Path(sys.argv[3]), {}, remove=[Path(sys.argv[2])])
 print(server.pid, flush=True)

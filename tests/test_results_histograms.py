@@ -27,6 +27,7 @@ def encoded(values: list[int], highest: int = HOUR, digits: int = 3) -> str:
     return bytes(recorded(values, highest, digits).encode()).decode()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(TIMES)
 def test_percentiles_are_the_librarys(values: list[int]) -> None:

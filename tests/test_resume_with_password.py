@@ -9,6 +9,9 @@ import pytest
 from conftest import Cli
 from guarded import ENGINES, PASSWORD, Place, places
 
+# Servers are started.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def place() -> Iterator[Callable[[str], Place]]:

@@ -40,6 +40,7 @@ def test_blocks_that_are_alike_seldom_make_a_difference(rounds: int) -> None:
     assert fixed(runs, rounds).false <= most(0.025, RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minimum", [2, 5])
 def test_nor_where_the_run_ends_itself(minimum: int) -> None:
     assert auto(of_each(RUNS, 0.3, 0.03), minimum).false <= most(0.025, RUNS)

@@ -131,6 +131,7 @@ def test_the_interval_of_95_percent_holds_in_at_least_94_percent_of_runs(
         assert missed / runs <= most(0.06, runs), (rounds, missed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clients", "length"), [(1, 1.0), (1, 10.0), (8, 1.0), (64, 1e4)])
 def test_cells_of_one_rate_and_unlike_times_seem_to_differ_in_at_most_2_percent(clients: int, length: float) -> None:
     """Of few transactions the logarithm of a rate is too small by more the more unlike they are."""

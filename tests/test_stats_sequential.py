@@ -78,6 +78,7 @@ def most(share: float, runs: int) -> float:
     return share + 3.1 * math.sqrt(share * (1 - share) / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "minimum"), [(normal, 2), (normal, 5), (disturbed, 5)])
 def test_looking_after_each_round_does_not_break_the_promise(noise: Noise, minimum: int) -> None:
     found = [runs_of(minimum, noise, deviation) for deviation in NOISE]
@@ -96,6 +97,7 @@ def test_an_ordinary_interval_would_not_keep_it() -> None:
     assert held([until_enough(Naive(minimum=2), each) for each in draws]) < 0.925
 
 
+@pytest.mark.slow
 def test_two_runs_that_ended_so_keep_the_promise_too() -> None:
     for deviation in NOISE:
         ended = [[alone(each[side]) for each in normal(deviation, RUNS, 5)] for side in (0, 1)]

@@ -69,6 +69,7 @@ def test_one_difference_among_many_is_kept_and_chance_is_not() -> None:
     assert not {"faster", "slower"} & set(words[1:])
 
 
+@pytest.mark.slow
 def test_false_differences_among_many_comparisons_stay_nominal() -> None:
     random = numpy.random.default_rng(7)
     families = 600
@@ -106,6 +107,7 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
     assert 0.75 < seen / 1000 < 0.88
 
 
+@pytest.mark.slow
 def test_in_a_table_it_is_seen_four_times_in_five_too() -> None:
     random = numpy.random.default_rng(4)
     deviation, count, tested = 0.03, 10, 7

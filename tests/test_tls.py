@@ -12,6 +12,9 @@ from dbdyno.engines.server.tls import LIBPQ, Tls, split_tls
 from dbdyno.errors import InputError
 from guarded import ENGINES, PASSWORD, Place, places
 
+# Servers are started.
+pytestmark = pytest.mark.slow
+
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates")
 
 
