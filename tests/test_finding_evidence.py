@@ -273,7 +273,7 @@ def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
         return next(each["text"] for each in found(cell, options=options) if each["kind"] == "disturbed")
 
     assert told().endswith("; `--wait-idle` waits for a quiet machine.")
-    assert told(rest=True).endswith(", though each waited for a quiet machine.")
+    assert told(wait_idle=True).endswith(", though each waited for a quiet machine.")
 
 
 def test_a_server_of_the_users_is_no_other_program() -> None:

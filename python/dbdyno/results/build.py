@@ -99,7 +99,7 @@ def build_document(
                 cells,
                 measure,
                 beyond_cache=bool(part(design, "measure").get("beyond_cache")),
-                rested=bool(run.options.get("rest")),
+                waited=bool(run.options.get("wait_idle")),
             ),
             *troubles,
         ],

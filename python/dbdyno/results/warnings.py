@@ -45,10 +45,10 @@ _MISSES = 0.01
 _Warning = tuple[str, JsonObject] | None
 
 
-def warnings(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, rested: bool = False) -> list[Finding]:
+def warnings(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, waited: bool = False) -> list[Finding]:
     """Return all warnings, each with the cells it is about.
 
-    ``beyond_cache``: the data was meant not to fit in cache; ``rested``: the run waited for a quiet machine.
+    ``beyond_cache``: the data was meant not to fit in cache; ``waited``: the run waited for a quiet machine.
     """
     checks: dict[str, Callable[[Cell], _Warning]] = {
         UNSETTLED: lambda cell: _unsettled(cell, measure),
@@ -66,7 +66,7 @@ def warnings(cells: Sequence[Cell], measure: Measure, *, beyond_cache: bool, res
             words, observed = check(cell) or ("", {})
             if words:
                 found.append(finding(name, words, [cell["id"]], {"warning": name, **observed}))
-    return [*_disturbed(cells, rested=rested), *found]
+    return [*_disturbed(cells, waited=waited), *found]
 
 
 def _done(cell: Cell) -> list[Round]:
@@ -159,7 +159,7 @@ def _bistable(cell: Cell) -> _Warning:
     return words, {"levels": list(levels)}
 
 
-def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
+def _disturbed(cells: Sequence[Cell], *, waited: bool) -> list[Finding]:
     """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
@@ -185,7 +185,7 @@ def _disturbed(cells: Sequence[Cell], *, rested: bool) -> list[Finding]:
         parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
     text = " and ".join(parts)
     text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
-    text += ", though each waited for a quiet machine." if rested else "; `--wait-idle` waits for a quiet machine."
+    text += ", though each waited for a quiet machine." if waited else "; `--wait-idle` waits for a quiet machine."
     where = list(hit) if len(hit) < len(cells) else []
     return [finding(DISTURBED, text, where, {"warning": DISTURBED, "trials": hit})]
 
