@@ -1,8 +1,9 @@
 //! Filling tables.
+#![allow(missing_docs, reason = "the name of a check says what it checks")]
 
 use crate::systems::{SELECT, System};
 use crate::{Fails as _, Outcome, ensure, same};
-use dbdyno_engines::rows::Source;
+use dbdyno_engine::rows::Source;
 use dbdyno_plan::document::{FailureKind, LoadTable, PrepareMode};
 use dbdyno_plan::value::{Owned, Value, Values};
 use serde_json::json;

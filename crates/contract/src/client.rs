@@ -1,7 +1,7 @@
 //! A session with short calls that take the answer, whenever it comes.
 
 use crate::Problem;
-use dbdyno_engines::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
+use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::{Owned, Value, Values};
 use std::io;

@@ -1,10 +1,11 @@
 //! What holds of servers only.
+#![allow(missing_docs, reason = "the name of a check says what it checks")]
 
 use crate::client::{Client, wait};
 use crate::statements::{MODES, row};
-use crate::systems::{ALL, INSERT, Mysql, SELECT, Server, System, UPDATE_ONE};
+use crate::systems::{ALL, INSERT, SELECT, Server, System, UPDATE_ONE};
 use crate::{Fails as _, Outcome, Problem, ensure, same};
-use dbdyno_engines::{Capture, Control, Durability, DurabilityClass, Engine, Failure, Session as _};
+use dbdyno_engine::{Capture, Control, Engine as _, Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value};
@@ -304,48 +305,5 @@ fn judge_passwords<S: Server>(system: &S, user: &str) -> Outcome {
             "{failure}"
         );
     }
-    Ok(())
-}
-
-pub fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) -> Outcome {
-    for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
-        let session = json!({"session": [["sql_mode", mode]]});
-        let engine = system.engine_of(session, &["select ?".into()], PrepareMode::Never)?;
-        let mut client = Client(wait(engine.connect(0))?);
-        for text in ["a\\b'c\\", "\\'", "'", "\"\\n\""] {
-            let (_, columns) = client.fetch(0, &[Value::Text(text)], 1)?;
-            same!(columns, [Owned::Text(text.into())], "{mode}");
-        }
-    }
-    Ok(())
-}
-
-pub fn the_durability_is_that_of_the_tables(system: &Mysql) -> Outcome {
-    // A database of its own: what others have in theirs must not count.
-    let database = format!("d{}", system.table());
-    let texts = [
-        format!("create database {database}"),
-        format!("create table {database}.t (a int) engine = innodb"),
-        format!("create table {database}.m (a int) engine = myisam"),
-        format!("drop database {database}"),
-    ];
-    let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never)?.connect(0))?);
-    if let Err(failure) = client.run(0, &[]) {
-        return Err(Problem::NotApplicable(format!("no database can be made: {failure}")));
-    }
-    let mut durability = |create: usize| -> Result<Durability, Failure> {
-        client.run(create, &[])?;
-        let engine = system.engine_with(json!({"database": database}), &[])?;
-        Ok(engine.facts()?.durability)
-    };
-    let (with_innodb, with_myisam) = (durability(1), durability(2));
-    client.run(3, &[])?;
-    let (with_innodb, with_myisam) = (with_innodb?, with_myisam?);
-    ensure!(
-        with_innodb.because.starts_with("innodb_flush_log_at_trx_commit="),
-        "{with_innodb:?}"
-    );
-    same!(with_myisam.class, DurabilityClass::None);
-    ensure!(with_myisam.because.starts_with("MyISAM"), "{with_myisam:?}");
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! What holds of sessions and their statements on every system.
+#![allow(missing_docs, reason = "the name of a check says what it checks")]
 
 use crate::client::wait;
 use crate::systems::{ALL, COUNT, INSERT, MANY, SELECT, System, UPDATE, UPDATE_ONE, WRONG};
 use crate::{Fails as _, Outcome, Problem, ensure, same};
-use dbdyno_engines::{Control, Engine, Rows, Session as _};
+use dbdyno_engine::{Control, Engine, Rows, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value};

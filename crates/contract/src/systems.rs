@@ -2,34 +2,31 @@
 
 use crate::client::{Client, wait};
 use crate::{Check, Problem, checks};
-use dbdyno_engines::rows::Loaded;
-use dbdyno_engines::{Engine, Failure};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Load, PrepareMode, Statement};
 use serde_json::Value;
 use std::path::PathBuf;
 
-mod mongodb;
-mod mysql;
-mod postgresql;
-mod server;
-mod sqlite;
-mod sqlserver;
-
-pub use mongodb::Mongodb;
-pub use mysql::Mysql;
-pub use postgresql::Postgresql;
-pub use sqlite::Sqlite;
-pub use sqlserver::Sqlserver;
-
+/// The statement of the suite that makes the table.
 pub const CREATE: usize = 0;
+/// The statement of the suite that inserts a row.
 pub const INSERT: usize = 1;
+/// The statement of the suite that reads a row by its key.
 pub const SELECT: usize = 2;
+/// The statement of the suite that changes rows up to a key.
 pub const UPDATE: usize = 3;
+/// The statement of the suite that counts the rows.
 pub const COUNT: usize = 4;
+/// The statement of the suite that is wrong.
 pub const WRONG: usize = 5;
+/// The statement of the suite that reads all rows.
 pub const ALL: usize = 6;
+/// The statement of the suite that inserts as many rows as there are.
 pub const MANY: usize = 7;
+/// The statement of the suite that changes a row by its key.
 pub const UPDATE_ONE: usize = 8;
+/// The statement of the suite that removes the table.
 pub const DROP: usize = 9;
 
 /// The client of a system's sessions.
@@ -160,7 +157,7 @@ pub trait Server: System {
 }
 
 /// The checks of every system.
-fn of_all<S: System>() -> Vec<Check<S>> {
+pub fn of_all<S: System>() -> Vec<Check<S>> {
     let mut all = checks!(statements:
         values_come_back_as_they_were_sent,
         nulls_and_missing_rows_are_null,
@@ -179,7 +176,7 @@ fn of_all<S: System>() -> Vec<Check<S>> {
 }
 
 /// The checks of every server.
-fn of_servers<S: Server>() -> Vec<Check<S>> {
+pub fn of_servers<S: Server>() -> Vec<Check<S>> {
     let mut all = of_all();
     all.extend(checks!(servers:
         columns_have_the_types_of_the_server,
@@ -199,7 +196,8 @@ fn of_servers<S: Server>() -> Vec<Check<S>> {
     all
 }
 
-fn statements(texts: &[String]) -> Vec<Statement> {
+/// Texts as statements of a plan.
+pub fn statements(texts: &[String]) -> Vec<Statement> {
     let statement = |(index, sql): (usize, &String)| Statement {
         name: format!("s{index}"),
         sql: sql.clone(),
@@ -208,12 +206,14 @@ fn statements(texts: &[String]) -> Vec<Statement> {
     texts.iter().enumerate().map(statement).collect()
 }
 
-fn as_load(mut load: Value, target: &Value) -> Result<Load, Failure> {
+/// A load that has no target yet, with one.
+pub fn as_load(mut load: Value, target: &Value) -> Result<Load, Failure> {
     load["target"] = target.clone();
     serde_json::from_value(load).map_err(unreadable)
 }
 
-fn unreadable(error: serde_json::Error) -> Failure {
+/// A plan of a check's own that cannot be read.
+pub fn unreadable(error: serde_json::Error) -> Failure {
     let problem = format!("a plan of the check's own is wrong: {error}");
     Failure::new(dbdyno_plan::document::FailureKind::Other, problem)
 }

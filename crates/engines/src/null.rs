@@ -1,8 +1,42 @@
 //! The null engine: every statement succeeds at once. What is left is the harness, so it measures the harness's ceiling.
 
-use crate::{Capture, Control, Durability, Engine, Facts, Failure, Marks, Rows, Session};
+use dbdyno_engine::driver::{Driver, Measure};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Capture, Control, Durability, Engine, Facts, Failure, Marks, Rows, Session};
+use dbdyno_plan::document::{self, Load, Trial};
+use dbdyno_plan::program::Programs;
 use dbdyno_plan::value::Values;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::task::Poll;
+
+/// A target, of which there is nothing to say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NullTarget {}
+
+impl Driver for NullTarget {
+    fn measure<M: Measure>(&self, _trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        Ok(measure.measure(&NullEngine, self.site()))
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        NullEngine.facts()
+    }
+
+    fn load(&self, _load: &Load, _seed: u64) -> Result<Vec<Loaded>, Failure> {
+        Ok(Vec::new())
+    }
+
+    fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
+        Ok(vec![Writes::No; task.statements.len()])
+    }
+
+    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+        Ok(vec![None; statements.len()])
+    }
+}
 
 /// The engine.
 #[derive(Debug, Default)]

@@ -1,10 +1,9 @@
 //! The layer over the bundled library's mutexes, in a process of its own: it is the whole library's.
 #![allow(clippy::expect_used)]
 
-use dbdyno_engines::Engine;
-use dbdyno_engines::sqlite::{SqliteEngine, Watch, WatchMutexes};
+use dbdyno_engine::probe::Probe as _;
+use dbdyno_engines::sqlite::{SqliteEngine, SqliteTarget, Watch, WatchMutexes};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::SqliteTarget;
 use libsqlite3_sys as ffi;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

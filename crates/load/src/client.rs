@@ -28,7 +28,7 @@ use crate::recorder::Recorder;
 use crate::share::Share;
 use crate::trial::Shared;
 use crate::turns::{Processors, Turns};
-use dbdyno_engines::{Engine, Failure, SessionCounters};
+use dbdyno_engine::{Engine, Failure, SessionCounters};
 use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
 use std::cell::RefCell;

@@ -6,8 +6,8 @@ use crate::live::{Live, LiveCounts};
 use crate::slices::Switch;
 use crate::trial::{Event, Interval, Shared, TrialError};
 use crate::turns::{self, Turns};
-use dbdyno_engines::observed::Backlog;
-use dbdyno_engines::{Engine, Failure};
+use dbdyno_engine::observed::Backlog;
+use dbdyno_engine::{Engine, Failure};
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
 use dbdyno_probes::process::{Usage, tree_cpu_ns};
@@ -108,7 +108,7 @@ pub(crate) fn coordinate<E: Engine>(
         .trial
         .turns
         .map_or(Turns::none(begin), |turns| Turns::new(turns, begin));
-    shared.engine.reset_contention();
+    shared.engine.probe().reset_contention();
     timeline.take();
     let mut server_before = machine.server_cpu();
     shared.window_start.store(begin, Ordering::Release);
@@ -117,7 +117,7 @@ pub(crate) fn coordinate<E: Engine>(
     if shared.leads_in() {
         wait_until(clock, u64::MAX, || shared.measured_from().is_some() || all_done());
         window_start = shared.measured_from().unwrap_or(begin);
-        shared.engine.reset_contention();
+        shared.engine.probe().reset_contention();
         timeline.take();
         server_before = machine.server_cpu();
         // What was counted before this thread woke up is the window's.
@@ -136,6 +136,7 @@ pub(crate) fn coordinate<E: Engine>(
         .map_or(u64::MAX, |seconds| origin.saturating_add((seconds * 1e9) as u64));
     let mut switch = shared
         .engine
+        .probe()
         .slices()
         .map(|slices| Switch::new(slices, shared.seed, first.at));
     let mut last = first.clone();
@@ -164,7 +165,7 @@ pub(crate) fn coordinate<E: Engine>(
         }
     }
     let server_after = machine.server_cpu();
-    let backlog = shared.engine.backlog();
+    let backlog = shared.engine.probe().backlog();
     shared.watched.store(false, Ordering::Release);
     // What the window's end cut is ended, and watched as before.
     watch_until(shared, u64::MAX, switch.as_mut(), all_done);
@@ -227,7 +228,7 @@ fn watch_until<E: Engine>(
         }
         let now = shared.clock.now();
         if let Some(on) = switch.as_mut().and_then(|switch| switch.turn(now)) {
-            shared.engine.watch(on);
+            shared.engine.probe().watch(on);
         }
         if now >= until {
             return false;

@@ -26,4 +26,4 @@ pub mod turns;
 pub use books::Books;
 pub use lead::{Alone, Lead};
 pub use outcome::Outcome;
-pub use trial::{Event, Interval, Site, TrialError, run};
+pub use trial::{Event, Interval, TrialError, run};

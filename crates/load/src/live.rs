@@ -1,6 +1,6 @@
 //! The counts that are shown while a trial runs and are the accounts when it has ended: each thread's its own to write.
 
-use dbdyno_engines::Rows;
+use dbdyno_engine::Rows;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A count that one thread writes and others read.

@@ -9,9 +9,10 @@ use crate::rate::Rate;
 use crate::threads::Record;
 use crate::time::Time;
 use crate::trial::Shared;
-use dbdyno_engines::observed::Observed;
-use dbdyno_engines::waits::Waits;
-use dbdyno_engines::{Contention, Engine, Failure, SessionCounters, ThreadCounters};
+use dbdyno_engine::observed::Observed;
+use dbdyno_engine::probe::{Contention, SessionCounters, ThreadCounters};
+use dbdyno_engine::waits::Waits;
+use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
@@ -252,7 +253,7 @@ pub(crate) fn conclude<E: Engine>(
     }
     outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread, E::REMOTE);
     outcome.contention = watched.watched_one_in.and_then(|one_in| {
-        let mut contention = shared.engine.contention()?;
+        let mut contention = shared.engine.probe().contention()?;
         contention.scale(one_in, outcome.time.mutex_wait as f64 / 1e9);
         Some(contention)
     });

@@ -8,7 +8,7 @@ use crate::books::Books;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
 use crate::turns::Turns;
-use dbdyno_engines::Failure;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
 use std::collections::BTreeMap;

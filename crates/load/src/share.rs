@@ -1,6 +1,7 @@
 //! What the clients of one thread used of the machine together, within their windows.
 
-use dbdyno_engines::{Engine, ThreadCounters};
+use dbdyno_engine::Engine;
+use dbdyno_engine::probe::ThreadCounters;
 use dbdyno_probes::process::{thread_cpu_ns, thread_run_queue_ns};
 
 /// What a thread used from the start of its first client's window to the end of its last one's.
@@ -24,7 +25,7 @@ pub struct Share {
 
 fn read<E: Engine>(engine: &E) -> ThreadReport {
     ThreadReport {
-        counters: engine.thread_counters(),
+        counters: engine.probe().thread_counters(),
         cpu_ns: thread_cpu_ns(),
         run_queue_ns: thread_run_queue_ns(),
     }

@@ -1,6 +1,6 @@
 //! Slices of time in which an engine is watched closely: one in so many, chosen by chance.
 
-use dbdyno_engines::Slices;
+use dbdyno_engine::probe::Slices;
 use dbdyno_plan::random::{below, mix};
 
 /// When watching begins and ends, and how much of the time was watched.

@@ -8,7 +8,7 @@ use crate::recorder::Recorder;
 use crate::runtime::{self, SharedTimer};
 use crate::share::{Share, ThreadReport};
 use crate::trial::Shared;
-use dbdyno_engines::{Engine, Failure};
+use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
 use dbdyno_plan::program::Programs;
 use dbdyno_probes::cpus;
@@ -101,7 +101,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
             .collect()
     };
     let share = share.into_inner().report;
-    shared.engine.add_contention(&share.counters);
+    shared.engine.probe().add_contention(&share.counters);
     let (mut clients, mut failures) = (Vec::with_capacity(ended.len()), Vec::new());
     for (number, result) in ended {
         match result {

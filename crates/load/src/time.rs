@@ -1,6 +1,6 @@
 //! Where the clients' time went.
 
-use dbdyno_engines::ThreadCounters;
+use dbdyno_engine::probe::ThreadCounters;
 
 /// Where the clients' time went, in nanoseconds summed over clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,9 +8,10 @@ use crate::live::{Live, LiveCounts};
 use crate::outcome::{Outcome, conclude};
 use crate::pacing::Timer;
 use crate::threads::{give_way, run_thread, threads};
-use dbdyno_engines::observed::{Counters, Observed, rise};
-use dbdyno_engines::waits::Waits;
-use dbdyno_engines::{Engine, Failure};
+use dbdyno_engine::driver::Site;
+use dbdyno_engine::observed::{Counters, Observed, rise};
+use dbdyno_engine::waits::Waits;
+use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_plan::program::Programs;
@@ -197,15 +198,6 @@ fn notice<E: Engine>() -> u64 {
     if E::REMOTE { 10_000_000 } else { 2_000_000 }
 }
 
-/// What of this machine is watched beside the clients.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Site<'a> {
-    /// The file or directory whose disk it is.
-    pub storage: Option<&'a std::path::Path>,
-    /// The main process of the server.
-    pub server: Option<u32>,
-}
-
 /// Carries out a trial.
 ///
 /// `stop` ends the window early when it is set; `lead` says when its phases start.
@@ -254,8 +246,8 @@ pub fn run<E: Engine>(
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
     // What a disk did it did for all that take turns.
-    let counted = engine.counters();
-    let put_off = engine.backlog().and_then(Result::ok);
+    let counted = engine.probe().counters();
+    let put_off = engine.probe().backlog().and_then(Result::ok);
     let disk = site.storage.filter(|_| trial.turns.is_none()).and_then(Disk::of);
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
@@ -329,7 +321,7 @@ pub fn run<E: Engine>(
 
 /// Reads what the engine's counters rose by since they were read first, now that all sessions are closed.
 fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &mut Observed) {
-    let after = engine.counters().unwrap_or_else(|| Ok(Counters::new()));
+    let after = engine.probe().counters().unwrap_or_else(|| Ok(Counters::new()));
     match before.and_then(|before| Ok(rise(&before, &after?))) {
         Ok(counters) => observed.counters = counters,
         Err(failure) => observed.error = Some(failure.message.clone()),
@@ -344,7 +336,10 @@ fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failu
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    shared.engine.sample_waits(&|| shared.watched.load(Ordering::Acquire))
+    shared
+        .engine
+        .probe()
+        .sample_waits(&|| shared.watched.load(Ordering::Acquire))
 }
 
 /// What the types of a plan cannot exclude.

@@ -1,13 +1,12 @@
 //! Whole trials on the null engine and on real SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use dbdyno_engines::null::NullEngine;
-use dbdyno_engines::sqlite::{SqliteEngine, Watch};
+use dbdyno_engine::Engine;
+use dbdyno_engine::driver::{Driver as _, Measure, Site};
+use dbdyno_engines::Target;
 use dbdyno_load::client::EndedBy;
-use dbdyno_load::trial::Site;
 use dbdyno_load::{Alone, Event, Outcome, TrialError};
 use dbdyno_plan::document::{FailureKind, Trial};
-use dbdyno_plan::target::Target;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,18 +29,24 @@ fn run(trial: &Trial) -> Outcome {
     try_run(trial, &AtomicBool::new(false), |_| {}).unwrap()
 }
 
-fn try_run(trial: &Trial, stop: &AtomicBool, say: impl FnMut(Event)) -> Result<Outcome, TrialError> {
-    match &trial.target {
-        Target::Null => dbdyno_load::run(&NullEngine, trial, 1, Site::default(), stop, &mut Alone, say),
-        Target::Sqlite(target) => {
-            let engine = SqliteEngine::new(target, &trial.statements, trial.prepare, Watch::default())
-                .map_err(|failure| TrialError::Connect { client: 0, failure })?;
-            dbdyno_load::run(&engine, trial, 1, Site::default(), stop, &mut Alone, say)
-        }
-        Target::Postgresql(_) | Target::Mysql(_) | Target::Mongodb(_) | Target::Sqlserver(_) => {
-            unreachable!("the trials of servers are tested from Python")
-        }
+/// A trial, for an engine to run it.
+struct Run<'a, F> {
+    trial: &'a Trial,
+    stop: &'a AtomicBool,
+    say: F,
+}
+
+impl<F: FnMut(Event)> Measure for Run<'_, F> {
+    type Output = Result<Outcome, TrialError>;
+
+    fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output {
+        dbdyno_load::run(engine, self.trial, 1, site, self.stop, &mut Alone, self.say)
     }
+}
+
+fn try_run(trial: &Trial, stop: &AtomicBool, say: impl FnMut(Event)) -> Result<Outcome, TrialError> {
+    let ran = Target::try_from(&trial.target)?.measure(trial, Run { trial, stop, say });
+    ran.unwrap_or_else(|failure| Err(TrialError::Connect { client: 0, failure }))
 }
 
 /// A SQLite file with a table of ten rows.

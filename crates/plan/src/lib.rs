@@ -19,7 +19,7 @@ pub use document::{
     Arrival, ConnectMode, DeviceTask, Hold, Inspect, Load, LoadTable, Plan, PrepareMode, Reach, Record, Retry, Schema,
     Statement, Task, Trial, Warmup, Window, Writes,
 };
-pub use target::{OsCache, SqliteCache, SqliteMutex, SqliteTarget, SqliteThreading, Target};
+pub use target::Target;
 
 /// Why a plan cannot be carried out. Every message says where in the plan the fault lies.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The events a worker writes: one JSON object a line. `docs/plan-format.md` describes them.
 
 use crate::work::WorkError;
-use dbdyno_engines::Facts;
+use dbdyno_engine::Facts;
 use dbdyno_load::latency::Latencies;
 use dbdyno_load::{Interval, Outcome};
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};

@@ -45,7 +45,9 @@ enum Command {
 fn main() -> ExitCode {
     let events = Events;
     let result = match Arguments::parse().command {
-        Some(Command::Schema) => events.line(&dbdyno_plan::json_schema()).map_err(work::WorkError::from),
+        Some(Command::Schema) => events
+            .line(&dbdyno_engines::registry::plan_schema())
+            .map_err(work::WorkError::from),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
         None => run(&events),
     };

@@ -1,7 +1,7 @@
 //! BSON (bsonspec.org, version 1.1): documents are read where they lie, and values written at the end of a buffer.
 
-use crate::Failure;
 use bytes::{BufMut as _, BytesMut};
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::{Owned, Value};
 use std::fmt::Write as _;

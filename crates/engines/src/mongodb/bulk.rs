@@ -5,12 +5,12 @@ use super::command::Command;
 use super::options::Options;
 use super::reply::failure_of;
 use super::session::MongodbSession;
+use super::target::MongodbTarget;
 use super::{MongodbEngine, other};
-use crate::Failure;
-use crate::net::block_on;
-use crate::rows::{self, Loaded, Loader};
+use crate::server::net::block_on;
+use dbdyno_engine::Failure;
+use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
-use dbdyno_plan::target::MongodbTarget;
 use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
 

@@ -4,8 +4,8 @@ use super::bson::{self, kind};
 use super::json::Json;
 use super::options::Options;
 use super::parts::{Builder, Form, Part, digits};
-use crate::{Failure, check_count};
 use bytes::{BufMut as _, BytesMut};
+use dbdyno_engine::{Failure, check_count};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::{Value, Values};
 

@@ -8,9 +8,9 @@ use super::lost_updates;
 use super::options::Options;
 use super::reply::failure_of;
 use super::session::MongodbSession;
-use crate::{Durability, DurabilityClass, Facts, Failure};
+use crate::server::ServerProcess;
+use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::ServerProcess;
 use dbdyno_plan::value::{Owned, Value, Values};
 use std::collections::BTreeMap;
 

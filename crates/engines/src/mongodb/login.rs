@@ -3,12 +3,12 @@
 use super::bson::{self, Document, garbled, kind};
 use super::reply::failure_of;
 use super::scram::Scram;
+use super::target::MongodbTarget;
 use super::wire::Wire;
-use crate::Failure;
-use crate::net::in_time;
+use crate::server::net::in_time;
 use bytes::BytesMut;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::MongodbTarget;
 use std::ops::Range;
 
 const MECHANISM: &str = "SCRAM-SHA-256";

@@ -7,9 +7,9 @@
 use super::MongodbEngine;
 use super::session::MongodbSession;
 use super::{bson, login};
-use crate::net::block_on;
-use crate::{Failure, LostUpdates, Session as _};
+use crate::server::net::block_on;
 use bytes::BytesMut;
+use dbdyno_engine::{Failure, LostUpdates, Session as _};
 use dbdyno_plan::document::FailureKind;
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,9 @@
 
 mod bson;
 mod bulk;
+mod check;
 mod command;
+mod driver;
 mod inspect;
 mod json;
 mod login;
@@ -17,19 +19,19 @@ mod parts;
 mod reply;
 mod scram;
 mod session;
+mod target;
 mod wire;
 mod writes;
 
-pub use bulk::load;
 pub use session::MongodbSession;
-pub use writes::{reach, writes};
+pub use target::MongodbTarget;
 
-use crate::net::block_on;
-use crate::observed::{Backlog, Counters};
-use crate::{Engine, Facts, Failure};
+use crate::server::net::block_on;
 use command::Command;
+use dbdyno_engine::observed::{Backlog, Counters};
+use dbdyno_engine::probe::Probe;
+use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, Statement};
-use dbdyno_plan::target::MongodbTarget;
 use options::Options;
 use std::sync::Arc;
 
@@ -91,6 +93,12 @@ impl Engine for MongodbEngine {
         block_on(inspect::facts(self))
     }
 
+    fn probe(&self) -> &dyn Probe {
+        self
+    }
+}
+
+impl Probe for MongodbEngine {
     fn counters(&self) -> Option<Result<Counters, Failure>> {
         Some(block_on(observe::counters(self)))
     }

@@ -2,8 +2,8 @@
 
 use super::MongodbEngine;
 use super::{bson, login};
-use crate::observed::{Backlog, Counters};
-use crate::{Failure, Session as _};
+use dbdyno_engine::observed::{Backlog, Counters};
+use dbdyno_engine::{Failure, Session as _};
 
 /// Where the figures stand below `wiredTiger`.
 const COUNTERS: [(&str, [&str; 3]); 2] = [

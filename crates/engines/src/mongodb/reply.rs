@@ -3,7 +3,7 @@
 use super::bson::{Document, Field, garbled};
 use super::command::{Answer, Columns, Command};
 use super::kind_of;
-use crate::{Capture, Failure, Rows};
+use dbdyno_engine::{Capture, Failure, Rows};
 use dbdyno_plan::document::FailureKind;
 
 /// An answer that says no error.

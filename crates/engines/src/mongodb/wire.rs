@@ -2,10 +2,10 @@
 //! that answers it.
 
 use super::bson::{Document, garbled};
-use crate::Failure;
-use crate::net::Connection;
+use super::target::MongodbTarget;
+use crate::server::net::Connection;
 use bytes::BufMut as _;
-use dbdyno_plan::target::MongodbTarget;
+use dbdyno_engine::Failure;
 use std::ops::Range;
 
 /// Length, number, the number that is answered, kind.

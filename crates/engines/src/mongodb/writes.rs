@@ -1,7 +1,7 @@
 //! Which commands write, by their names: a server has no transactions that only read.
 
 use super::json::Json;
-use crate::writes::Writes;
+use dbdyno_engine::writes::Writes;
 
 /// Those that only read, whatever their fields are, but for the stages of an aggregation that write what they found.
 const READING: [&str; 25] = [

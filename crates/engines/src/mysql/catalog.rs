@@ -2,8 +2,8 @@
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
-use crate::Failure;
-use crate::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_engine::Failure;
+use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
 use dbdyno_plan::document::FailureKind;
 
 const TABLES: &str = "select table_name, engine, data_length + index_length from information_schema.tables \

@@ -2,10 +2,11 @@
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
-use crate::net::block_on;
-use crate::{Failure, Session as _, holding};
+use crate::server::ServerTarget;
+use crate::server::holding;
+use crate::server::net::block_on;
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::ServerTarget;
 
 const NAMES: [&str; 2] = ["_trial", "_template"];
 

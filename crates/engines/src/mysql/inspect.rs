@@ -4,7 +4,7 @@ use super::MysqlEngine;
 use super::catalog::catalog;
 use super::session::MysqlSession;
 use crate::sql_text::Dialect;
-use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::{Value, Values};
 use std::collections::BTreeMap;

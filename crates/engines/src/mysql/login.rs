@@ -1,11 +1,12 @@
 //! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
 
 use super::wire::{Wire, error, garbled, ok};
-use crate::net::{Connection, FULL, in_time};
-use crate::{Failure, tls};
+use crate::server::net::{Connection, FULL, in_time};
+use crate::server::tls;
+use crate::server::{ServerTarget, Tls};
 use bytes::BufMut as _;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::{ServerTarget, Tls};
 use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -247,7 +248,7 @@ fn impossible(why: impl Display) -> Failure {
 mod tests {
     use super::super::script::{NONCE, Script, ok};
     use super::*;
-    use crate::net::block_on;
+    use crate::server::net::block_on;
 
     const ALL: u32 = u32::MAX;
 

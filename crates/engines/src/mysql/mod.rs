@@ -6,10 +6,13 @@
 
 mod bulk;
 mod catalog;
+mod check;
+mod driver;
 mod hold;
 mod inspect;
 mod login;
 mod observe;
+mod reach;
 mod results;
 #[cfg(test)]
 mod script;
@@ -19,18 +22,17 @@ mod waits;
 mod wire;
 mod writes;
 
-pub use bulk::load;
-pub use hold::hold;
+pub use driver::MysqlTarget;
 pub use session::MysqlSession;
-pub use writes::writes;
 
-use crate::net::block_on;
-use crate::observed::{Backlog, Counters};
+use crate::server::ServerTarget;
+use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
-use crate::waits::Waits;
-use crate::{Engine, Facts, Failure};
+use dbdyno_engine::observed::{Backlog, Counters};
+use dbdyno_engine::probe::Probe;
+use dbdyno_engine::waits::Waits;
+use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::ServerTarget;
 use std::sync::Arc;
 
 /// A server, and the statements its sessions run.
@@ -88,6 +90,12 @@ impl Engine for MysqlEngine {
         block_on(inspect::facts(self))
     }
 
+    fn probe(&self) -> &dyn Probe {
+        self
+    }
+}
+
+impl Probe for MysqlEngine {
     fn counters(&self) -> Option<Result<Counters, Failure>> {
         Some(block_on(observe::counters(self)))
     }

@@ -2,8 +2,8 @@
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
-use crate::observed::{Backlog, Counters};
-use crate::{Failure, Session as _};
+use dbdyno_engine::observed::{Backlog, Counters};
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use std::collections::BTreeMap;
 

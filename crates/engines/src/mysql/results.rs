@@ -2,7 +2,7 @@
 
 use super::values::{Column, field, take_binary, take_text};
 use super::wire::{Wire, error, garbled, number, ok};
-use crate::{Capture, Failure, Marks, Rows};
+use dbdyno_engine::{Capture, Failure, Marks, Rows};
 use mysql_common::constants::StatusFlags;
 
 /// Reads answers.
@@ -162,8 +162,8 @@ fn status_at_end(wire: &Wire, body: &[u8]) -> Result<u16, Failure> {
 mod tests {
     use super::super::script::{Script, ok};
     use super::super::session::MysqlSession;
-    use crate::net::block_on;
-    use crate::{Failure, Rows, Session as _};
+    use crate::server::net::block_on;
+    use dbdyno_engine::{Failure, Rows, Session as _};
     use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
     use dbdyno_plan::value::{Owned, Values};
     use mysql_common::constants::CapabilityFlags;
@@ -182,14 +182,14 @@ mod tests {
             example: Vec::new(),
         };
         let engine = super::super::MysqlEngine::new(&script.target(""), &[statement], PrepareMode::Never);
-        let mut marks = crate::Marks::new(None);
+        let mut marks = dbdyno_engine::Marks::new(None);
         let (slots, variables) = (&[0], &mut [Owned::Integer(-1)]);
         let ran = block_on(async {
             let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), engine.prepare).await?;
-            let asked = session.execute(0, &Values::default(), crate::Capture::nothing(), &mut marks);
+            let asked = session.execute(0, &Values::default(), dbdyno_engine::Capture::nothing(), &mut marks);
             assert!(asked.is_pending());
-            let wanted = &mut crate::Wanted { slots, variables };
-            session.answer(crate::Capture::new(wanted), &mut marks).await
+            let wanted = &mut dbdyno_engine::Wanted { slots, variables };
+            session.answer(dbdyno_engine::Capture::new(wanted), &mut marks).await
         });
         script.heard();
         ran.map(|rows| (rows, variables[0].clone()))

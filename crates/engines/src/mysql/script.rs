@@ -1,6 +1,6 @@
 //! For tests: a server that says what it was told to say, whatever it hears.
 
-use dbdyno_plan::target::ServerTarget;
+use crate::server::ServerTarget;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;

@@ -1,8 +1,8 @@
 //! Values on their way to the server and back ("Binary Protocol Resultset Row", "COM_STMT_EXECUTE").
 
 use super::wire::{counted, garbled, put_number};
-use crate::{Capture, Failure};
 use bytes::{Buf as _, BufMut as _, BytesMut};
+use dbdyno_engine::{Capture, Failure};
 use dbdyno_plan::value::{Owned, Value, Values};
 use std::fmt::Write as _;
 
@@ -243,7 +243,7 @@ fn said(column: &Column, text: &[u8]) -> Owned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Wanted;
+    use dbdyno_engine::Wanted;
 
     fn values(list: &[Value<'_>]) -> Values {
         let mut values = Values::default();

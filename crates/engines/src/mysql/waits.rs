@@ -2,8 +2,8 @@
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
-use crate::waits::{self, Waits};
-use crate::{Failure, Session as _};
+use dbdyno_engine::waits::{self, Waits};
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
 /// One look, at the sessions of our user. Of InnoDB's waits for rows the list of processes knows nothing, but the list of

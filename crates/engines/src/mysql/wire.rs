@@ -2,9 +2,9 @@
 //! payload that is too long for one packet goes on in the next.
 
 use super::kind;
-use crate::Failure;
-use crate::net::Connection;
+use crate::server::net::Connection;
 use bytes::{Buf as _, BufMut as _, BytesMut};
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::ops::Range;
 
@@ -319,7 +319,7 @@ mod tests {
             }
             Ok(())
         };
-        crate::net::block_on(work).unwrap();
+        crate::server::net::block_on(work).unwrap();
         echo.join().unwrap();
     }
 

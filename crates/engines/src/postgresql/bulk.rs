@@ -2,12 +2,13 @@
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use crate::net::block_on;
-use crate::rows::{self, Loaded, Loader};
-use crate::{Failure, sql_text::quoted};
+use crate::server::ServerTarget;
+use crate::server::net::block_on;
+use crate::sql_text::quoted;
 use bytes::BufMut as _;
+use dbdyno_engine::Failure;
+use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
-use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
 

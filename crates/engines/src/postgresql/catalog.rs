@@ -2,8 +2,8 @@
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use crate::Failure;
-use crate::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_engine::Failure;
+use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
 use dbdyno_plan::document::FailureKind;
 
 /// The collation of a column or of an index's, `c`: its name, provider, locale and whether it tells all texts apart that

@@ -2,10 +2,11 @@
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use crate::net::block_on;
-use crate::{Failure, Session as _, holding};
+use crate::server::ServerTarget;
+use crate::server::holding;
+use crate::server::net::block_on;
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::ServerTarget;
 
 /// Of the number of the lock, the bits above the token's: `db`. They keep it from those of others.
 const OURS: i64 = 0x6462 << 48;

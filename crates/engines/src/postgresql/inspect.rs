@@ -3,7 +3,7 @@
 use super::PostgresqlEngine;
 use super::catalog::{catalog, looked_up};
 use super::session::PostgresqlSession;
-use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use std::collections::BTreeMap;
 

@@ -5,27 +5,29 @@
 
 mod bulk;
 mod catalog;
+mod check;
+mod driver;
 mod hold;
 mod inspect;
 mod observe;
+mod reach;
 mod session;
 mod values;
 mod waits;
 mod wire;
 mod writes;
 
-pub use bulk::load;
-pub use hold::hold;
+pub use driver::PostgresqlTarget;
 pub use session::PostgresqlSession;
-pub use writes::writes;
 
-use crate::net::block_on;
-use crate::observed::{Backlog, Counters};
+use crate::server::ServerTarget;
+use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
-use crate::waits::Waits;
-use crate::{Engine, Facts, Failure};
+use dbdyno_engine::observed::{Backlog, Counters};
+use dbdyno_engine::probe::Probe;
+use dbdyno_engine::waits::Waits;
+use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::ServerTarget;
 use std::sync::Arc;
 
 /// A server, and the statements its sessions run.
@@ -89,6 +91,12 @@ impl Engine for PostgresqlEngine {
         block_on(inspect::facts(self))
     }
 
+    fn probe(&self) -> &dyn Probe {
+        self
+    }
+}
+
+impl Probe for PostgresqlEngine {
     fn counters(&self) -> Option<Result<Counters, Failure>> {
         Some(block_on(observe::counters(self)))
     }

@@ -5,8 +5,8 @@
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use crate::observed::{Backlog, Counters};
-use crate::{Failure, Session as _};
+use dbdyno_engine::observed::{Backlog, Counters};
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
 /// From version 18 on, syncs are counted among all I/O.

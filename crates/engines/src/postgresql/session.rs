@@ -3,10 +3,10 @@
 use super::Text;
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
+use crate::server::ServerTarget;
 use crate::sql_text::Dialect;
-use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
+use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::ServerTarget;
 use dbdyno_plan::value::{Value, Values};
 use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;

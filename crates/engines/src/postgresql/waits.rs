@@ -2,8 +2,8 @@
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use crate::waits::{self, Waits};
-use crate::{Failure, Session as _};
+use dbdyno_engine::waits::{self, Waits};
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
 /// One look. A session that waits for its client outside a transaction does nothing for anybody, and is left out. Those

@@ -1,10 +1,11 @@
 //! The connection: a stream of messages each way, and how it is begun (PostgreSQL's documentation, "Message Flow").
 
 use super::kind;
-use crate::net::{Connection, FULL, in_time};
-use crate::{Failure, tls};
+use crate::server::ServerTarget;
+use crate::server::net::{Connection, FULL, in_time};
+use crate::server::tls;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::ServerTarget;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;

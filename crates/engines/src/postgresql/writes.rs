@@ -2,12 +2,12 @@
 
 use super::session::PostgresqlSession;
 use super::{PostgresqlEngine, Text};
-use crate::net::block_on;
+use crate::server::ServerTarget;
+use crate::server::net::block_on;
 use crate::sql_text::only_controls_transaction;
-use crate::writes::{Use, Writes};
-use crate::{Failure, Session as _};
+use dbdyno_engine::writes::{Use, Writes};
+use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::ServerTarget;
 use std::sync::Arc;
 
 /// What the server says of a statement that writes ("read_only_sql_transaction").

@@ -1,6 +1,6 @@
 //! SQLite's functions as a table, so that one driver serves the bundled library and any shared one.
 
-use crate::Failure;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_void};

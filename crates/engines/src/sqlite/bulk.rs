@@ -1,11 +1,11 @@
 //! Filling tables as fast as the library can: one transaction, prepared statements, no journal and no sync until the end.
 
 use super::{SqliteEngine, Watch};
-use crate::rows::{Loaded, Source};
 use crate::sql_text::quoted;
-use crate::{Capture, Failure, Marks};
+use crate::sqlite::target::SqliteTarget;
+use dbdyno_engine::rows::{Loaded, Source};
+use dbdyno_engine::{Capture, Failure, Marks};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
-use dbdyno_plan::target::SqliteTarget;
 use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
 

@@ -1,9 +1,9 @@
 //! The tables that the statements name, as SQLite's catalogue has them.
 
 use super::{SqliteEngine, SqliteSession};
-use crate::Failure;
-use crate::catalog::{Catalog, Collation, Column, Key, names};
 use crate::sql_text::quoted;
+use dbdyno_engine::Failure;
+use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
 
 /// Reads the catalogue; `data_bytes` is for those to set who know the pages.
 pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {

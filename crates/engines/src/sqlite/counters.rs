@@ -5,7 +5,7 @@
 //! are timed by sample: a timed call stands for all calls since the last timed one, or, where the thread lost its
 //! processor in it, those timed before it do.
 
-use crate::ThreadCounters;
+use dbdyno_engine::probe::ThreadCounters;
 use dbdyno_probes::Clock;
 use std::cell::Cell;
 

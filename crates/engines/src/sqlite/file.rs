@@ -5,9 +5,9 @@
 //! for ever). So one connection does it, alone.
 
 use super::{SqliteEngine, SqliteSession, Watch};
-use crate::Failure;
+use crate::sqlite::target::SqliteTarget;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::SqliteTarget;
 
 /// Those that take effect in a file with tables by rewriting it.
 const REWRITTEN: [&str; 2] = ["page_size", "auto_vacuum"];
@@ -96,8 +96,8 @@ fn same(name: &str, given: &str, kept: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::Engine as _;
-    use crate::net::block_on;
+    use crate::server::net::block_on;
+    use dbdyno_engine::Engine as _;
     use std::path::Path;
 
     fn target(path: &Path, file_pragmas: &[(&str, &str)]) -> SqliteTarget {

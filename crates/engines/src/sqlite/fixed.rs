@@ -2,7 +2,7 @@
 //! work each time. Files are those of the VFS below, untouched.
 
 use super::api::Api;
-use crate::Failure;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_char, c_int};

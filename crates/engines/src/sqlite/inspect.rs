@@ -4,7 +4,7 @@ use super::catalog::catalog;
 use super::session::text;
 use super::{SqliteEngine, SqliteSession};
 use crate::sql_text::{Dialect, with_example};
-use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use std::collections::BTreeMap;
 
 /// The settings that decide speed or safety.

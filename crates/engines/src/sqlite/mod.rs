@@ -3,30 +3,33 @@
 mod api;
 mod bulk;
 mod catalog;
+mod check;
 mod counters;
+mod driver;
 mod file;
 mod fixed;
 mod inspect;
 mod mutex;
 mod observe;
+mod reach;
 mod session;
+mod target;
 mod vfs;
 mod writes;
 
-pub use bulk::load;
-pub use file::set_file;
-pub use session::{CountedEngine, SqliteSession, Tally};
-pub use writes::writes;
+pub use session::{CountedEngine, SqliteSession};
+pub use target::SqliteTarget;
 
-use crate::observed::Backlog;
-use crate::{Contention, Engine, Facts, Failure, Slices, ThreadCounters};
 use api::Api;
+use dbdyno_engine::observed::Backlog;
+use dbdyno_engine::probe::{Contention, Probe, Slices, ThreadCounters};
+use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::{SqliteCache, SqliteMutex, SqliteTarget, SqliteThreading};
 use libsqlite3_sys as ffi;
 use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
+use target::{SqliteCache, SqliteMutex, SqliteThreading};
 
 /// Milliseconds that a connection which is not measured waits for a lock. Several processes look at one file at the same
 /// time, and the last to close it keeps the others out for a moment.
@@ -154,6 +157,12 @@ impl Engine for SqliteEngine {
         inspect::facts(self)
     }
 
+    fn probe(&self) -> &dyn Probe {
+        self
+    }
+}
+
+impl Probe for SqliteEngine {
     fn thread_counters(&self) -> ThreadCounters {
         counters::counters()
     }

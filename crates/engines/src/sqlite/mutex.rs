@@ -8,7 +8,8 @@
 
 use super::api::Api;
 use super::counters::count;
-use crate::{Contention, ContentionSite, Failure, Slices};
+use dbdyno_engine::Failure;
+use dbdyno_engine::probe::{Contention, ContentionSite, Slices};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::random::mix;
 use dbdyno_probes::Clock;

@@ -1,7 +1,7 @@
 //! What SQLite has put off: what it has not had synced, and what lies in the write-ahead log only.
 
 use super::vfs;
-use crate::observed::Backlog;
+use dbdyno_engine::observed::Backlog;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 

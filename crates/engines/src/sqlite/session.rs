@@ -4,12 +4,11 @@ mod counted;
 mod tally;
 
 pub use counted::CountedEngine;
-pub use tally::Tally;
 
 use super::api::Api;
 use super::{SqliteEngine, counters, kind, vfs};
 use crate::sql_text::{Dialect, Template};
-use crate::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
+use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Value, Values};

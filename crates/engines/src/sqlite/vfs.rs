@@ -9,7 +9,7 @@
 
 use super::api::Api;
 use super::counters::{Sampled, Spent, count};
-use crate::Failure;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
 use dbdyno_probes::process::{Switches, thread_switches};

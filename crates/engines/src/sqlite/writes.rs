@@ -1,11 +1,11 @@
 //! Which statements write: `sqlite3_stmt_readonly` of what they are prepared into. Nothing is run.
 
 use super::{SqliteEngine, Watch};
-use crate::Failure;
 use crate::sql_text::first_words;
-use crate::writes::Writes;
+use crate::sqlite::target::SqliteTarget;
+use dbdyno_engine::Failure;
+use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::SqliteTarget;
 
 /// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
 /// earlier one makes, is unknown.

@@ -5,12 +5,12 @@
 
 use super::SqlserverEngine;
 use super::session::SqlserverSession;
-use crate::Failure;
-use crate::net::block_on;
-use crate::rows::{self, Loaded, Loader};
+use super::target::SqlserverTarget;
+use crate::server::net::block_on;
 use crate::sql_text::{Dialect, bracketed, write_literal};
+use dbdyno_engine::Failure;
+use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
-use dbdyno_plan::target::SqlserverTarget;
 use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
 

@@ -2,7 +2,7 @@
 
 use super::SqlserverEngine;
 use super::session::SqlserverSession;
-use crate::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::Owned;
 use std::collections::BTreeMap;

@@ -1,10 +1,11 @@
 //! How a connection begins.
 
 use super::failure;
-use crate::Failure;
-use crate::net::in_time;
+use super::target::SqlserverTarget;
+use crate::server::TlsMode;
+use crate::server::net::in_time;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::{SqlserverTarget, TlsMode};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt as _};

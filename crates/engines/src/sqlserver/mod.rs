@@ -7,19 +7,22 @@
 //! programs do, whether they prepare or not. The session begins to send when it is asked, and the rest is awaited.
 
 mod bulk;
+mod check;
+mod driver;
 mod inspect;
 mod login;
+mod reach;
 mod session;
+mod target;
 mod values;
 
-pub use bulk::load;
 pub use session::SqlserverSession;
+pub use target::SqlserverTarget;
 
-use crate::net::block_on;
+use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
-use crate::{Engine, Facts, Failure};
+use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::SqlserverTarget;
 use dbdyno_plan::value::Owned;
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;

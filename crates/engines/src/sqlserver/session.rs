@@ -1,12 +1,12 @@
 //! One session: what is asked of it, and how the answer is read.
 
 use super::login::{Connection, begin};
+use super::target::SqlserverTarget;
 use super::values::{read, write};
 use super::{Text, failure};
 use crate::sql_text::Dialect;
-use crate::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
+use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::SqlserverTarget;
 use dbdyno_plan::value::{Owned, Values};
 use futures_util::TryStreamExt as _;
 use std::future::Future;

@@ -4,13 +4,14 @@
 //! says of the calls from that function into the library is what the group's statements cost, to the instruction. The
 //! ordinary session knows nothing of this.
 
-use super::tally::{Tally, chain, value_hash};
+use super::tally::{add, chain, value_hash};
 use super::{CONTROL, Prepared, SqliteSession};
 use crate::sql_text::Dialect;
+use crate::sqlite::target::SqliteTarget;
 use crate::sqlite::{SqliteEngine, Watch, fixed};
-use crate::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters, check_count};
+use dbdyno_engine::probe::{Probe, Tally};
+use dbdyno_engine::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::target::SqliteTarget;
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::Values;
 use libsqlite3_sys as ffi;
@@ -48,10 +49,11 @@ impl CountedEngine {
             tallies: Arc::new(Mutex::new(vec![Tally::default(); GROUPS.len()])),
         })
     }
+}
 
-    /// What each group did in the sessions that have been closed.
-    pub fn tallies(&self) -> Vec<Tally> {
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+impl Probe for CountedEngine {
+    fn tallies(&self) -> Option<Vec<Tally>> {
+        Some(self.tallies.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
 
@@ -69,6 +71,10 @@ impl Engine for CountedEngine {
 
     fn facts(&self) -> Result<Facts, Failure> {
         self.engine.facts()
+    }
+
+    fn probe(&self) -> &dyn Probe {
+        self
     }
 }
 
@@ -131,7 +137,7 @@ impl CountedSession {
             Call::Execute(index, params, capture, marks) => self.session.run_counted(index, params, capture, marks)?,
             Call::Control(control) => self.session.control_counted(control)?,
         };
-        self.tallies[group].add(&tally);
+        add(&mut self.tallies[group], &tally);
         Ok(result)
     }
 }
@@ -316,7 +322,7 @@ impl Drop for CountedSession {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         for (sum, tally) in all.iter_mut().zip(&self.tallies) {
             if tally.executions > 0 {
-                sum.add(tally);
+                add(sum, tally);
             }
         }
     }
@@ -326,7 +332,7 @@ impl Drop for CountedSession {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
-    use crate::net::block_on;
+    use crate::server::net::block_on;
 
     fn engine(sql: &str, groups: &[u8]) -> Result<CountedEngine, Failure> {
         let target = serde_json::from_value(serde_json::json!({"path": ":memory:"})).expect("a target");
@@ -349,7 +355,7 @@ mod tests {
             rows?;
         }
         drop(session);
-        let tallies = engine.tallies();
+        let tallies = engine.tallies().unwrap_or_default();
         assert_eq!(tallies.iter().filter(|tally| tally.executions > 0).count(), 1);
         Ok(tallies[7])
     }

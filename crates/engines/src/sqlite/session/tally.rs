@@ -1,32 +1,15 @@
 //! What statements gave: how many rows, and hashes of them.
 
+use dbdyno_engine::probe::Tally;
 use dbdyno_plan::value::Value;
-use serde::Serialize;
 
-/// What the statements of a group did, all sessions and the warm-up included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
-    /// How often they were run.
-    pub executions: u64,
-    /// Rows they returned.
-    pub rows: u64,
-    /// Rows they changed.
-    pub changed: u64,
-    /// A hash over all values of all rows, in their order.
-    pub ordered: u64,
-    /// A hash in which the order of the rows within an execution does not matter.
-    pub unordered: u64,
-}
-
-impl Tally {
-    /// Adds another's.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.executions += other.executions;
-        self.rows += other.rows;
-        self.changed += other.changed;
-        self.ordered = chain(self.ordered, other.ordered);
-        self.unordered = chain(self.unordered, other.unordered);
-    }
+/// Adds what other statements did.
+pub(super) fn add(tally: &mut Tally, other: &Tally) {
+    tally.executions += other.executions;
+    tally.rows += other.rows;
+    tally.changed += other.changed;
+    tally.ordered = chain(tally.ordered, other.ordered);
+    tally.unordered = chain(tally.unordered, other.unordered);
 }
 
 /// Puts one hash behind another.

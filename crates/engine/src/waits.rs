@@ -56,7 +56,7 @@ impl Waits {
 }
 
 /// Looks at the sessions every now and then for as long as `running` says so; `look` gives rows of class, event and number.
-pub(crate) async fn sample(
+pub async fn sample(
     running: &dyn Fn() -> bool,
     mut look: impl AsyncFnMut() -> Result<Vec<Vec<Option<String>>>, Failure>,
 ) -> Result<Waits, Failure> {

@@ -31,21 +31,16 @@ impl Loaded {
 }
 
 /// What an engine does to fill tables.
-pub(crate) trait Loader {
+pub trait Loader {
     /// Runs a text of the plan.
-    async fn run(&mut self, text: &str) -> Result<(), Failure>;
+    fn run(&mut self, text: &str) -> impl Future<Output = Result<(), Failure>>;
 
     /// Fills a table, and gives the number of its rows.
-    async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure>;
+    fn copy(&mut self, table: &LoadTable, seed: u64) -> impl Future<Output = Result<u64, Failure>>;
 }
 
 /// Runs what comes before the rows, fills the tables, and runs what comes after.
-pub(crate) async fn fill(
-    loader: &mut impl Loader,
-    load: &Load,
-    seed: u64,
-    clock: Clock,
-) -> Result<Vec<Loaded>, Failure> {
+pub async fn fill(loader: &mut impl Loader, load: &Load, seed: u64, clock: Clock) -> Result<Vec<Loaded>, Failure> {
     for text in &load.before {
         run(loader, text).await?;
     }
@@ -72,7 +67,7 @@ async fn run(loader: &mut impl Loader, text: &str) -> Result<(), Failure> {
 }
 
 /// The names of the tables that are filled, each once: some are filled in parts.
-pub(crate) fn names(load: &Load) -> BTreeSet<&str> {
+pub fn names(load: &Load) -> BTreeSet<&str> {
     load.tables.iter().map(|table| table.name.as_str()).collect()
 }
 

@@ -79,7 +79,7 @@ pub struct Collation {
 
 impl Catalog {
     /// The table of a name; where there is none yet, an empty one.
-    pub(crate) fn table(&mut self, name: &str) -> &mut Table {
+    pub fn table(&mut self, name: &str) -> &mut Table {
         let at = self.tables.iter().position(|table| table.name == name);
         let at = at.unwrap_or_else(|| {
             self.tables.push(Table {
@@ -94,7 +94,7 @@ impl Catalog {
 
 impl Table {
     /// The index of a name; where there is none yet, one of that kind that may be used.
-    pub(crate) fn index(&mut self, name: &str, method: &str) -> &mut Index {
+    pub fn index(&mut self, name: &str, method: &str) -> &mut Index {
         let at = self.indexes.iter().position(|index| index.name == name);
         let at = at.unwrap_or_else(|| {
             self.indexes.push(Index {
@@ -110,6 +110,6 @@ impl Table {
 }
 
 /// Whether a statement may be about a table: its name stands in the text.
-pub(crate) fn names(sql: &str, table: &str) -> bool {
+pub fn names(sql: &str, table: &str) -> bool {
     sql.to_lowercase().contains(&table.to_lowercase())
 }

@@ -1,23 +1,30 @@
 //! MariaDB and MySQL.
 
-use super::server::server;
-use super::{Server, System, as_load, of_servers, statements};
-use crate::client::{Client, wait};
-use crate::{Check, Problem, checks};
-use dbdyno_engines::mysql::{self, MysqlEngine};
-use dbdyno_engines::rows::Loaded;
-use dbdyno_engines::{Engine as _, Failure};
+use super::{MysqlEngine, bulk};
+use crate::server::ServerTarget;
+use dbdyno_contract::client::{Client, wait};
+use dbdyno_contract::server;
+use dbdyno_contract::systems::{Server, System, of_servers};
+use dbdyno_contract::{Check, Outcome, Problem, carry_out, checks, ensure, same};
+use dbdyno_engine::driver::Tell;
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::{Durability, DurabilityClass, Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::ServerTarget;
-use dbdyno_plan::value::Owned;
+use dbdyno_plan::value::{Owned, Value as Sent};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// Makes the checks in the target's database.
+pub fn check(target: &ServerTarget, tell: Tell<'_>) -> Result<(), Failure> {
+    carry_out::<Mysql>(|number| Ok(Mysql::new(serde_json::to_value(target)?, number)), tell);
+    Ok(())
+}
 
 server!(
     Mysql,
     MysqlEngine,
     ServerTarget,
-    mysql::load,
+    bulk::load,
     "mysql",
     [["innodb_lock_wait_timeout", "1"]]
 );
@@ -34,7 +41,7 @@ impl System for Mysql {
 
     fn checks() -> Vec<Check<Self>> {
         let mut all = of_servers();
-        all.extend(checks!(servers:
+        all.extend(checks!(
             the_durability_is_that_of_the_tables,
             text_in_the_text_is_what_it_was_whatever_backslashes_mean,
         ));
@@ -106,4 +113,47 @@ impl Server for Mysql {
     fn engine_with(&self, changes: Value, texts: &[&str]) -> Result<MysqlEngine, Failure> {
         self.with(changes, texts)
     }
+}
+
+fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) -> Outcome {
+    for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
+        let session = json!({"session": [["sql_mode", mode]]});
+        let engine = system.engine_of(session, &["select ?".into()], PrepareMode::Never)?;
+        let mut client = Client(wait(engine.connect(0))?);
+        for text in ["a\\b'c\\", "\\'", "'", "\"\\n\""] {
+            let (_, columns) = client.fetch(0, &[Sent::Text(text)], 1)?;
+            same!(columns, [Owned::Text(text.into())], "{mode}");
+        }
+    }
+    Ok(())
+}
+
+fn the_durability_is_that_of_the_tables(system: &Mysql) -> Outcome {
+    // A database of its own: what others have in theirs must not count.
+    let database = format!("d{}", system.table());
+    let texts = [
+        format!("create database {database}"),
+        format!("create table {database}.t (a int) engine = innodb"),
+        format!("create table {database}.m (a int) engine = myisam"),
+        format!("drop database {database}"),
+    ];
+    let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never)?.connect(0))?);
+    if let Err(failure) = client.run(0, &[]) {
+        return Err(Problem::NotApplicable(format!("no database can be made: {failure}")));
+    }
+    let mut durability = |create: usize| -> Result<Durability, Failure> {
+        client.run(create, &[])?;
+        let engine = system.engine_with(json!({"database": database}), &[])?;
+        Ok(engine.facts()?.durability)
+    };
+    let (with_innodb, with_myisam) = (durability(1), durability(2));
+    client.run(3, &[])?;
+    let (with_innodb, with_myisam) = (with_innodb?, with_myisam?);
+    ensure!(
+        with_innodb.because.starts_with("innodb_flush_log_at_trx_commit="),
+        "{with_innodb:?}"
+    );
+    same!(with_myisam.class, DurabilityClass::None);
+    ensure!(with_myisam.because.starts_with("MyISAM"), "{with_myisam:?}");
+    Ok(())
 }

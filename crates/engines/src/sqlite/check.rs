@@ -1,14 +1,19 @@
 //! SQLite.
 
-use super::{COUNT, System, as_load, of_all, statements, unreadable};
-use crate::{Check, Fails as _, Outcome, ensure};
-use dbdyno_engines::Failure;
-use dbdyno_engines::rows::Loaded;
-use dbdyno_engines::sqlite::{self, SqliteEngine, Watch};
+use super::{SqliteEngine, SqliteTarget, Watch, bulk};
+use dbdyno_contract::systems::{COUNT, System, as_load, of_all, statements, unreadable};
+use dbdyno_contract::{Check, Fails as _, Outcome, carry_out, ensure};
+use dbdyno_engine::Failure;
+use dbdyno_engine::driver::Tell;
+use dbdyno_engine::rows::Loaded;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::target::SqliteTarget;
 use serde_json::{Value, json};
 use std::io;
+
+/// Makes the checks on files beside the target's.
+pub fn check(target: &SqliteTarget, tell: Tell<'_>) {
+    carry_out::<Sqlite>(|number| Ok(Sqlite::new(target, number)), tell);
+}
 
 /// A file of its own.
 pub struct Sqlite {
@@ -55,7 +60,7 @@ impl System for Sqlite {
     fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
         let mut target = serde_json::to_value(&self.target).map_err(unreadable)?;
         target["engine"] = json!("sqlite");
-        sqlite::load(&self.target, &as_load(load, &target)?, seed)
+        bulk::load(&self.target, &as_load(load, &target)?, seed)
     }
 
     fn clean(&self) -> Result<(), Failure> {

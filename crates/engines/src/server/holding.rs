@@ -1,6 +1,6 @@
 //! What the sessions that hold a lock on a server share.
 
-use crate::Failure;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Whether a statement writes, as its engine tells, and how a session is asked that writes nothing meanwhile.
+//! Whether a statement writes, as its engine tells, what it names beyond its database, and how a session is asked that writes
+//! nothing meanwhile.
 
 use crate::{Capture, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_plan::value::{Owned, Values};
@@ -31,6 +32,15 @@ impl Writes {
     }
 }
 
+/// What a statement names beyond its database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Beyond {
+    /// What told it.
+    pub why: String,
+    /// Whether a transaction that only reads would keep it from being written to.
+    pub held: bool,
+}
+
 /// A statement to ask about: one use of it in a transaction, with the values of its parameters.
 #[derive(Debug)]
 pub struct Use<'a> {
@@ -46,7 +56,7 @@ pub struct Use<'a> {
 
 impl Use<'_> {
     /// Runs it as the only statement of a session.
-    pub(crate) async fn run<S: Session>(&mut self, session: &mut S) -> Result<Rows, Failure> {
+    pub async fn run<S: Session>(&mut self, session: &mut S) -> Result<Rows, Failure> {
         let mut marks = Marks::new(None);
         let (slots, variables) = (self.slots, &mut *self.variables);
         let mut wanted = Wanted { slots, variables };

@@ -2,10 +2,10 @@
 
 mod unix;
 
-use crate::Failure;
+use crate::server::Tls;
 use bytes::BytesMut;
+use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::target::Tls;
 use std::future::{Future, poll_fn};
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl Connection {
         }
         match std::mem::replace(&mut self.stream, Stream::None) {
             Stream::Tcp(stream) => {
-                self.stream = Stream::Tls(Box::new(crate::tls::begin(stream, tls, host).await?));
+                self.stream = Stream::Tls(Box::new(crate::server::tls::begin(stream, tls, host).await?));
                 Ok(())
             }
             _ => Err(broken(&io::ErrorKind::NotConnected.into())),

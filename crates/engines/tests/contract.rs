@@ -5,8 +5,8 @@
 //! database (`tests/servers.py` starts servers and sets them). Without it its test is ignored, and a line says so.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
 
-use dbdyno_contract::{Problem, check};
-use dbdyno_plan::target::Target;
+use dbdyno_engine::driver::{Driver as _, Problem};
+use dbdyno_engines::Target;
 use libtest_mimic::{Arguments, Trial, run};
 use serde_json::{Value, json};
 
@@ -14,18 +14,19 @@ use serde_json::{Value, json};
 fn all_hold(target: Value, not_applicable: &[&str]) {
     let target: Target = serde_json::from_value(target).unwrap();
     let (mut failed, mut passed_over, mut made) = (Vec::new(), Vec::new(), 0);
-    check(&target, &mut |name, outcome| {
-        made += 1;
-        match outcome {
-            Ok(()) => {}
-            Err(Problem::Failed(why)) => failed.push(format!("{name}: {why}")),
-            Err(Problem::NotApplicable(why)) => {
-                eprintln!("{name}: not applicable: {why}");
-                passed_over.push(name.to_owned());
+    target
+        .check(&mut |name, outcome| {
+            made += 1;
+            match outcome {
+                Ok(()) => {}
+                Err(Problem::Failed(why)) => failed.push(format!("{name}: {why}")),
+                Err(Problem::NotApplicable(why)) => {
+                    eprintln!("{name}: not applicable: {why}");
+                    passed_over.push(name.to_owned());
+                }
             }
-        }
-    })
-    .unwrap();
+        })
+        .unwrap();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert_eq!(passed_over, not_applicable);
     assert!(made >= 14, "{made}");
@@ -40,7 +41,7 @@ fn server(variable: &'static str, engine: &'static str, not_applicable: &'static
             "sqlserver" => "no SQL Server is named".to_owned(),
             other => format!("there is no {other} server: none is named"),
         };
-        println!("SKIPPED [1] crates/contract/tests/engines.rs: {engine}: {wanted} by {variable}");
+        println!("SKIPPED [1] crates/engines/tests/contract.rs: {engine}: {wanted} by {variable}");
     }
     let ignored = target.is_err();
     let name = variable.trim_start_matches("DBDYNO_TEST_").to_lowercase();
@@ -64,12 +65,14 @@ fn what_does_not_hold_is_told() {
     // No checks can be made on a file that is no database.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing").join("contract.db");
-    let target = serde_json::from_value(json!({"engine": "sqlite", "path": path.to_str().unwrap()})).unwrap();
-    check(&target, &mut |name, outcome| {
-        assert!(matches!(outcome, Err(Problem::Failed(_))), "{name}: {outcome:?}");
-    })
-    .unwrap();
-    assert!(check(&Target::Null, &mut |_, _| ()).is_err());
+    let target: Target = serde_json::from_value(json!({"engine": "sqlite", "path": path.to_str().unwrap()})).unwrap();
+    target
+        .check(&mut |name, outcome| {
+            assert!(matches!(outcome, Err(Problem::Failed(_))), "{name}: {outcome:?}");
+        })
+        .unwrap();
+    let null: Target = serde_json::from_value(json!({"engine": "null"})).unwrap();
+    assert!(null.check(&mut |_, _| ()).is_err());
 }
 
 fn main() {

@@ -1,22 +1,32 @@
 //! PostgreSQL.
 
-use super::server::server;
-use super::{Server, System, as_load, of_servers, statements};
-use crate::client::{Client, wait};
-use crate::{Check, Problem};
-use dbdyno_engines::postgresql::{self, PostgresqlEngine};
-use dbdyno_engines::rows::Loaded;
-use dbdyno_engines::{Engine as _, Failure};
+use super::{PostgresqlEngine, bulk};
+use crate::server::ServerTarget;
+use dbdyno_contract::client::{Client, wait};
+use dbdyno_contract::server;
+use dbdyno_contract::systems::{Server, System, of_servers};
+use dbdyno_contract::{Check, Problem, carry_out};
+use dbdyno_engine::driver::Tell;
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::{Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::ServerTarget;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// Makes the checks in the target's database.
+pub fn check(target: &ServerTarget, tell: Tell<'_>) -> Result<(), Failure> {
+    carry_out::<Postgresql>(
+        |number| Ok(Postgresql::new(serde_json::to_value(target)?, number)),
+        tell,
+    );
+    Ok(())
+}
 
 server!(
     Postgresql,
     PostgresqlEngine,
     ServerTarget,
-    postgresql::load,
+    bulk::load,
     "postgresql",
     [["lock_timeout", "50"]]
 );

@@ -1,17 +1,26 @@
 //! MongoDB, and what speaks its protocol: the system, and what holds of it in its own words.
 
-use super::server::{changed, read, table_name};
-use super::{COUNT, CREATE, DROP, INSERT, SELECT, System, UPDATE_ONE, WRONG, as_load, of_all, statements};
-use crate::client::{Client, wait};
-use crate::statements::{MODES, row};
-use crate::{Check, Fails as _, Outcome, Problem, checks, ensure, same};
-use dbdyno_engines::mongodb::{self, MongodbEngine, MongodbSession};
-use dbdyno_engines::rows::Loaded;
-use dbdyno_engines::{Control, DurabilityClass, Engine as _, Failure, Rows};
+use super::{MongodbEngine, MongodbSession, MongodbTarget, bulk};
+use dbdyno_contract::client::{Client, wait};
+use dbdyno_contract::server::{changed, read, table_name};
+use dbdyno_contract::statements::{MODES, row};
+use dbdyno_contract::systems::{
+    COUNT, CREATE, DROP, INSERT, SELECT, System, UPDATE_ONE, WRONG, as_load, of_all, statements,
+};
+use dbdyno_contract::{Check, Fails as _, Outcome, Problem, carry_out, checks, ensure, same};
+use dbdyno_engine::driver::Tell;
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::{Control, DurabilityClass, Engine as _, Failure, Rows};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value};
 use serde_json::json;
+
+/// Makes the checks in the target's database.
+pub fn check(target: &MongodbTarget, tell: Tell<'_>) -> Result<(), Failure> {
+    carry_out::<Mongodb>(|number| Ok(Mongodb::new(serde_json::to_value(target)?, number)), tell);
+    Ok(())
+}
 
 /// A database, and a collection in it.
 pub struct Mongodb {
@@ -55,7 +64,7 @@ impl System for Mongodb {
             check.run = says_nothing;
         }
         all.extend(checks!(servers: many_sessions_work_at_once));
-        all.extend(of_module!(
+        all.extend(checks!(
             failures_have_their_kind_and_leave_the_session_usable,
             a_transaction_cannot_be_begun,
             a_statement_that_is_no_command_is_told_at_once,
@@ -80,7 +89,7 @@ impl System for Mongodb {
 
     fn load(&self, load: serde_json::Value, seed: u64) -> Result<Vec<Loaded>, Failure> {
         let named = changed(&self.target, json!({"engine": "mongodb"}))?;
-        mongodb::load(&read(self.target.clone())?, &as_load(load, &named)?, seed)
+        bulk::load(&read(self.target.clone())?, &as_load(load, &named)?, seed)
     }
 
     fn clean(&self) -> Result<(), Failure> {
@@ -146,14 +155,6 @@ fn says_nothing(_: &Mongodb) -> Outcome {
     let why = "a single server has no transactions, and there is nothing to prepare";
     Err(Problem::NotApplicable(why.into()))
 }
-
-macro_rules! of_module {
-    ($($name:ident),+ $(,)?) => {
-        [$(Check { name: stringify!($name), run: $name }),+]
-    };
-}
-
-use of_module;
 
 fn failures_have_their_kind_and_leave_the_session_usable(system: &Mongodb) -> Outcome {
     for prepare in MODES {

@@ -1,22 +1,28 @@
 //! Microsoft SQL Server.
 
-use super::server::server;
-use super::{Server, System, as_load, of_servers, statements};
-use crate::client::{Client, wait};
-use crate::{Check, Fails as _, Outcome, Problem, ensure};
-use dbdyno_engines::rows::Loaded;
-use dbdyno_engines::sqlserver::{self, SqlserverEngine};
-use dbdyno_engines::{Engine as _, Failure};
+use super::{SqlserverEngine, SqlserverTarget, bulk};
+use dbdyno_contract::client::wait;
+use dbdyno_contract::server;
+use dbdyno_contract::systems::{Server, System, of_servers};
+use dbdyno_contract::{Check, Fails as _, Outcome, Problem, carry_out, ensure};
+use dbdyno_engine::driver::Tell;
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::{Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::target::SqlserverTarget;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// Makes the checks in the target's database.
+pub fn check(target: &SqlserverTarget, tell: Tell<'_>) -> Result<(), Failure> {
+    carry_out::<Sqlserver>(|number| Ok(Sqlserver::new(serde_json::to_value(target)?, number)), tell);
+    Ok(())
+}
 
 server!(
     Sqlserver,
     SqlserverEngine,
     SqlserverTarget,
-    sqlserver::load,
+    bulk::load,
     "sqlserver",
     [["lock_timeout", "50"]]
 );

@@ -1,0 +1,106 @@
+//! What an engine's folder gives the worker: a type that a plan's target is read into, which is its [`Driver`].
+
+use crate::rows::Loaded;
+use crate::writes::{Beyond, Writes};
+use crate::{Engine, Facts, Failure};
+use dbdyno_plan::document::{self, FailureKind, Load, Trial};
+use dbdyno_plan::program::Programs;
+use std::path::Path;
+
+/// An engine as the worker drives it: how sessions to a target are opened, its tables filled, its statements asked about.
+///
+/// What an engine must have has no default. What only some have is refused by default, with the reason.
+pub trait Driver {
+    /// Makes the target ready for a trial, and has its engine measured.
+    fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure>;
+
+    /// Reads back what the system is: version, settings in force, durability.
+    fn facts(&self) -> Result<Facts, Failure>;
+
+    /// Creates tables and fills them.
+    fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure>;
+
+    /// Tells of each statement whether it writes, as the engine knows it, and writes nothing. `programs`: the compiled
+    /// transactions of the task.
+    fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure>;
+
+    /// Tells of each statement what it names beyond the database of the target, if it does. `own`: the databases that were
+    /// made for the statements.
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure>;
+
+    /// Makes the checks of the contract suite on the target, and tells of each as it ends.
+    fn check(&self, _tell: Tell<'_>) -> Result<(), Failure> {
+        Err(lacks("the engine answers nothing that could be checked"))
+    }
+
+    /// Where its data lie and its server runs, as far as that is on this machine.
+    fn site(&self) -> Site<'_> {
+        Site::default()
+    }
+
+    /// Gives the database file the settings that it keeps.
+    fn set_file(&self) -> Result<(), Failure> {
+        Err(lacks("the engine has no file that keeps settings"))
+    }
+
+    /// Holds a lock that stands for the databases whose names have a token, until it is `over`. Tells `say` the names of the
+    /// databases that no session holds a lock for. Fails for a token that is none, or that another session holds.
+    fn hold(&self, _token: &str, _say: &mut dyn FnMut(Vec<String>), _over: &dyn Fn() -> bool) -> Result<(), Failure> {
+        Err(lacks("the engine has no locks that belong to sessions"))
+    }
+}
+
+fn lacks(what: &str) -> Failure {
+    Failure::new(FailureKind::Other, what)
+}
+
+/// What is done with an engine, whichever it is.
+pub trait Measure {
+    /// What comes of it.
+    type Output;
+
+    /// Does it. `site`: where the machine's probes find the system.
+    fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output;
+}
+
+/// Where a system is on this machine; nothing of it, where it is elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Site<'a> {
+    /// A file or a directory on the device that holds the data.
+    pub storage: Option<&'a Path>,
+    /// The main process of the server.
+    pub server: Option<u32>,
+}
+
+/// Why a check gave no yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// It does not hold: what was expected, and what was seen.
+    Failed(String),
+    /// It cannot be made on this system: why.
+    NotApplicable(String),
+}
+
+/// How a check ended.
+pub type Outcome = Result<(), Problem>;
+
+/// Is told of each check: its name, and how it ended.
+pub type Tell<'a> = &'a mut dyn FnMut(&str, &Outcome);
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(format!("it failed ({:?}): {failure}", failure.kind))
+    }
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Failed(format!("a plan of the check's own is wrong: {error}"))
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

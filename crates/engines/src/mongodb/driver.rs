@@ -1,0 +1,41 @@
+//! MongoDB as the worker drives it.
+
+use super::{MongodbEngine, MongodbTarget, bulk, check, writes};
+use crate::server::ServerProcess;
+use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Engine as _, Facts, Failure};
+use dbdyno_plan::document::{self, Load, Trial};
+use dbdyno_plan::program::Programs;
+
+impl Driver for MongodbTarget {
+    fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        Ok(measure.measure(&MongodbEngine::new(self, &trial.statements)?, self.site()))
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        MongodbEngine::new(self, &[])?.facts()
+    }
+
+    fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+        bulk::load(self, load, seed)
+    }
+
+    fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
+        Ok(task.statements.iter().map(|each| writes::writes(&each.sql)).collect())
+    }
+
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+        let beyond = |command: &String| writes::reach(command, own).map(|why| Beyond { why, held: true });
+        Ok(statements.iter().map(beyond).collect())
+    }
+
+    fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
+        check::check(self, tell)
+    }
+
+    fn site(&self) -> Site<'_> {
+        ServerProcess::site(self.process.as_ref())
+    }
+}

@@ -1,0 +1,57 @@
+//! MariaDB and MySQL as the worker drives it.
+
+use super::{MysqlEngine, bulk, check, databases, hold, reach, writes};
+use crate::reach::reach as find_reach;
+use crate::server::net::block_on;
+use crate::server::{ServerProcess, ServerTarget};
+use crate::sql_text::Dialect;
+use crate::uses::ask_each;
+use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Engine as _, Facts, Failure};
+use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
+use dbdyno_plan::program::Programs;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct MysqlTarget(pub ServerTarget);
+
+impl Driver for MysqlTarget {
+    fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        let engine = MysqlEngine::new(&self.0, &trial.statements, trial.prepare);
+        Ok(measure.measure(&engine, self.site()))
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        MysqlEngine::new(&self.0, &[], PrepareMode::Once).facts()
+    }
+
+    fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+        bulk::load(&self.0, load, seed)
+    }
+
+    fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure> {
+        ask_each(task, seed, programs, Dialect::Mysql, |one| writes::writes(&self.0, one))
+    }
+
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+        let names = block_on(databases(&self.0))?;
+        Ok(find_reach(&reach::WAYS, &names, own, statements))
+    }
+
+    fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
+        check::check(&self.0, tell)
+    }
+
+    fn site(&self) -> Site<'_> {
+        ServerProcess::site(self.0.process.as_ref())
+    }
+
+    fn hold(&self, token: &str, say: &mut dyn FnMut(Vec<String>), over: &dyn Fn() -> bool) -> Result<(), Failure> {
+        hold::hold(&self.0, token, say, over)
+    }
+}

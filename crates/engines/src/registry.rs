@@ -1,0 +1,110 @@
+//! The engines, a line each. What the rest of the worker does with one it does through [`Target`], whichever it is.
+
+use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Facts, Failure};
+use dbdyno_plan::PlanError;
+use dbdyno_plan::document::{self, Load, Trial};
+use dbdyno_plan::program::Programs;
+use dbdyno_plan::target::DEFINITION;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Makes [`Target`] of the engines, by the names that plans have for them in small letters, and passes on what it is asked.
+macro_rules! engines {
+    ($($(#[$about:meta])* $name:ident($target:ty)),+ $(,)?) => {
+        /// A system as the worker sees it.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "engine", rename_all = "lowercase")]
+        pub enum Target {
+            $($(#[$about])* $name($target)),+
+        }
+
+        impl Driver for Target {
+            fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+                match self { $(Self::$name(driver) => driver.measure(trial, measure)),+ }
+            }
+
+            fn facts(&self) -> Result<Facts, Failure> {
+                match self { $(Self::$name(driver) => driver.facts()),+ }
+            }
+
+            fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+                match self { $(Self::$name(driver) => driver.load(load, seed)),+ }
+            }
+
+            fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure> {
+                match self { $(Self::$name(driver) => driver.writes(task, programs, seed)),+ }
+            }
+
+            fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+                match self { $(Self::$name(driver) => driver.reach(own, statements)),+ }
+            }
+
+            fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
+                match self { $(Self::$name(driver) => driver.check(tell)),+ }
+            }
+
+            fn site(&self) -> Site<'_> {
+                match self { $(Self::$name(driver) => driver.site()),+ }
+            }
+
+            fn set_file(&self) -> Result<(), Failure> {
+                match self { $(Self::$name(driver) => driver.set_file()),+ }
+            }
+
+            fn hold(
+                &self,
+                token: &str,
+                say: &mut dyn FnMut(Vec<String>),
+                over: &dyn Fn() -> bool,
+            ) -> Result<(), Failure> {
+                match self { $(Self::$name(driver) => driver.hold(token, say, over)),+ }
+            }
+        }
+    };
+}
+
+engines! {
+    /// No database: every statement succeeds at once. It measures the ceiling of the harness.
+    Null(crate::null::NullTarget),
+    /// A SQLite library and a database file.
+    Sqlite(crate::sqlite::SqliteTarget),
+    /// A PostgreSQL server.
+    Postgresql(crate::postgresql::PostgresqlTarget),
+    /// A MariaDB or MySQL server.
+    Mysql(crate::mysql::MysqlTarget),
+    /// A MongoDB server, or one that speaks its protocol.
+    Mongodb(crate::mongodb::MongodbTarget),
+    /// A Microsoft SQL Server.
+    Sqlserver(crate::sqlserver::SqlserverTarget),
+}
+
+impl TryFrom<&dbdyno_plan::Target> for Target {
+    type Error = PlanError;
+
+    /// Reads what a plan says of a system. Fails for an engine that is not known, and for what its target cannot be.
+    fn try_from(target: &dbdyno_plan::Target) -> Result<Self, PlanError> {
+        serde_json::from_value(Value::Object(target.0.clone())).map_err(|error| PlanError::Invalid {
+            place: "task.target".into(),
+            problem: error.to_string(),
+        })
+    }
+}
+
+/// The JSON Schema of plans, with the targets of the engines in it.
+pub fn plan_schema() -> Value {
+    let mut plan = dbdyno_plan::json_schema();
+    let mut target = schemars::schema_for!(Target).to_value();
+    if let (Some(definitions), Some(target)) = (plan["$defs"].as_object_mut(), target.as_object_mut()) {
+        target.remove("$schema");
+        target.remove("title");
+        if let Some(Value::Object(more)) = target.remove("$defs") {
+            definitions.extend(more);
+        }
+        definitions.insert(DEFINITION.into(), Value::Object(std::mem::take(target)));
+    }
+    plan
+}

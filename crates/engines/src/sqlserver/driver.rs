@@ -1,0 +1,40 @@
+//! SQL Server as the worker drives it.
+
+use super::{SqlserverEngine, SqlserverTarget, bulk, check, databases, reach};
+use crate::reach::reach as find_reach;
+use crate::server::net::block_on;
+use dbdyno_engine::driver::{Driver, Measure, Tell};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Engine as _, Facts, Failure};
+use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
+use dbdyno_plan::program::Programs;
+
+impl Driver for SqlserverTarget {
+    fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        let engine = SqlserverEngine::new(self, &trial.statements, trial.prepare);
+        Ok(measure.measure(&engine, self.site()))
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        SqlserverEngine::new(self, &[], PrepareMode::Once).facts()
+    }
+
+    fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+        bulk::load(self, load, seed)
+    }
+
+    fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
+        let why = "SQL Server has no transactions that only read";
+        Ok(vec![Writes::Unknown(why.into()); task.statements.len()])
+    }
+
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+        let names = block_on(databases(self))?;
+        Ok(find_reach(&reach::WAYS, &names, own, statements))
+    }
+
+    fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
+        check::check(self, tell)
+    }
+}
