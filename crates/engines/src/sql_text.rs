@@ -4,18 +4,33 @@ use dbdyno_plan::document::Statement;
 use dbdyno_plan::value::{Literal, Value, Values};
 use std::fmt::Write as _;
 
-/// What differs between the systems' ways to write literals.
+/// What differs between the systems' ways to write literals, comments and quoted names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// Standard SQL as SQLite has it, where `[…]` may quote a name.
-    Standard,
-    /// Bytes are strings of hexadecimal digits that are cast. Strings may be `$$…$$`, or `E'…'` with backslashes that
-    /// escape, and comments lie within comments.
-    Postgresql,
-    /// Backslashes escape characters of strings, and `#` begins a comment.
-    Mysql,
-    /// Text is Unicode only as `N'…'`, bytes are `0x…`, and `[…]` quotes a name.
-    Sqlserver,
+pub struct Dialect {
+    /// Backslashes escape characters of strings, `#` begins a comment, and `--` does only before a space.
+    pub backslashes: bool,
+    /// Strings may be `$$…$$`, or `E'…'` with backslashes that escape, and comments lie within comments.
+    pub dollar_strings: bool,
+    /// `[…]` quotes a name.
+    pub brackets: bool,
+    /// How a string begins.
+    pub text: &'static str,
+    /// What stands before and behind the hexadecimal digits of bytes.
+    pub bytes: (&'static str, &'static str),
+    /// What is written for a number that is none, for one that is too large, and for one that is too small.
+    pub not_finite: [&'static str; 3],
+}
+
+impl Dialect {
+    /// Standard SQL, and names in brackets as SQLite has them, which prints infinities so and has no other such numbers.
+    pub const STANDARD: Self = Self {
+        backslashes: false,
+        dollar_strings: false,
+        brackets: true,
+        text: "'",
+        bytes: ("x'", "'"),
+        not_finite: ["null", "9e999", "-9e999"],
+    };
 }
 
 /// A statement's text cut at its `?` placeholders; those within strings, quoted names and comments are none.
@@ -26,9 +41,8 @@ pub struct Template {
 
 impl Template {
     /// Cuts a text.
-    pub fn new(sql: &str, dialect: Dialect) -> Self {
-        let escapes = dialect == Dialect::Mysql;
-        let postgresql = dialect == Dialect::Postgresql;
+    pub fn new(sql: &str, dialect: &Dialect) -> Self {
+        let (escapes, dollars) = (dialect.backslashes, dialect.dollar_strings);
         let mut pieces = Vec::new();
         let (mut start, mut at) = (0, 0);
         let bytes = sql.as_bytes();
@@ -40,18 +54,16 @@ impl Template {
                     start = at + 1;
                     1
                 }
-                b'$' if postgresql && !ends_word(&sql[..at]) => dollar_string_end(rest),
-                b'e' | b'E' if postgresql && rest[1..].starts_with('\'') && !ends_word(&sql[..at]) => {
+                b'$' if dollars && !ends_word(&sql[..at]) => dollar_string_end(rest),
+                b'e' | b'E' if dollars && rest[1..].starts_with('\'') && !ends_word(&sql[..at]) => {
                     2 + string_end(&rest.as_bytes()[2..], b'\'', true)
                 }
                 quote @ (b'\'' | b'"' | b'`') => 1 + string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`'),
                 b'#' if escapes => rest.find('\n').unwrap_or(rest.len()),
                 b'-' if escapes && !begins_comment(rest) => 1,
-                b'[' if matches!(dialect, Dialect::Standard | Dialect::Sqlserver) => {
-                    1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1)
-                }
+                b'[' if dialect.brackets => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
                 b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-                b'/' if postgresql && rest.starts_with("/*") => nested_comment_end(rest),
+                b'/' if dollars && rest.starts_with("/*") => nested_comment_end(rest),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => rest.chars().next().map_or(1, char::len_utf8),
             };
@@ -83,7 +95,7 @@ impl Template {
     }
 
     /// Writes the text with the values in the placeholders' places, as literals.
-    pub fn render(&self, values: &Values, dialect: Dialect, out: &mut String) {
+    pub fn render(&self, values: &Values, dialect: &Dialect, out: &mut String) {
         out.clear();
         for (index, piece) in self.pieces.iter().enumerate() {
             out.push_str(piece);
@@ -160,7 +172,7 @@ pub fn only_controls_transaction(sql: &str) -> bool {
 /// A statement with its example's values in the placeholders' places; none where it has parameters and no example.
 ///
 /// An engine may plan a search by what is searched for: of a pattern, it matters how it begins.
-pub fn with_example(statement: &Statement, dialect: Dialect) -> Option<String> {
+pub fn with_example(statement: &Statement, dialect: &Dialect) -> Option<String> {
     let template = Template::new(&statement.sql, dialect);
     if template.parameters() != statement.example.len() {
         return None;
@@ -260,15 +272,15 @@ fn begins_comment(text: &str) -> bool {
 }
 
 /// Appends a value as a literal: strings in single quotes, the shortest text of a number that reads back as the same.
-pub fn write_literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
+pub fn write_literal(value: Value<'_>, dialect: &Dialect, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Integer(v) => drop(write!(out, "{v}")),
         Value::Real(v) if !v.is_finite() => out.push_str(infinite(v, dialect)),
         Value::Real(v) => drop(write!(out, "{v:e}")),
         Value::Text(v) => {
-            out.push_str(if dialect == Dialect::Sqlserver { "N'" } else { "'" });
-            let special = |c| c == '\'' || c == '\\' && dialect == Dialect::Mysql;
+            out.push_str(dialect.text);
+            let special = |c| c == '\'' || c == '\\' && dialect.backslashes;
             for part in v.split_inclusive(special) {
                 out.push_str(part);
                 if let Some(last) = part.chars().next_back().filter(|c| special(*c)) {
@@ -278,11 +290,7 @@ pub fn write_literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
             out.push('\'');
         }
         Value::Bytes(v) => {
-            let (begin, end) = match dialect {
-                Dialect::Postgresql => ("'\\x", "'::bytea"),
-                Dialect::Sqlserver => ("0x", ""),
-                _ => ("x'", "'"),
-            };
+            let (begin, end) = dialect.bytes;
             out.push_str(begin);
             for byte in v {
                 let _ = write!(out, "{byte:02x}");
@@ -292,24 +300,20 @@ pub fn write_literal(value: Value<'_>, dialect: Dialect, out: &mut String) {
     }
 }
 
-/// A number that is none, or too large to be one. SQLite prints infinities so; it has no others, and MySQL has none at
-/// all.
-fn infinite(value: f64, dialect: Dialect) -> &'static str {
-    match (dialect, value) {
-        (Dialect::Postgresql, v) if v.is_nan() => "'nan'::float8",
-        (Dialect::Postgresql, v) if v > 0.0 => "'inf'::float8",
-        (Dialect::Postgresql, _) => "'-inf'::float8",
-        // It has none, and no number that is too large.
-        (Dialect::Sqlserver, _) => "null",
-        (_, v) if v.is_nan() => "null",
-        (_, v) if v > 0.0 => "9e999",
-        _ => "-9e999",
+/// A number that is none, or too large to be one.
+fn infinite(value: f64, dialect: &Dialect) -> &'static str {
+    let [none, large, small] = dialect.not_finite;
+    match value {
+        v if v.is_nan() => none,
+        v if v > 0.0 => large,
+        _ => small,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{mysql, postgresql};
 
     fn values(list: &[Value<'_>]) -> Values {
         let mut values = Values::default();
@@ -363,7 +367,7 @@ mod tests {
             ("select ü, ? -- ?", 1),
             ("?", 1),
         ] {
-            assert_eq!(Template::new(sql, Dialect::Standard).parameters(), count, "{sql}");
+            assert_eq!(Template::new(sql, &Dialect::STANDARD).parameters(), count, "{sql}");
         }
     }
 
@@ -384,20 +388,20 @@ mod tests {
             ("select (array[1, 2])[?], \"$$\", ?", 2),
             ("select 1 / ?, 2 * ?", 2),
         ] {
-            assert_eq!(Template::new(sql, Dialect::Postgresql).parameters(), count, "{sql}");
+            assert_eq!(Template::new(sql, &postgresql::DIALECT).parameters(), count, "{sql}");
         }
     }
 
     #[test]
     fn parameters_are_numbered() {
-        let template = Template::new("select '?' from t where a = ? and b = ?", Dialect::Standard);
+        let template = Template::new("select '?' from t where a = ? and b = ?", &Dialect::STANDARD);
         assert_eq!(template.numbered(), "select '?' from t where a = $1 and b = $2");
-        assert_eq!(Template::new("select 1", Dialect::Standard).numbered(), "select 1");
+        assert_eq!(Template::new("select 1", &Dialect::STANDARD).numbered(), "select 1");
     }
 
     #[test]
     fn values_become_literals() {
-        let template = Template::new("insert into t values (?, ?, ?, ?, '?', ?)", Dialect::Standard);
+        let template = Template::new("insert into t values (?, ?, ?, ?, '?', ?)", &Dialect::STANDARD);
         let mut out = String::from("old");
         let text = "it's 'ü'";
         template.render(
@@ -408,7 +412,7 @@ mod tests {
                 Value::Bytes(&[0, 255]),
                 Value::Real(0.1),
             ]),
-            Dialect::Standard,
+            &Dialect::STANDARD,
             &mut out,
         );
         assert_eq!(
@@ -426,26 +430,26 @@ mod tests {
             ("select a[?] from t --", 1),
             (r"select '?\", 0),
         ] {
-            assert_eq!(Template::new(sql, Dialect::Mysql).parameters(), count, "{sql}");
+            assert_eq!(Template::new(sql, &mysql::DIALECT).parameters(), count, "{sql}");
         }
         let mut out = String::new();
         let text = values(&[Value::Text(r"a\b'c")]);
-        let template = Template::new("?", Dialect::Mysql);
-        template.render(&text, Dialect::Mysql, &mut out);
+        let template = Template::new("?", &mysql::DIALECT);
+        template.render(&text, &mysql::DIALECT, &mut out);
         assert_eq!(out, r"'a\\b''c'");
-        template.render(&text, Dialect::Standard, &mut out);
+        template.render(&text, &Dialect::STANDARD, &mut out);
         assert_eq!(out, r"'a\b''c'");
     }
     #[test]
     fn postgresql_has_bytes_and_brackets_of_its_own() {
-        let template = Template::new("select a[?], ?, ?", Dialect::Postgresql);
+        let template = Template::new("select a[?], ?, ?", &postgresql::DIALECT);
         let mut out = String::new();
         let given = values(&[
             Value::Integer(1),
             Value::Bytes(&[0, 255]),
             Value::Real(f64::NEG_INFINITY),
         ]);
-        template.render(&given, Dialect::Postgresql, &mut out);
+        template.render(&given, &postgresql::DIALECT, &mut out);
         assert_eq!(out, r"select a[1], '\x00ff'::bytea, '-inf'::float8");
     }
 }

@@ -13,7 +13,7 @@ pub fn ask_each(
     task: &document::Writes,
     seed: u64,
     programs: &Programs,
-    dialect: Dialect,
+    dialect: &Dialect,
     mut ask: impl FnMut(&mut Use<'_>) -> Result<Writes, Failure>,
 ) -> Result<Vec<Writes>, Failure> {
     let mut state = programs.state(seed, task.data_seed.unwrap_or(seed), 0, 1);

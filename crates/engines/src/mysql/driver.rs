@@ -1,10 +1,9 @@
 //! MariaDB and MySQL as the worker drives it.
 
-use super::{MysqlEngine, bulk, check, databases, hold, reach, writes};
+use super::{DIALECT, MysqlEngine, bulk, check, databases, hold, reach, writes};
 use crate::reach::reach as find_reach;
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
-use crate::sql_text::Dialect;
 use crate::uses::ask_each;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -35,7 +34,7 @@ impl Driver for MysqlTarget {
     }
 
     fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure> {
-        ask_each(task, seed, programs, Dialect::Mysql, |one| writes::writes(&self.0, one))
+        ask_each(task, seed, programs, &DIALECT, |one| writes::writes(&self.0, one))
     }
 
     fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {

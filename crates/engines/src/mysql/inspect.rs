@@ -1,9 +1,9 @@
 //! What the server is, read back from itself.
 
+use super::DIALECT;
 use super::MysqlEngine;
 use super::catalog::catalog;
 use super::session::MysqlSession;
-use crate::sql_text::Dialect;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::{Value, Values};
@@ -170,7 +170,7 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(BySt
                 (Some(one), _) => {
                     let mut values = Values::default();
                     (0..statement.template.parameters()).for_each(|_| values.push(one));
-                    statement.template.render(&values, Dialect::Mysql, &mut sql);
+                    statement.template.render(&values, &DIALECT, &mut sql);
                 }
             }
             match session.query(&format!("explain format=traditional {sql}")).await {

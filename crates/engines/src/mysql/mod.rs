@@ -35,6 +35,13 @@ use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use std::sync::Arc;
 
+/// How its statements are written.
+pub(crate) const DIALECT: Dialect = Dialect {
+    backslashes: true,
+    brackets: false,
+    ..Dialect::STANDARD
+};
+
 /// A server, and the statements its sessions run.
 pub struct MysqlEngine {
     target: ServerTarget,
@@ -70,8 +77,8 @@ impl MysqlEngine {
         let text = |statement: &Statement| Text {
             name: statement.name.clone(),
             sql: statement.sql.clone(),
-            template: Template::new(&statement.sql, Dialect::Mysql),
-            example: with_example(statement, Dialect::Mysql),
+            template: Template::new(&statement.sql, &DIALECT),
+            example: with_example(statement, &DIALECT),
         };
         statements.iter().map(text).collect()
     }

@@ -1,5 +1,6 @@
 //! One session: what is asked of it, and how the answer is read.
 
+use super::DIALECT;
 use super::Text;
 use super::login::begin;
 use super::results::Reader;
@@ -94,11 +95,11 @@ impl MysqlSession {
     }
 
     /// How literals are written in this session's texts.
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> &'static Dialect {
         if self.reader.has(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES) {
-            Dialect::Standard
+            &Dialect::STANDARD
         } else {
-            Dialect::Mysql
+            &DIALECT
         }
     }
 

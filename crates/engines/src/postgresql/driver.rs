@@ -1,9 +1,8 @@
 //! PostgreSQL as the worker drives it.
 
-use super::{PostgresqlEngine, bulk, check, hold, reach, writes};
+use super::{DIALECT, PostgresqlEngine, bulk, check, hold, reach, writes};
 use crate::reach::reach as find_reach;
 use crate::server::{ServerProcess, ServerTarget};
-use crate::sql_text::Dialect;
 use crate::uses::ask_each;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -34,9 +33,7 @@ impl Driver for PostgresqlTarget {
     }
 
     fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure> {
-        ask_each(task, seed, programs, Dialect::Postgresql, |one| {
-            writes::writes(&self.0, one)
-        })
+        ask_each(task, seed, programs, &DIALECT, |one| writes::writes(&self.0, one))
     }
 
     fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {

@@ -30,6 +30,15 @@ use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use std::sync::Arc;
 
+/// How its statements are written.
+pub(crate) const DIALECT: Dialect = Dialect {
+    dollar_strings: true,
+    brackets: false,
+    bytes: ("'\\x", "'::bytea"),
+    not_finite: ["'nan'::float8", "'inf'::float8", "'-inf'::float8"],
+    ..Dialect::STANDARD
+};
+
 /// A server, and the statements its sessions run.
 pub struct PostgresqlEngine {
     target: ServerTarget,
@@ -65,13 +74,13 @@ impl PostgresqlEngine {
     /// The statements as its sessions take them.
     fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |(number, statement): (usize, &Statement)| {
-            let template = Template::new(&statement.sql, Dialect::Postgresql);
+            let template = Template::new(&statement.sql, &DIALECT);
             Text {
                 name: statement.name.clone(),
                 prepared: format!("s{number}"),
                 numbered: template.numbered(),
                 template,
-                example: with_example(statement, Dialect::Postgresql),
+                example: with_example(statement, &DIALECT),
             }
         };
         statements.iter().enumerate().map(text).collect()

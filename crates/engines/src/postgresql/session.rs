@@ -1,10 +1,10 @@
 //! One session: what is asked of it, and how the answer is read.
 
+use super::DIALECT;
 use super::Text;
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;
-use crate::sql_text::Dialect;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::{Value, Values};
@@ -162,7 +162,7 @@ impl PostgresqlSession {
         let out = &mut self.wire.connection.out;
         match self.prepare {
             PrepareMode::Never => {
-                statement.template.render(params, Dialect::Postgresql, &mut self.text);
+                statement.template.render(params, &DIALECT, &mut self.text);
                 self.columns = Columns::Told;
                 return frontend::query(&self.text, out).map_err(unsayable);
             }

@@ -104,7 +104,7 @@ fn plans(engine: &SqliteEngine, session: &mut SqliteSession) -> BTreeMap<String,
     let mut plans = BTreeMap::new();
     for statement in engine.statements.iter() {
         let mut steps = Vec::new();
-        let sql = with_example(statement, Dialect::Standard).unwrap_or_else(|| statement.sql.clone());
+        let sql = with_example(statement, &Dialect::STANDARD).unwrap_or_else(|| statement.sql.clone());
         let told = session.query(&format!("explain query plan {sql}"), |row| {
             steps.extend(row.get(3).cloned());
         });

@@ -106,7 +106,7 @@ impl SqliteSession {
             PrepareMode::Never => engine
                 .statements
                 .iter()
-                .map(|statement| Template::new(&statement.sql, Dialect::Standard))
+                .map(|statement| Template::new(&statement.sql, &Dialect::STANDARD))
                 .collect(),
             _ => Vec::new(),
         };
@@ -440,7 +440,7 @@ impl SqliteSession {
             PrepareMode::Once | PrepareMode::PerTransaction => (self.prepare_one(index)?, Some(params)),
             PrepareMode::Never => {
                 let mut text = std::mem::take(&mut self.text);
-                self.templates[index].render(params, Dialect::Standard, &mut text);
+                self.templates[index].render(params, &Dialect::STANDARD, &mut text);
                 let parsed = self.parse(&text);
                 self.text = text;
                 (parsed?.0, None)

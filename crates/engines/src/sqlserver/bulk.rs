@@ -3,11 +3,12 @@
 //! The protocol's bulk load wants each value in the exact type of its column, which a plan does not know; an insert
 //! converts them as it does elsewhere.
 
+use super::DIALECT;
 use super::SqlserverEngine;
 use super::session::SqlserverSession;
 use super::target::SqlserverTarget;
 use crate::server::net::block_on;
-use crate::sql_text::{Dialect, bracketed, write_literal};
+use crate::sql_text::{bracketed, write_literal};
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
@@ -90,7 +91,7 @@ async fn insert(session: &mut SqlserverSession, table: &LoadTable, seed: u64) ->
 fn row(values: &Values, text: &mut String) {
     for (column, value) in values.iter().enumerate() {
         text.push(if column == 0 { '(' } else { ',' });
-        write_literal(value, Dialect::Sqlserver, text);
+        write_literal(value, &DIALECT, text);
     }
     text.push(')');
 }

@@ -27,6 +27,14 @@ use dbdyno_plan::value::Owned;
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;
 
+/// How its statements are written. There are no infinities, and no number that is too large.
+pub(crate) const DIALECT: Dialect = Dialect {
+    text: "N'",
+    bytes: ("0x", ""),
+    not_finite: ["null"; 3],
+    ..Dialect::STANDARD
+};
+
 /// A server, and the statements its sessions run.
 pub struct SqlserverEngine {
     target: SqlserverTarget,
@@ -53,12 +61,12 @@ impl SqlserverEngine {
     /// An engine for a server; nothing is connected yet.
     pub fn new(target: &SqlserverTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         let text = |statement: &Statement| {
-            let template = Template::new(&statement.sql, Dialect::Sqlserver);
+            let template = Template::new(&statement.sql, &DIALECT);
             Text {
                 name: statement.name.clone(),
                 numbered: template.named("@P"),
                 template,
-                example: with_example(statement, Dialect::Sqlserver),
+                example: with_example(statement, &DIALECT),
                 reads: reads(&statement.sql),
             }
         };

@@ -1,10 +1,10 @@
 //! One session: what is asked of it, and how the answer is read.
 
+use super::DIALECT;
 use super::login::{Connection, begin};
 use super::target::SqlserverTarget;
 use super::values::{read, write};
 use super::{Text, failure};
-use crate::sql_text::Dialect;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::value::{Owned, Values};
@@ -81,7 +81,7 @@ impl SqlserverSession {
         check_count(statement.template.parameters(), params.len())?;
         let (mut text, mut values) = (String::new(), Vec::new());
         if self.prepare == PrepareMode::Never {
-            statement.template.render(params, Dialect::Sqlserver, &mut text);
+            statement.template.render(params, &DIALECT, &mut text);
         } else {
             text.push_str(&statement.numbered);
             values.extend(params.iter().map(write));

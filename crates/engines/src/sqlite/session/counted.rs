@@ -157,7 +157,7 @@ impl SqliteSession {
         if !kept {
             prepared = if self.prepare == PrepareMode::Never {
                 let mut text = std::mem::take(&mut self.text);
-                self.templates[index].render(params, Dialect::Standard, &mut text);
+                self.templates[index].render(params, &Dialect::STANDARD, &mut text);
                 let parsed = self.parse_here(&text);
                 self.text = text;
                 parsed.map_err(|failure| self.named(index, failure))?.0
