@@ -66,6 +66,7 @@ test: servers lint test-rust test-python
 servers:
 	tests/install-servers
 	tests/install-mysql
+	tests/install-duckdb
 
 lint: dev
 	cargo fmt --all --check

@@ -27,6 +27,9 @@ SETTINGS = {
     "mongodb": {"synchronous": "off"},
 }
 
+# The library that tests/install-duckdb has unpacked.
+DUCKDB = sorted(Path(f"/var/tmp/dbdyno-{os.getuid()}").glob("duckdb-*/libduckdb.so"))
+
 
 def tested() -> Iterator[tuple[str, Installation]]:
     """The newest server of each engine, where there is one, and MySQL beside MariaDB; each with its variable."""
@@ -52,6 +55,8 @@ def main(command: Sequence[str]) -> int:
     # Told to end, it ends the command first.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     environment = dict(os.environ)
+    if DUCKDB:
+        environment["DBDYNO_TEST_DUCKDB"] = str(DUCKDB[-1])
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-servers-", dir="/var/tmp")))

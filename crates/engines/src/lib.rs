@@ -3,6 +3,7 @@
 //! What an engine's folder must hold is written in `dbdyno_engine::driver`. What several share lies beside the folders: what
 //! servers have in common, texts of SQL, which names lead beyond a database.
 
+pub mod duckdb;
 pub mod mongodb;
 pub mod mysql;
 pub mod null;

@@ -72,6 +72,8 @@ engines! {
     Null(crate::null::NullTarget),
     /// A SQLite library and a database file.
     Sqlite(crate::sqlite::SqliteTarget),
+    /// A DuckDB library and a database file.
+    Duckdb(crate::duckdb::DuckdbTarget),
     /// A PostgreSQL server.
     Postgresql(crate::postgresql::PostgresqlTarget),
     /// A MariaDB or MySQL server.

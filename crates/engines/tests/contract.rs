@@ -1,6 +1,6 @@
 //! The checks on the real engines.
 //!
-//! SQLite is always there. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL,
+//! SQLite is always there. DuckDB's library is the one that DBDYNO_TEST_DUCKDB names. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL,
 //! DBDYNO_TEST_REAL_MYSQL (beside a MariaDB) or DBDYNO_TEST_MONGODB: the JSON of a target, with host, port, user and
 //! database (`tests/servers.py` starts servers and sets them). Without it its test is ignored, and a line says so.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
@@ -61,6 +61,30 @@ fn sqlite() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
+/// DuckDB's checks, on the library that the environment names.
+fn duckdb() -> Trial {
+    const VARIABLE: &str = "DBDYNO_TEST_DUCKDB";
+    let library = std::env::var(VARIABLE);
+    if library.is_err() {
+        println!(
+            "SKIPPED [1] crates/engines/tests/contract.rs: duckdb: there is no library: none is named by {VARIABLE}"
+        );
+    }
+    let ignored = library.is_err();
+    Trial::test("duckdb", move || {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("contract.db");
+        let path = path.to_str().unwrap();
+        all_hold(
+            json!({"engine": "duckdb", "path": path, "library": library.unwrap()}),
+            &[],
+        );
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        Ok(())
+    })
+    .with_ignored_flag(ignored)
+}
+
 fn what_does_not_hold_is_told() {
     // No checks can be made on a file that is no database.
     let directory = tempfile::tempdir().unwrap();
@@ -81,6 +105,7 @@ fn main() {
             sqlite();
             Ok(())
         }),
+        duckdb(),
         server("DBDYNO_TEST_POSTGRESQL", "postgresql", &[]),
         server("DBDYNO_TEST_MYSQL", "mysql", &[]),
         server("DBDYNO_TEST_REAL_MYSQL", "mysql", &[]),

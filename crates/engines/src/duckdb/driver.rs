@@ -1,0 +1,47 @@
+//! DuckDB as the worker drives it.
+
+use super::{DuckdbEngine, DuckdbTarget, bulk, check, reach, writes};
+use crate::reach::reach as find_reach;
+use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Engine as _, Facts, Failure};
+use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
+use dbdyno_plan::program::Programs;
+use std::path::Path;
+
+impl Driver for DuckdbTarget {
+    fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        self.os_cache.bring(Path::new(&self.path))?;
+        let engine = DuckdbEngine::new(self, &trial.statements, trial.prepare, trial.record.io)?;
+        Ok(measure.measure(&engine, self.site()))
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        DuckdbEngine::new(self, &[], PrepareMode::Once, false)?.facts()
+    }
+
+    fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
+        bulk::load(self, load, seed)
+    }
+
+    fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
+        writes::writes(self, task.statements.iter().map(|each| each.sql.as_str()))
+    }
+
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+        Ok(find_reach(&reach::WAYS, &[], own, statements))
+    }
+
+    fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
+        check::check(self, tell);
+        Ok(())
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site {
+            storage: Some(Path::new(&self.path)),
+            server: None,
+        }
+    }
+}

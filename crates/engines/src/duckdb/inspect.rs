@@ -1,0 +1,157 @@
+//! What a DuckDB library and its database are, read back from them.
+
+use super::bulk::in_memory;
+use super::result::Answer;
+use super::{DIALECT, DuckdbEngine, DuckdbSession, text_of};
+use crate::sql_text::{Template, with_example};
+use dbdyno_engine::catalog::{Catalog, Column, Key, names};
+use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_plan::value::{Owned, Value as Sent, Values};
+use serde_json::Value;
+
+/// Reads the version, the settings in force, the durability, the plans and the catalogue.
+pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
+    let session = engine.open()?;
+    // SAFETY: the function takes nothing and gives a constant.
+    let version = unsafe { text_of((engine.database.api.library_version)()) }.unwrap_or_default();
+    let source_id = rows(&session, "select source_id from pragma_version()")?
+        .into_iter()
+        .flatten()
+        .next();
+    let settings = rows(
+        &session,
+        "select name, value from duckdb_settings() where value is not null",
+    )?
+    .into_iter()
+    .filter_map(|row| <[String; 2]>::try_from(row).ok())
+    .map(|[name, value]| (name, value))
+    .collect();
+    let mut facts = Facts {
+        engine: "DuckDB".into(),
+        version: version.trim_start_matches('v').to_owned(),
+        source_id,
+        settings,
+        durability: durability(&engine.database.target.path),
+        catalog: catalog(engine, &session)?,
+        ..Facts::default()
+    };
+    for statement in engine.statements.iter() {
+        let sql = with_example(statement, &DIALECT).unwrap_or_else(|| with_any(&statement.sql));
+        // What cannot be planned, as a statement about a table that is not there yet, has no plan.
+        if let Ok(found) = rows(&session, &format!("explain (format json) {sql}")) {
+            let mut lines = Vec::new();
+            for text in found.iter().filter_map(|row| row.last()) {
+                if let Ok(Value::Array(steps)) = serde_json::from_str(text) {
+                    steps.iter().for_each(|step| outline(step, 0, &mut lines));
+                }
+            }
+            if !lines.is_empty() {
+                facts.plans.insert(statement.name.clone(), lines);
+            }
+        }
+    }
+    Ok(facts)
+}
+
+/// Writes a step of a plan and those under it, a line each: its name, and what DuckDB says of it.
+fn outline(step: &Value, depth: usize, lines: &mut Vec<String>) {
+    let mut line = format!("{:1$}{2}", "", 2 * depth, step["name"].as_str().unwrap_or("?").trim());
+    for (name, value) in step["extra_info"].as_object().into_iter().flatten() {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(several) => several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            other => other.to_string(),
+        };
+        if !text.is_empty() {
+            line.push_str(&format!(" ({name}: {text})"));
+        }
+    }
+    lines.push(line);
+    for child in step["children"].as_array().into_iter().flatten() {
+        outline(child, depth + 1, lines);
+    }
+}
+
+/// A statement with a text in the place of each parameter. It becomes whatever type it is compared with, where it can; a null
+/// would make the plan one that finds nothing.
+fn with_any(sql: &str) -> String {
+    let template = Template::new(sql, &DIALECT);
+    let (mut values, mut text) = (Values::default(), String::new());
+    (0..template.parameters()).for_each(|_| values.push(Sent::Text("1")));
+    template.render(&values, &DIALECT, &mut text);
+    text
+}
+
+/// DuckDB has its log synced before a commit is acknowledged; there is no setting that has it not.
+fn durability(path: &str) -> Durability {
+    if in_memory(path) {
+        return Durability {
+            because: "the database is in memory".into(),
+            ..Durability::default()
+        };
+    }
+    Durability {
+        class: DurabilityClass::PowerSafe,
+        because: "the log is synced at each commit".into(),
+    }
+}
+
+/// The rows of a query whose columns are texts.
+fn rows(session: &DuckdbSession, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
+    let mut answer: Answer<'_> = session.query(sql)?;
+    let types = answer.types(u64::MAX);
+    let mut all = Vec::new();
+    while let Some(chunk) = answer.chunk() {
+        for row in 0..chunk.rows() as usize {
+            let mut values = Vec::with_capacity(types.len());
+            for (index, column) in (0..).zip(&types) {
+                values.push(match chunk.value(row, index, *column)? {
+                    Owned::Text(text) => text,
+                    Owned::Integer(number) => number.to_string(),
+                    _ => String::new(),
+                });
+            }
+            all.push(values);
+        }
+    }
+    Ok(all)
+}
+
+fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Failure> {
+    let mut catalog = Catalog {
+        data_bytes: std::fs::metadata(&engine.database.target.path)
+            .ok()
+            .map(|file| file.len()),
+        ..Catalog::default()
+    };
+    let named = |table: &str| engine.statements.iter().any(|statement| names(&statement.sql, table));
+    for row in rows(
+        session,
+        "select table_name, column_name, data_type from duckdb_columns() where not internal order by table_name, column_index",
+    )? {
+        if let [table, column, kind] = row.as_slice()
+            && named(table)
+        {
+            catalog.table(table).columns.push(Column {
+                name: column.clone(),
+                kind: kind.clone(),
+                collation: None,
+            });
+        }
+    }
+    for row in rows(
+        session,
+        "select table_name, index_name, expressions from duckdb_indexes()",
+    )? {
+        if let [table, index, expressions] = row.as_slice()
+            && named(table)
+        {
+            let keys = expressions.trim_matches(['[', ']']).split(", ").map(|column| Key {
+                column: Some(column.trim_matches(['\'', '"']).to_owned()),
+                ..Key::default()
+            });
+            catalog.table(table).index(index, "art").keys.extend(keys);
+        }
+    }
+    Ok(catalog)
+}

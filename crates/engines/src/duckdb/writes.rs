@@ -1,0 +1,36 @@
+//! Which statements write: what kind of statement the library prepares them into. Nothing is run.
+
+use super::{DuckdbEngine, DuckdbTarget};
+use dbdyno_engine::Failure;
+use dbdyno_engine::writes::Writes;
+use dbdyno_plan::document::PrepareMode;
+
+/// `duckdb_statement_type` of those that only read: select, explain, and beginning and ending transactions.
+const READING: [i32; 3] = [1, 4, 10];
+
+/// What a query may call that writes.
+const WRITING: [&str; 2] = ["nextval", "setseed"];
+
+/// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
+/// earlier one makes, is unknown.
+pub fn writes<'a>(target: &DuckdbTarget, statements: impl Iterator<Item = &'a str>) -> Result<Vec<Writes>, Failure> {
+    let engine = DuckdbEngine::new(target, &[], PrepareMode::Once, false)?;
+    let session = engine.open()?;
+    let one = |sql: &str| {
+        let statement = match session.parse(sql) {
+            Ok(statement) => statement,
+            Err(failure) => return Writes::Unknown(failure.message.clone()),
+        };
+        let kind = session.kind_of(statement);
+        session.forget(statement);
+        if !READING.contains(&kind) {
+            return Writes::Yes(format!("DuckDB calls it a statement of type {kind}, which is no query"));
+        }
+        let text = sql.to_lowercase();
+        match WRITING.iter().find(|word| text.contains(*word)) {
+            Some(word) => Writes::Yes(format!("`{word}` changes what later statements see")),
+            None => Writes::No,
+        }
+    };
+    Ok(statements.map(one).collect())
+}
