@@ -14,8 +14,9 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from dbdyno.results import Document, build_document
+from dbdyno.document import Document
 from dbdyno.store import RunRecord, TrialRecord
+from dbdyno.stored import build_document
 
 NS = 1e9
 LOOKUP = "select * from user where id = ?"

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import Cell, make_cells
+from dbdyno.document import Document
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.results import Document
-from dbdyno.run.connect_findings import connect_findings
+from dbdyno.findings.connecting import connect_findings
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
 from experiment_files import experiment as made

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import InputError
-from dbdyno.export import check_writable, csv_text, markdown_text, write_csv, write_json, write_markdown, write_text
+from dbdyno.report.export import (
+    check_writable,
+    csv_text,
+    markdown_text,
+    write_csv,
+    write_json,
+    write_markdown,
+    write_text,
+)
 from synthetic import lookup_document, update_document
 
 

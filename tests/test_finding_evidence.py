@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import dbdyno
+from dbdyno.document.finding import OBSERVATIONS, UnfoundedError, finding
+from dbdyno.document.shape import Finding
 from dbdyno.engines.sqlite.lock_findings import lock_findings
-from dbdyno.results import build_document
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import OBSERVATIONS, UnfoundedError, finding
-from dbdyno.run.connect_findings import connect_findings
-from dbdyno.run.findings import cross_cell_findings
-from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
+from dbdyno.findings.changes import cross_cell_findings
+from dbdyno.findings.connecting import connect_findings
+from dbdyno.findings.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.store import TrialRecord
+from dbdyno.stored import build_document
 from experiment_files import TABLE, compiled, experiment
 from synthetic import lookup_document, lookup_result, rate_of, run_record
 

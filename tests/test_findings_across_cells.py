@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy
 import pytest
 
-from dbdyno.results import Document
+from dbdyno.document import Document
+from dbdyno.findings.changes import cross_cell_findings
 from dbdyno.results.comparing import compare_with_baseline
-from dbdyno.run.findings import cross_cell_findings
 from dbdyno.stats import MARGIN
 from synthetic import cell
 

@@ -13,9 +13,9 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run import machine
-from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import ceiling
 from dbdyno.store import open_store
+from dbdyno.workplace.listening import Interrupted
 
 # Whoever thinks here does so for longer than anything is measured.
 THINKING = """

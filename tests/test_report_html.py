@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.document import Document
 from dbdyno.report.charts.axes import axes
 from dbdyno.report.charts.drawing import decades
 from dbdyno.report.html import html_report, write_html
 from dbdyno.report.lines import headline
-from dbdyno.results import Document, build_document
+from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -8,9 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
+from dbdyno.document import Document
 from dbdyno.report.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.report.table import show
-from dbdyno.results import Document, build_document
+from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
 TWO_SYSTEMS = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))

@@ -14,11 +14,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from dbdyno.document import Cell, Document
+from dbdyno.document.schema import json_schema, schema_text
 from dbdyno.report.lines import headline
-from dbdyno.results import Cell, Document, build_document
 from dbdyno.results.comparing import baselines
-from dbdyno.results.schema import json_schema, schema_text
 from dbdyno.store import RunRecord, TrialRecord, open_store
+from dbdyno.stored import build_document
 from synthetic import (
     lookup_design,
     lookup_document,
@@ -72,7 +73,7 @@ def test_documents_hold_to_the_schema_and_name_no_field_it_does_not(document: Do
 
 def test_the_published_schema_is_the_one_of_the_types() -> None:
     assert (DOCS / "result.schema.json").read_text(encoding="utf-8") == schema_text(), (
-        "python -m dbdyno.results.schema docs/result.schema.json"
+        "python -m dbdyno.document.schema docs/result.schema.json"
     )
 
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from conftest import Cli, workers_of
-from dbdyno.results import build_document
 from dbdyno.run.turns import without_one_another
+from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_trials, run_record
 from test_processes import workers_at_work
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import JsonObject, objects, part, text
+from dbdyno.document.shape import Comparison, Document
 from dbdyno.errors import InputError
 from dbdyno.experiment.mistakes import nearest, show
+from dbdyno.findings.warnings import DISTURBED, STALLED, TWO_LEVELS, UNSETTLED
 from dbdyno.history.identity import differing, same_machine
-from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import BASELINE, SIDE, side_pairs
-from dbdyno.results.document import Comparison, Document
 from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
-from dbdyno.results.reading import JsonObject, objects, part, text
-from dbdyno.results.warnings import DISTURBED, STALLED, TWO_LEVELS, UNSETTLED
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.

@@ -8,7 +8,7 @@ from typing import Literal
 
 from dbdyno.compare import Compared
 from dbdyno.cpu.baseline import Changes
-from dbdyno.results.document import Comparison
+from dbdyno.document.shape import Comparison
 
 Answer = Literal["passed", "regression", "inconclusive"]
 

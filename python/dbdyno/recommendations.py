@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from dbdyno.compile.cell import CompiledCell, compile_cell
 from dbdyno.design import Cell, cell_id, factors_of
+from dbdyno.engines.searches import prefix_search
 from dbdyno.engines.url import with_settings
 from dbdyno.errors import InputError
 from dbdyno.experiment import SYSTEM, Experiment, Level
 from dbdyno.experiment.recommendations import Recommendation
-from dbdyno.searches import prefix_search
 
 
 @dataclass(frozen=True)

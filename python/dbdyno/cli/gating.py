@@ -19,11 +19,11 @@ from dbdyno.compare import Compared, compare, compare_sides
 from dbdyno.cpu.baseline import changes, check_comparable
 from dbdyno.cpu.saved import counts_directory, load
 from dbdyno.cpu.show import show_changes
+from dbdyno.document import Document
 from dbdyno.errors import reason
-from dbdyno.export import check_writable, write_text
 from dbdyno.gate import EXIT_CODES, Answer, judge, judge_counts, overall
 from dbdyno.history.identity import definition_of
-from dbdyno.results import Document
+from dbdyno.report.export import check_writable, write_text
 from dbdyno.results.comparing import BASELINE, CANDIDATE, SIDE, without_side
 from dbdyno.run.against import Against
 from dbdyno.run.execute import execute

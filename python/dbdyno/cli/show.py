@@ -135,23 +135,23 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     """Show a stored run, and write the files asked for."""
     from dbdyno.report.table import show
-    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
+    from dbdyno.stored.run import read_run
 
     exports.check()
-    document = read_document(open_store(store_place, make=False), name)
+    document = read_run(open_store(store_place, make=False), name)
     exports.write(document)
     show(document, Console())
 
 
 def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     """Write the report of a stored run."""
-    from dbdyno.export import check_writable
+    from dbdyno.report.export import check_writable
     from dbdyno.report.html import write_html
-    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
+    from dbdyno.stored.run import read_run
 
-    document = read_document(open_store(store_place, make=False), name)
+    document = read_run(open_store(store_place, make=False), name)
     path = output or Path(f"dbdyno-{document['id']}.html")
     check_writable(path, "--output")
     write_html(document, path)
@@ -161,7 +161,7 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
 def cache_command(clear: bool) -> None:
     """Show the cache's place and size, or clear it."""
     from dbdyno.paths import cache_directory
-    from dbdyno.run.templates import remove_unfinished, remove_unused
+    from dbdyno.workplace.templates import remove_unfinished, remove_unused
 
     root = cache_directory()
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

@@ -167,7 +167,7 @@ def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
     return builds[0]
 
 
-def read_document(path: Path) -> CpuDocument:
+def read_cpu_document(path: Path) -> CpuDocument:
     """Read a count's document from a file. Raises InputError where it is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

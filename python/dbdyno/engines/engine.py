@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import re
 
     from dbdyno.compile import CompiledCell
+    from dbdyno.document import Document
+    from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.prefixes import PrefixRules
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from dbdyno.engines.url import SystemSpec
     from dbdyno.engines.waits import WaitList
     from dbdyno.experiment.definition import Definition
-    from dbdyno.results import Document
-    from dbdyno.results.document import Finding
 
 Json = Mapping[str, Any]
 

@@ -9,11 +9,11 @@ from dbdyno.engines.settings import Settings
 
 if TYPE_CHECKING:
     from dbdyno.compile import CompiledCell
+    from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.provisioner import Note, Place, Provisioner, Ready
     from dbdyno.engines.url import SystemSpec
     from dbdyno.experiment.definition import Definition
-    from dbdyno.results.document import Finding
 
 TARGET = {"engine": "null"}
 """The engine as plans name it."""

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from dbdyno.compile import CompiledCell
-from dbdyno.results.document import Finding
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.workspace import Workspace
+from dbdyno.document.shape import Finding
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.workspace import Workspace
 
 
 @dataclass
 class Ready:
     """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
 
-    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.run.templates.Template`).
+    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
     """
 
     target: dict[str, Any]

@@ -9,7 +9,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_document
+from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_experiment_file
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
@@ -92,7 +92,7 @@ def load_experiment(name_or_path: str) -> Experiment:
     Every level of every factor is tried once, so that a file that loads has no mistake that shows in one level only.
     Raises InputError, or Mistakes where there are several, with file, key, problem and hint of each.
     """
-    return make_experiment(read_document(name_or_path))
+    return make_experiment(read_experiment_file(name_or_path))
 
 
 def builtin_experiments() -> list[Experiment]:

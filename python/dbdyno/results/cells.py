@@ -9,7 +9,7 @@ from itertools import chain
 from statistics import median
 from typing import Any
 
-from dbdyno.results.cell_document import (
+from dbdyno.document.cell import (
     Cell,
     CpuPercent,
     Disk,
@@ -25,10 +25,10 @@ from dbdyno.results.cell_document import (
     Time,
     Waits,
 )
+from dbdyno.document.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
 from dbdyno.results.metrics import rate_of
-from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
 from dbdyno.stats import outliers, rate_interval, standard_error

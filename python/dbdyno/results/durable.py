@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.results.cell_document import Cell, Observed, Round
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.results.reading import JsonObject, mean, number, numbers, part, ratio
+from dbdyno.document.cell import Cell, Observed, Round
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import JsonObject, mean, number, numbers, part, ratio
+from dbdyno.document.shape import Finding
 
 POWER_SAFE = "power-safe"
 

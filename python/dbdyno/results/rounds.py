@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from dbdyno.document.cell import CpuPercent, Disk, Latency, Limit, RateBasis, Round
+from dbdyno.document.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
-from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, RateBasis, Round
-from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.store.records import TrialRecord
 
 # What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.

@@ -10,11 +10,11 @@ from dbdyno.compile import PLAN, CompiledCell, compile_cell
 from dbdyno.design import Cell
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import SystemSpec, parse_url, with_settings
+from dbdyno.engines.writes import ALLOW
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.writes import ALLOW
 from dbdyno.worker import Worker, WorkerFailed
 
 Answer = Literal["ok", "failed", "not applicable"]

@@ -9,8 +9,8 @@ from typing import Any
 from dbdyno.compile import CompiledCell
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError, SystemFailed
-from dbdyno.run.listening import Interrupted
 from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.workplace.listening import Interrupted
 
 # One client does so many statements, after some that are not counted. Valgrind makes them some fifty times slower.
 _STATEMENTS = 2000

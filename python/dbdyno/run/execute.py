@@ -10,31 +10,31 @@ from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
+from dbdyno.document import Document
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import part
+from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import SystemSpec, parse_url
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
+from dbdyno.findings.changes import cross_cell_findings
+from dbdyno.findings.connecting import connect_findings
+from dbdyno.findings.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.recommendations import Tried, recommendation_cells
-from dbdyno.results import Document
 from dbdyno.results.comparing import BASELINE, CANDIDATE
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.results.reading import part
 from dbdyno.run.against import Against, as_checked_out, on_side
-from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
-from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.run.runner import Plan, carry_out
-from dbdyno.run.stored import read_document, stored_experiment
 from dbdyno.run.turns import Turns, check_turns, decide, unlike_turns
 from dbdyno.stats import CONFIDENCE, Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
+from dbdyno.stored.run import read_run, stored_experiment
 from dbdyno.worker import WorkerFailed
 
 
@@ -293,7 +293,7 @@ def _carry_out(
             said = carry_out(plan, store, provisioners, display, interrupted)
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
-        document = read_document(store, plan.run_id, experiment)
+        document = read_run(store, plan.run_id, experiment)
         if said and not cut_short:
             blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
             troubles.append(finding("ended", said, [], {"rounds": len(blocks)}))
@@ -314,7 +314,7 @@ def _carry_out(
     finally:
         if not ended:
             store.finish_run(plan.run_id, "failed")
-    return read_document(store, plan.run_id, experiment), cut_short
+    return read_run(store, plan.run_id, experiment), cut_short
 
 
 def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[Finding]:

@@ -6,13 +6,13 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno.compile import CompiledCell
+from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of
 from dbdyno.engines.provisioner import Note, Place, Provisioner, Ready
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.templates import remove_unfinished
-from dbdyno.run.workspace import Workspace
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.templates import remove_unfinished
+from dbdyno.workplace.workspace import Workspace
 
 __all__ = ["Provisioner", "Provisioners", "Ready"]
 

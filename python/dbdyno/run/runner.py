@@ -15,12 +15,10 @@ from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines import engine_of
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.errors import DbdynoError, InputError
-from dbdyno.results.build import asked_intervals
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.led import LedWorkers
-from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
@@ -28,7 +26,9 @@ from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.turns import without_one_another
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord, utc_now
+from dbdyno.stored.build import asked_intervals
 from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.workplace.listening import Interrupted
 
 # A trial that has no time limit of its own is stopped after this long.
 LONGEST_TRIAL_S = 3600.0

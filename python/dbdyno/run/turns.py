@@ -6,12 +6,12 @@ from typing import Literal
 import psutil
 
 from dbdyno.compile import CompiledCell
+from dbdyno.document.finding import finding
+from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of
+from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import DbdynoError, InputError
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.writes import writing_transactions
 from dbdyno.worker import Event
 
 #: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
+from dbdyno.document.finding import finding
+from dbdyno.document.shape import Finding
 from dbdyno.engines.provisioner import Note, Place, Ready
 from dbdyno.engines.server.account import open_way, server_account, shut_out
 from dbdyno.engines.server.data import create_data
@@ -22,13 +24,11 @@ from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.run.copying import copy_directory, set_os_cache
-from dbdyno.run.listening import AtOnce
-from dbdyno.run.templates import Template, template
-from dbdyno.run.workspace import Workspace
 from dbdyno.worker import ask
+from dbdyno.workplace.copying import copy_directory, set_os_cache
+from dbdyno.workplace.listening import AtOnce
+from dbdyno.workplace.templates import Template, template
+from dbdyno.workplace.workspace import Workspace
 
 # Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
 _FURTHER_CONNECTIONS = 10

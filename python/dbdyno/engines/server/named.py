@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.document.shape import Finding
 from dbdyno.engines.provisioner import Note, Place, Ready
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
 from dbdyno.engines.url import SystemSpec
+from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
 from dbdyno.run.passwords import password_of
-from dbdyno.run.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.store import utc_now
 from dbdyno.worker import ask
 

@@ -10,6 +10,8 @@ from dbdyno.engines.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from dbdyno.compile import CompiledCell
+    from dbdyno.document import Document
+    from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.prefixes import PrefixRules
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from dbdyno.engines.sqlite.settings import SqliteSettings
     from dbdyno.engines.url import SystemSpec
     from dbdyno.experiment.definition import Definition
-    from dbdyno.results import Document
-    from dbdyno.results.document import Finding
 
 
 class Sqlite(Engine):

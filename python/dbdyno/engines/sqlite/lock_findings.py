@@ -6,11 +6,11 @@ from typing import Any
 
 from dbdyno.compile import CompiledCell
 from dbdyno.compile.transactions import flat
-from dbdyno.results import Cell, Document
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
+from dbdyno.document import Cell, Document
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import text
+from dbdyno.document.shape import Finding
 from dbdyno.results.metrics import done
-from dbdyno.results.reading import text
 
 # A cell as it was planned and as it was measured.
 _Measured = tuple[CompiledCell, Cell]

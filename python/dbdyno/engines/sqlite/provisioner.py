@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
+from dbdyno.document.shape import Finding
 from dbdyno.engines.provisioner import Note, Place, Ready
 from dbdyno.engines.sqlite.library import Library, find_library
 from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, settings_of, trial_target
+from dbdyno.engines.writes import OTHER_FILE, allowed, reaching_statements, refuse
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.run.copying import copy_file
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.templates import Template, template
-from dbdyno.run.writes import OTHER_FILE, allowed, reaching_statements, refuse
 from dbdyno.worker import ask
+from dbdyno.workplace.copying import copy_file
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.templates import Template, template
 
 _SHARED_MEMORY = "-shm"
 _SIDE_FILES = ("-wal", _SHARED_MEMORY, "-journal")

@@ -4,9 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from dbdyno.claims import Claim, remove_abandoned
 from dbdyno.errors import SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.workplace.claims import Claim, remove_abandoned
 
 _PREFIX = "dbdyno-run-"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import JsonObject, count, number
+from dbdyno.document.shape import Finding
 from dbdyno.engines import known_engine
 from dbdyno.limit import OVERLOADED
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.document import Finding
 from dbdyno.results.durable import class_of
-from dbdyno.results.finding import finding
 from dbdyno.results.judging import FAILED, ROWS, not_comparable, other_factors
 from dbdyno.results.metrics import done
-from dbdyno.results.reading import JsonObject, count, number
 
 # Times as long as a sync of as much was measured to take, from which the measurement is in doubt.
 _SLOWER = 5.0

@@ -2,8 +2,8 @@
 
 from dbdyno.compile import CompiledCell
 from dbdyno.design import Cells
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
+from dbdyno.document.finding import finding
+from dbdyno.document.shape import Finding
 from dbdyno.run.counting import unrepeatable
 
 

@@ -1,6 +1,6 @@
 """The shape of a cell in the result document: what was measured of one combination of levels, and in each round.
 
-The conventions are those of :mod:`dbdyno.results.document`.
+The conventions are those of :mod:`dbdyno.document.shape`.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from dbdyno.results import Document
-from dbdyno.results.document import Comparison, Finding
-from dbdyno.results.finding import finding
+from dbdyno.document import Document
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import texts
+from dbdyno.document.shape import Comparison, Finding
 from dbdyno.results.judging import Pair, judge
-from dbdyno.results.reading import texts
 from dbdyno.stats import CONFIDENCE, MARGIN
 
 _DIFFERENT = ("faster", "slower")

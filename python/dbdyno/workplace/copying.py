@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from dbdyno.run.listening import Interrupted
+from dbdyno.workplace.listening import Interrupted
 
 # ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until either is changed.
 _FICLONE = 0x40049409

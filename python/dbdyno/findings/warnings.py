@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from dbdyno.document.cell import Cell, Round
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import JsonObject, number
+from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.url import serves_here
 from dbdyno.limit import IDLE, SHORTEST_S
-from dbdyno.results.cell_document import Cell, Round
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.results.reading import JsonObject, number
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend, two_levels
 from dbdyno.stats.rates import FEW

@@ -1,6 +1,6 @@
 """The JSON Schema of the result document, made from its types. Written to ``docs/result.schema.json``.
 
-``python -m dbdyno.results.schema FILE`` writes it.
+``python -m dbdyno.document.schema FILE`` writes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from dbdyno.results import cell_document, document
+from dbdyno.document import cell, shape
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
@@ -23,12 +23,12 @@ def json_schema(*, closed: bool = False) -> dict[str, Any]:
     test that documents and types agree.
     """
     config = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
-    for kind in (*vars(cell_document).values(), *vars(document).values()):
+    for kind in (*vars(cell).values(), *vars(shape).values()):
         if is_typeddict(kind):
             # pydantic reads its settings from here; written into the types, they would make every reader import it.
             kind.__pydantic_config__ = config
-    schema = TypeAdapter(document.Document).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": document.SCHEMA, **schema}
+    schema = TypeAdapter(shape.Document).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": shape.SCHEMA, **schema}
 
 
 def schema_text() -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dbdyno.document.shape import Document
 from dbdyno.errors import InputError, reason
 from dbdyno.report.durable_lines import durability
 from dbdyno.report.lines import (
@@ -38,7 +39,6 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.numbers import figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.results.document import Document
 
 _ROUND_COLUMNS = (
     "status", "throughput", "unit", "elapsed_s", "issued", "ok", "failed", "skipped", "in_flight", "retries", "rows",

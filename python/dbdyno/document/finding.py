@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dbdyno.results.document import Finding
-from dbdyno.results.reading import JsonObject, part, text
+from dbdyno.document.reading import JsonObject, part, text
+from dbdyno.document.shape import Finding
 
 OBSERVATIONS: Mapping[str, frozenset[str]] = {
     kind: frozenset(names.split())

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.document.finding import finding
+from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import SystemSpec
 from dbdyno.errors import InputError
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
 from dbdyno.worker import Event, ask
 
 if TYPE_CHECKING:

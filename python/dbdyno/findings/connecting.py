@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.compile import CompiledCell
+from dbdyno.document import Cell, Document
+from dbdyno.document.finding import finding
+from dbdyno.document.shape import Finding
 from dbdyno.report.numbers import rough
-from dbdyno.results import Cell, Document
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The shape of the result document, ``dbdyno.run/1``.
 
-``docs/result.schema.json`` is made from these types (``dbdyno.results.schema``); a test holds the two together and
+``docs/result.schema.json`` is made from these types (``dbdyno.document.schema``); a test holds the two together and
 checks built documents against it. A field that could not be measured is null, never 0. The text under a field becomes
 its description in the schema.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal
 # pydantic makes the JSON Schema and asks for this one before Python 3.12.
 from typing_extensions import TypedDict
 
-from dbdyno.results.cell_document import Cell, JsonObject
+from dbdyno.document.cell import Cell, JsonObject
 
 SCHEMA = "dbdyno.run/1"
 

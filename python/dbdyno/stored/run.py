@@ -3,16 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+from dbdyno.document import Document, Published
+from dbdyno.document.reading import objects, part, text
 from dbdyno.errors import StoreError
 from dbdyno.experiment import Experiment, Level, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.results import Document, Published, build_document
-from dbdyno.results.reading import objects, part, text
 from dbdyno.store import RunRecord, Store
+from dbdyno.stored import build_document
 
 
-def read_document(store: Store, name: str, experiment: Experiment | None = None) -> Document:
+def read_run(store: Store, name: str, experiment: Experiment | None = None) -> Document:
     """Build the document of a stored run, with the published figures its experiment names."""
     run = store.run(name)
     if experiment is None:

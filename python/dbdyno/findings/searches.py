@@ -7,17 +7,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dbdyno.document.cell import Cell, CellStatement
+from dbdyno.document.finding import finding
+from dbdyno.document.reading import JsonObject, objects
+from dbdyno.document.shape import Comparison, Finding, Recommendation
 from dbdyno.engines import Engine, engine_of_product
 from dbdyno.engines.prefixes import Why, why_no_prefix
-from dbdyno.engines.searching import CaseRule, Column
-from dbdyno.experiment.recommendations import PREFIX_SCAN
-from dbdyno.experiment.sql import places
-from dbdyno.results.cell_document import Cell, CellStatement
-from dbdyno.results.document import Comparison, Finding, Recommendation
-from dbdyno.results.finding import finding
-from dbdyno.results.judging import Pair, judge, other_factors
-from dbdyno.results.reading import JsonObject, objects
-from dbdyno.searches import (
+from dbdyno.engines.searches import (
     PrefixSearch,
     compared_columns,
     gives_one_row,
@@ -25,6 +21,10 @@ from dbdyno.searches import (
     prefix_search,
     text_comparison,
 )
+from dbdyno.engines.searching import CaseRule, Column
+from dbdyno.experiment.recommendations import PREFIX_SCAN
+from dbdyno.experiment.sql import places
+from dbdyno.results.judging import Pair, judge, other_factors
 from dbdyno.stats import CONFIDENCE, MARGIN
 from dbdyno.text import shortened
 

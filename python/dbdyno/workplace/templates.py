@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dbdyno.claims import Claim, is_at, remove_abandoned
 from dbdyno.errors import SystemFailed, reason
 from dbdyno.store import utc_now
+from dbdyno.workplace.claims import Claim, is_at, remove_abandoned
 
 # Templates not used lately are removed when all together are larger than this.
 _CACHE_BYTES = int(os.environ.get("DBDYNO_CACHE_BYTES", str(20 * 10**9)))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dbdyno.results.cell_document import Cell, Published
-from dbdyno.results.cells import build_cell
-from dbdyno.results.comparing import baseline_pairs
-from dbdyno.results.document import Document, FailedTrial, Finding, Recommendation
-from dbdyno.results.durable import contradictions
-from dbdyno.results.finding import finding, stored_finding
-from dbdyno.results.findings import (
+from dbdyno.document.cell import Cell, Published
+from dbdyno.document.finding import finding, stored_finding
+from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
+from dbdyno.document.shape import Document, FailedTrial, Finding, Recommendation
+from dbdyno.findings.findings import (
     beyond_the_device,
     cut_short,
     failures,
@@ -21,12 +19,14 @@ from dbdyno.results.findings import (
     slower_device,
     unlike_work,
 )
+from dbdyno.findings.searches import other_counts, other_rows, prefix_scans, recommendations_tried
+from dbdyno.findings.warnings import warnings
+from dbdyno.results.cells import build_cell
+from dbdyno.results.comparing import baseline_pairs
+from dbdyno.results.durable import contradictions
 from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
-from dbdyno.results.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.results.rounds import Measure
-from dbdyno.results.searches import other_counts, other_rows, prefix_scans, recommendations_tried
-from dbdyno.results.warnings import warnings
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 
