@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dbdyno.document import Cell, Document
+from dbdyno.document import Cell, Document, Limit
 from dbdyno.document.schema import json_schema, schema_text
 from dbdyno.report.lines import headline
 from dbdyno.results.comparing import baselines
@@ -240,13 +240,15 @@ def test_a_histogram_that_cannot_be_read_is_said_and_costs_nothing_else() -> Non
     assert "service latencies could not be merged" in document["findings"][-1]["text"]
 
 
-def test_the_limit_is_the_one_most_rounds_agree_on() -> None:
+def test_the_limit_is_the_one_most_rounds_agree_on(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = ["cpu", "mutex", "mutex", "unclear", "mutex"]
-    trials = [
-        trial(block, diagnosis={"limit": {"resource": name, "evidence": f"round {block}", "advice": "change it"}})
-        for block, name in enumerate(limits)
-    ]
-    limit = one_cell(trials)["cells"][0]["limit"]
+
+    def limit_of(trial: TrialRecord) -> Limit:
+        resource, evidence = limits[trial.block], f"round {trial.block}"
+        return {"resource": resource, "evidence": evidence, "advice": "change it", "rounds": 1, "of": 1}
+
+    monkeypatch.setattr("dbdyno.results.cells.limit_of", limit_of)
+    limit = one_cell([trial(block) for block in range(len(limits))])["cells"][0]["limit"]
     assert limit is not None
     assert (limit["resource"], limit["rounds"], limit["of"]) == ("mutex", 3, 5)
     assert limit["evidence"] in {"round 1", "round 2", "round 4"}
@@ -559,13 +561,13 @@ def test_a_cell_without_a_trial_and_a_trial_without_a_planned_cell_are_shown() -
 
 def test_findings_of_the_run_are_kept() -> None:
     finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}}
-    assert finding in one_cell([trial()], findings=[finding])["findings"]
+    assert finding in one_cell([trial()], observations=[finding])["findings"]
 
 
 @pytest.mark.parametrize("change", [{"kind": "gossip"}, {"kind": None}, {"evidence": None}, {"evidence": {"round": 2}}])
 def test_what_a_run_stored_without_an_observation_is_not_said(change: dict[str, Any]) -> None:
     finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}} | change
-    assert one_cell([trial()], findings=[finding])["findings"] == one_cell([trial()])["findings"]
+    assert one_cell([trial()], observations=[finding])["findings"] == one_cell([trial()])["findings"]
 
 
 def test_a_document_is_the_same_before_and_after_the_store(tmp_path: Path) -> None:

@@ -68,10 +68,11 @@ def damaged(whole: Path, tmp_path: Path, table: str, column: str, value: Any) ->
 @pytest.mark.parametrize(
     ("table", "column", "read"),
     [
-        *(("runs", name, shown) for name in ("design", "command", "options", "host", "device", "ceiling", "findings")),
-        *(("trials", name, shown) for name in ("plan", "result", "intervals", "diagnosis", "durations")),
+        *(("runs", name, shown) for name in ("design", "command", "options", "host", "device", "ceiling")),
+        ("runs", "observations", shown),
+        *(("trials", name, shown) for name in ("plan", "result", "intervals", "parts", "around", "durations")),
         *(("runs", name, history) for name in ("design", "host")),
-        *(("trials", name, history) for name in ("plan", "result")),
+        *(("trials", name, history) for name in ("plan", "result", "parts", "around")),
     ],
 )
 @pytest.mark.parametrize("value", [[1, 2], "text", 3])

@@ -9,13 +9,14 @@ from typing import Any
 
 from dbdyno.compile.loading import definitions, file_digest, load_tables
 from dbdyno.compile.settings import read_settings
-from dbdyno.compile.transactions import TransactionCompiler, flat
+from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.design import Cell
 from dbdyno.engines import engine_of
 from dbdyno.engines.settings import Settings
 from dbdyno.errors import InputError
 from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.plan.steps import begins
 
 PLAN = "dbdyno.plan/1"
 
@@ -64,14 +65,7 @@ class CompiledCell:
     @property
     def begins(self) -> set[str]:
         """The modes in which its transactions begin: none where each statement is one of its own."""
-        steps = [step for each in self.trial.get("transactions", []) for step in flat(each["steps"])]
-        modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
-        # A statement can begin one too.
-        words = [str(each["sql"]).lower().split() for each in self.trial.get("statements", [])]
-        begun = [each for each in words if each[:1] in (["begin"], ["savepoint"])]
-        return modes | {
-            next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun
-        }
+        return begins(self.trial)
 
     def template_key(self, identity: str) -> str:
         """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.

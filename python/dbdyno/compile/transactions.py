@@ -1,6 +1,6 @@
 """Transactions of an experiment as a plan's transactions and its list of statements."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from dbdyno.compile.generators import Columns, compile_expression, compile_plain
@@ -25,9 +25,8 @@ from dbdyno.experiment.transactions import (
     Transaction,
     When,
 )
+from dbdyno.plan.steps import PlanStep
 from dbdyno.text import shortened
-
-PlanStep = dict[str, Any]
 
 _NAME_LENGTH = 60
 
@@ -137,14 +136,6 @@ class TransactionCompiler:
         taken = {statement["name"] for statement in self.statements}
         names = [wanted, *(f"{wanted} ({number})" for number in range(2, len(taken) + 2))]
         return next(name for name in names if name not in taken)
-
-
-def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
-    """Give the steps of a plan's transaction, those inside others behind them."""
-    for step in steps:
-        yield step
-        for inner in ("steps", "then", "otherwise"):
-            yield from flat(step.get(inner) or [])
 
 
 def _example(params: list[dict[str, Any]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Trials of a block that take turns: what can, when they do unasked, and what each saw without the others."""
+"""Trials of a block that take turns: what can, and when they do unasked."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,7 +12,6 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.worker import Event
 
 #: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
 Turns = float | Literal["none"] | None
@@ -118,16 +117,3 @@ def _problem(compiled: CompiledCell) -> str | None:
     if compiled.trial["arrival"]["loop"] != "closed":
         return "its transactions start by the clock"
     return None
-
-
-def without_one_another(results: Sequence[Event]) -> None:
-    """Take from what each result says of the whole machine (``machine_percent``) what the others' trials used of it."""
-
-    def own_s(result: Event) -> float:
-        return float(result["cpu"]["process_percent"]) / 100 * float(result.get("watched_s") or result["elapsed_s"])
-
-    used_s = sum(own_s(result) for result in results)
-    for result in results:
-        cpu, real_s = result["cpu"], float(result["turns"]["real_s"])
-        others = float(cpu["machine_percent"]) - (100 * used_s / real_s if real_s > 0 else 0.0)
-        cpu["machine_percent"] = float(cpu["process_percent"]) + max(0.0, others)

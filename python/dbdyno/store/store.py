@@ -152,9 +152,9 @@ class Store:
         if values:
             self._change_run(run_id, values)
 
-    def finish_run(self, run_id: str, status: RunStatus, findings: Iterable[Mapping[str, object]] = ()) -> None:
-        """Close a run with its status and findings (``kind``, ``text``, ``cells``, ``evidence``); its end is now."""
-        self._change_run(run_id, {"status": status, "findings": clean_json(list(findings)), "ended": utc_now()})
+    def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
+        """Close a run with its status and what the laboratory saw (:class:`RunRecord`); its end is now."""
+        self._change_run(run_id, {"status": status, "observations": clean_json(list(observations)), "ended": utc_now()})
 
     def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:
         """Return the runs, newest first, with how many of their trials gave a result and how many did not.

@@ -23,6 +23,7 @@ from dbdyno.findings.searches import other_counts, other_rows, prefix_scans, rec
 from dbdyno.findings.warnings import warnings
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
+from dbdyno.results.derived import derived
 from dbdyno.results.durable import contradictions
 from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
@@ -152,7 +153,7 @@ def _confidence(design: JsonObject) -> float:
 def _latest(trials: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
     """Return the trial that counts for each cell and block, by cell in the order of blocks."""
     by_cell: dict[str, dict[int, TrialRecord]] = {}
-    for trial in trials:
+    for trial in derived(trials):
         by_cell.setdefault(trial.cell, {})[trial.block] = trial
     return {cell: [blocks[block] for block in sorted(blocks)] for cell, blocks in by_cell.items()}
 
@@ -179,7 +180,7 @@ def _recommendations(design: JsonObject) -> list[Recommendation]:
 
 def _stored(run: RunRecord) -> list[Finding]:
     """Give what the run found while it ran."""
-    return [found for each in run.findings if (found := stored_finding(each)) is not None]
+    return [found for each in run.observations if (found := stored_finding(each)) is not None]
 
 
 def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:

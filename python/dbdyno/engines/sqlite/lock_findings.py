@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dbdyno.compile import CompiledCell
-from dbdyno.compile.transactions import flat
 from dbdyno.document import Cell, Document
 from dbdyno.document.finding import finding
 from dbdyno.document.reading import text
 from dbdyno.document.shape import Finding
+from dbdyno.plan.steps import flat
 from dbdyno.results.metrics import done
 
 # A cell as it was planned and as it was measured.
