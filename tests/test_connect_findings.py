@@ -10,7 +10,6 @@ from rich.console import Console
 
 from dbdyno.compile import CompiledCell, compile_cell
 from dbdyno.design import Cell, make_cells
-from dbdyno.document import Document
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.findings.connecting import connect_findings
@@ -41,7 +40,8 @@ def found_of(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
         )
     names = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
     factors = {name: list(dict.fromkeys(cell["factors"][name] for cell in cells)) for name in names}
-    return connect_findings(cast(Document, {"cells": cells, "factors": factors}), compiled)
+    tasks = {each.cell.id: each.trial for each in compiled}
+    return connect_findings(cast(list[Any], cells), factors, tasks)
 
 
 def test_what_connecting_costs_is_told_of_each_engine_and_what_else_differs() -> None:

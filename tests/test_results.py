@@ -559,15 +559,20 @@ def test_a_cell_without_a_trial_and_a_trial_without_a_planned_cell_are_shown() -
     assert document["cells"][0]["throughput"]["mean"] is None
 
 
-def test_findings_of_the_run_are_kept() -> None:
-    finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}}
-    assert finding in one_cell([trial()], observations=[finding])["findings"]
+ENDED = {"kind": "ended", "rounds": 2, "why": "most"}
 
 
-@pytest.mark.parametrize("change", [{"kind": "gossip"}, {"kind": None}, {"evidence": None}, {"evidence": {"round": 2}}])
+def test_what_the_laboratory_saw_is_told() -> None:
+    design = {"stopping": {"target": 0.03}}
+    document = build_document(run_record(design, observations=[ENDED]), [])
+    (found,) = document["findings"]
+    assert found["text"] == "Stopped after 2 rounds, the most allowed: ±3 % is not reached."
+    assert found["evidence"] == {"rounds": 2, "why": "most"}
+
+
+@pytest.mark.parametrize("change", [{"kind": "gossip"}, {"kind": None}, {"why": None}, {"why": "it was late"}])
 def test_what_a_run_stored_without_an_observation_is_not_said(change: dict[str, Any]) -> None:
-    finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}} | change
-    assert one_cell([trial()], observations=[finding])["findings"] == one_cell([trial()])["findings"]
+    assert one_cell([trial()], observations=[ENDED | change])["findings"] == one_cell([trial()])["findings"]
 
 
 def test_a_document_is_the_same_before_and_after_the_store(tmp_path: Path) -> None:

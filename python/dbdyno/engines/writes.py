@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.compile import PLAN, CompiledCell
-from dbdyno.document.finding import finding
-from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import SystemSpec
 from dbdyno.errors import InputError
@@ -141,13 +139,10 @@ def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
     return InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
 
 
-def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> Finding:
-    """Say of a run for which that was allowed what it wrote to."""
-    found = list(found)
-    told = "; ".join(each.told for each in found)
-    left = f"with {ALLOW}, the run wrote to {what}, which dbdyno did not make, and left it so"
-    evidence = {"wrote_to": what, "statements": [vars(each) for each in found]}
-    return finding("writes allowed", f"{system.name}: {left}: {told}.", [], evidence)
+def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
+    """Give what a run for which that was allowed wrote to, as it is observed."""
+    statements = [vars(each) | {"told": each.told} for each in found]
+    return {"kind": "writes allowed", "system": system.name, "wrote_to": what, "statements": statements}
 
 
 def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Event:

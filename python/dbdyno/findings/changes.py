@@ -4,17 +4,23 @@ A sentence is a claim like a verdict of the table, and is held to the same test.
 worst is known only after the fact, so the p values are corrected for all pairs that could have been picked.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from dbdyno.document import Document
-from dbdyno.document.finding import finding
-from dbdyno.document.reading import texts
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import JsonObject, texts
 from dbdyno.document.shape import Comparison, Finding
+from dbdyno.findings.rule import Material, Rule
 from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import CONFIDENCE, MARGIN
+
+CHANGE = Kind("change", ("ratio", "ci95"))
+
 
 _DIFFERENT = ("faster", "slower")
 
@@ -28,7 +34,13 @@ class _Pair:
     other: Any
 
 
-def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> list[Finding]:
+def cross_cell_findings(
+    cells: Sequence[Cell],
+    report: JsonObject,
+    comparisons: Sequence[Comparison],
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
+) -> list[Finding]:
     """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
 
     Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
@@ -38,20 +50,19 @@ def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> l
     chain's step that is left open the ratio is told, as such. Of levels that are questions of their own there is
     nothing to tell.
     """
-    axis = document["report"].get("along") or document["report"].get("x")
-    if not axis or axis in texts(document["report"].get("questions")):
+    axis = report.get("along") or report.get("x")
+    if not axis or axis in texts(report.get("questions")):
         return []
-    chain = bool(document["report"].get("chain"))
-    groups = list(_groups(document, axis))
+    chain = bool(report.get("chain"))
+    groups = list(_groups(cells, axis))
     pairs = [
         _Pair(where, first, other)
-        for where, cells in groups
-        for first, other in (pairwise(cells) if chain else ((cells[0], each) for each in cells[1:]))
+        for where, group in groups
+        for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
     ]
-    table = {frozenset((each["a"], each["b"])): each for each in document["comparisons"]}
-    margin = document["comparisons"][0]["margin"] if document["comparisons"] else MARGIN
+    table = {frozenset((each["a"], each["b"])): each for each in comparisons}
     made = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin)
-    extremes = {cell["id"] for _, cells in groups for cell in _extremes(cells)}
+    extremes = {cell["id"] for _, group in groups for cell in _extremes(group)}
     found = []
     for pair, decided in zip(pairs, made, strict=True):
         if not chain and pair.other["id"] not in extremes:
@@ -62,20 +73,20 @@ def cross_cell_findings(document: Document, confidence: float = CONFIDENCE) -> l
         if text is not None:
             ids = [pair.first["id"], pair.other["id"]]
             observed = {"ratio": decided["ratio"], "ci95": decided["ci95"], "p": decided["p"]}
-            found.append(finding("change", text, ids, observed))
+            found.append(CHANGE.found(text, ids, observed))
     return found
 
 
-def _groups(document: Document, axis: str) -> Iterator[tuple[str, list[Any]]]:
+def _groups(cells: Sequence[Cell], axis: str) -> Iterator[tuple[str, list[Any]]]:
     """Give the measured cells that differ in the axis alone, with the levels of the other factors that are several."""
     groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
-    for cell in document["cells"]:
+    for cell in cells:
         if axis in cell["factors"]:
             others = tuple((name, level) for name, level in cell["factors"].items() if name != axis)
             groups.setdefault(others, []).append(cell)
     several = {name for others in groups for name, _ in others if len({dict(each).get(name) for each in groups}) > 1}
-    for others, cells in groups.items():
-        measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+    for others, group in groups.items():
+        measured = [cell for cell in group if cell["throughput"]["mean"] is not None]
         if len(measured) > 1:
             yield ", ".join(f"{name}={level}" for name, level in others if name in several), measured
 
@@ -106,3 +117,12 @@ def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str 
     if chain and "inconclusive" in verdicts:
         return f"{at} {steps} is {size}: not settled by {decided['blocks']} rounds."
     return None
+
+
+def _of_run(material: Material) -> list[Finding]:
+    return cross_cell_findings(
+        material.cells, material.report, material.comparisons, material.margin, material.confidence
+    )
+
+
+RULE = Rule(_of_run, (CHANGE,))

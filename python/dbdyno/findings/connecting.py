@@ -1,13 +1,18 @@
 """What connecting anew for each transaction took of the clients' time."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.compile import CompiledCell
-from dbdyno.document import Cell, Document
-from dbdyno.document.finding import finding
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
+from dbdyno.findings.rule import Material, Rule
 from dbdyno.report.numbers import rough
+
+CONNECTING = Kind("connecting", ("connecting",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +24,21 @@ class _Connecting:
     each_ms: float
 
 
-def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[Finding]:
+def connect_findings(
+    cells: Sequence[Cell], factors: Mapping[str, Sequence[object]], tasks: Mapping[str, JsonObject]
+) -> list[Finding]:
     """Say what connecting took where clients connect for each transaction, of the systems of a level together.
 
-    Of a lone system all levels are told together. Where cells that keep their connections have another number of
-    clients, the two do not differ in connecting alone, and that is said too.
+    ``tasks``: of the plans, by cell. Of a lone system all levels are told together. Where cells that keep their
+    connections have another number of clients, the two do not differ in connecting alone, and that is said too.
     """
-    by_id = {each.cell.id: each for each in compiled}
     all_of_them = [
         connecting
-        for cell in document["cells"]
-        if _connects_anew(by_id.get(cell["id"])) and (connecting := _connecting(cell)) is not None
+        for cell in cells
+        if _connects_anew(tasks.get(cell["id"])) and (connecting := _connecting(cell)) is not None
     ]
-    systems = len({cell["system"]["name"] for cell in document["cells"]})
-    several = [name for name, levels in document["factors"].items() if name != "system" and len(levels) > 1]
+    systems = len({cell["system"]["name"] for cell in cells})
+    several = [name for name, levels in factors.items() if name != "system" and len(levels) > 1]
     groups: dict[str, list[_Connecting]] = {}
     for each in all_of_them:
         groups.setdefault(_where(each, several) if systems > 1 else "", []).append(each)
@@ -45,14 +51,14 @@ def connect_findings(document: Document, compiled: Iterable[CompiledCell]) -> li
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
         begin = f"With {where}: connecting" if len(groups) > 1 else "Connecting"
         text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
-        text += _unlike_clients([each.cell for each in group], document["cells"], by_id)
+        text += _unlike_clients([each.cell for each in group], cells, tasks)
         shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
-        found.append(finding("connecting", text, shares, {"connecting": shares}))
+        found.append(CONNECTING.found(text, shares, {"connecting": shares}))
     return found
 
 
-def _connects_anew(compiled: CompiledCell | None) -> bool:
-    return compiled is not None and compiled.definition.load.connect == "per-transaction"
+def _connects_anew(task: JsonObject | None) -> bool:
+    return task is not None and task.get("connect") == "per-transaction"
 
 
 def _connecting(cell: Cell) -> _Connecting | None:
@@ -69,15 +75,15 @@ def _where(connecting: _Connecting, factors: Sequence[str]) -> str:
     return ", ".join(f"{name}={levels[name]}" for name in factors if name in levels)
 
 
-def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], by_id: Mapping[str, CompiledCell]) -> str:
+def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[str, JsonObject]) -> str:
     """Warn of comparing cells with those that keep their connections, where that is not all they differ in."""
     pairs = sorted(
         {
-            (by_id[one["id"]].definition.load.clients, by_id[other["id"]].definition.load.clients)
+            (tasks[one["id"]].get("clients"), tasks[other["id"]].get("clients"))
             for one in anew
             for other in cells
-            if other["id"] in by_id
-            and not _connects_anew(by_id[other["id"]])
+            if other["id"] in tasks
+            and not _connects_anew(tasks[other["id"]])
             and sum(level != other["factors"].get(name) for name, level in one["factors"].items()) == 1
         }
     )
@@ -88,3 +94,10 @@ def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], by_id: Mapping[
         f" Cells that keep their connections also differ in the number of clients ({'; '.join(unlike)}): "
         "their ratio is not the cost of connecting alone."
     )
+
+
+def _of_run(material: Material) -> list[Finding]:
+    return connect_findings(material.cells, material.factors, material.tasks)
+
+
+RULE = Rule(_of_run, (CONNECTING,))

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.document.cell import Cell, Observed, Round
-from dbdyno.document.finding import finding
 from dbdyno.document.reading import JsonObject, mean, number, numbers, part, ratio
-from dbdyno.document.shape import Finding
 
 POWER_SAFE = "power-safe"
 
@@ -78,21 +76,6 @@ def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> 
             f"{_times(syncs)} durable, {_SEEN_BY[seen_by or 'device']}"
         )
     return found
-
-
-def contradictions(cells: Sequence[Cell]) -> list[Finding]:
-    """Say where a class of durability cannot be what the settings say, with what was counted."""
-    return [
-        finding(
-            "durability contradicted",
-            f"By its settings {cell['system']['name']} is {cell['system']['durability']}, and what was counted "
-            f"contradicts that: {cell['observed']['contradiction']}. It is not ranked.",
-            [cell["id"]],
-            {"durability": cell["system"]["durability"], "observed": dict(cell["observed"])},
-        )
-        for cell in cells
-        if cell["observed"]["contradiction"]
-    ]
 
 
 def class_of(cell: Cell) -> str | None:

@@ -72,11 +72,11 @@ class Plan:
 
 def carry_out(
     plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
-) -> str | None:
+) -> dict[str, Any] | None:
     """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
 
-    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives a sentence
-    on why it ended when it did, where a rule decided that.
+    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives what
+    is observed of why it ended when it did, where a rule decided that.
     """
     began = time.monotonic()
     compiled = {each.cell.id: each for each in plan.cells}
@@ -110,21 +110,19 @@ def carry_out(
     return None
 
 
-def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> str | None:
-    """Say why no further round is needed; None where one is. The last round of a fixed number says nothing."""
+def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, Any] | None:
+    """Give why no further round is needed; None where one is. The last round of a fixed number says nothing."""
     rule = plan.stopping
     if rule is None:
         return None
-    target = f"±{rule.target * 100:.3g} %"
+    why = None
     if rounds >= rule.minimum and rule.enough(asked_intervals(store.run(plan.run_id), plan.done.values())):
-        return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
-    if rule.budget_s is not None and seconds >= rule.budget_s:
-        return (
-            f"Stopped after {rounds} rounds: the time budget of {rule.budget_s:g} s is spent, {target} is not reached."
-        )
-    if rounds >= rule.maximum:
-        return f"Stopped after {rounds} rounds, the most allowed: {target} is not reached."
-    return None
+        why = "precise"
+    elif rule.budget_s is not None and seconds >= rule.budget_s:
+        why = "budget"
+    elif rounds >= rule.maximum:
+        why = "most"
+    return None if why is None else {"kind": "ended", "rounds": rounds, "why": why}
 
 
 def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:

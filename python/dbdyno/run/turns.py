@@ -1,13 +1,11 @@
 """Trials of a block that take turns: what can, and when they do unasked."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import psutil
 
 from dbdyno.compile import CompiledCell
-from dbdyno.document.finding import finding
-from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import DbdynoError, InputError
@@ -73,20 +71,14 @@ def sync_unlike(compiled: Sequence[CompiledCell], provisioners: Provisioners) ->
     return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
 
 
-def unlike_turns(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[Finding]:
-    """Return the finding that cells which took turns as they were told do not sync alike, or none."""
+def unlike_turns(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
+    """Give what is observed where cells which took turns as they were told do not sync alike, or nothing."""
     try:
         unlike = sync_unlike(compiled, provisioners)
     except DbdynoError:
         return []
-    if not unlike:
-        return []
-    text = (
-        "These cells do not sync alike what they write, and took turns: what one leaves to the kernel is written to "
-        "the device in the others' turns; `--turns none` measures them one after another."
-    )
     settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
-    return [finding("turns sync unlike", text, list(settings), {"settings": settings})]
+    return [{"kind": "turns sync unlike", "settings": settings}] if settings else []
 
 
 def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:

@@ -5,31 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.document.cell import Cell, Published
-from dbdyno.document.finding import finding, stored_finding
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
-from dbdyno.document.shape import Document, FailedTrial, Finding, Recommendation
-from dbdyno.findings.findings import (
-    beyond_the_device,
-    cut_short,
-    failures,
-    lost_updates,
-    never_begun,
-    other_products,
-    outlying_rounds,
-    slower_device,
-    unlike_work,
-)
-from dbdyno.findings.searches import other_counts, other_rows, prefix_scans, recommendations_tried
-from dbdyno.findings.warnings import warnings
+from dbdyno.document.shape import Document, FailedTrial, Recommendation
+from dbdyno.findings.registry import find_all
+from dbdyno.findings.rule import Material
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.derived import derived
-from dbdyno.results.durable import contradictions
 from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
+
+# By cell, the trials that count, in the order of blocks.
+_Latest = Mapping[str, Sequence[TrialRecord]]
 
 
 def build_document(
@@ -47,15 +37,26 @@ def build_document(
     design = run.design
     measure = Measure.of(design)
     confidence = _confidence(design)
-    troubles: list[Finding] = []
+    latest = _latest(trials)
     cells: list[Cell] = []
-    for cell, words in _cells(run, trials, published or {}):
+    unreadable: dict[str, list[str]] = {}
+    for cell, words in _cells(run, latest, published or {}):
         cells.append(cell)
-        troubles += [finding("unreadable data", each, [cell["id"]], {"error": each}) for each in words]
-    margin = number(design, "margin")
-    rows = other_rows(cells)
-    unlike = unlike_work(cells, {cell for each in rows for cell in each["cells"]})
-    recommendations = _recommendations(design)
+        unreadable[cell["id"]] = words
+    given = number(design, "margin")
+    material = Material(
+        run=run,
+        cells=cells,
+        measure=measure,
+        tasks=_tasks(latest),
+        factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
+        report=part(design, "report"),
+        comparisons=judge(_pairs(design, cells, confidence), MARGIN if given is None else given),
+        recommendations=_recommendations(design),
+        margin=MARGIN if given is None else given,
+        confidence=confidence,
+        unreadable=unreadable,
+    )
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -72,38 +73,15 @@ def build_document(
         "host": run.host,
         "device": run.device or {},
         "ceiling": run.ceiling or {},
-        "factors": {name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
-        "report": part(design, "report"),
+        "factors": {name: list(levels) for name, levels in material.factors.items()},
+        "report": material.report,
         "measure": {"unit": measure.unit, "label": measure.label},
         "rounds": count(design, "rounds"),
         "confidence": confidence,
         "cells": cells,
-        "comparisons": judge(_pairs(design, cells, confidence), MARGIN if margin is None else margin),
-        "recommendations": recommendations,
-        "findings": [
-            *contradictions(cells),
-            *unlike,
-            *rows,
-            *other_counts(cells),
-            *prefix_scans(cells, recommendations),
-            *recommendations_tried(cells, recommendations, MARGIN if margin is None else margin, confidence),
-            *_stored(run),
-            *other_products(cells),
-            *lost_updates(cells),
-            *failures(cells),
-            *never_begun(cells),
-            *cut_short(cells),
-            *beyond_the_device(cells),
-            *slower_device(cells, run.device or {}),
-            *outlying_rounds(cells),
-            *warnings(
-                cells,
-                measure,
-                beyond_cache=bool(part(design, "measure").get("beyond_cache")),
-                waited=bool(run.options.get("wait_idle")),
-            ),
-            *troubles,
-        ],
+        "comparisons": list(material.comparisons),
+        "recommendations": list(material.recommendations),
+        "findings": find_all(material),
         "failed_trials": _failed(cells),
     }
 
@@ -114,7 +92,7 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     What must not be ranked, and what further rounds do not settle, is not waited for; its cells are each by itself.
     """
     confidence = _confidence(run.design)
-    cells = [cell for cell, _ in _cells(run, trials, {}, latencies=False)]
+    cells = [cell for cell, _ in _cells(run, _latest(trials), {}, latencies=False)]
     pairs = _pairs(run.design, cells, confidence)
     ranked = [pair for pair in pairs if not pair.unlike and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
@@ -128,10 +106,9 @@ def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list
 
 
 def _cells(
-    run: RunRecord, trials: Iterable[TrialRecord], published: Mapping[str, Published], *, latencies: bool = True
+    run: RunRecord, latest: _Latest, published: Mapping[str, Published], *, latencies: bool = True
 ) -> Iterator[tuple[Cell, list[str]]]:
     """Give the cells of a run, each with the troubles with its data. Without ``latencies`` those are of rounds only."""
-    latest = _latest(trials)
     for planned in _planned(run.design, latest):
         name = str(planned.get("id", ""))
         yield build_cell(
@@ -150,7 +127,13 @@ def _confidence(design: JsonObject) -> float:
     return number(part(design, "stopping"), "confidence") or CONFIDENCE
 
 
-def _latest(trials: Iterable[TrialRecord]) -> dict[str, list[TrialRecord]]:
+def _tasks(latest: _Latest) -> dict[str, JsonObject]:
+    """Return what the trials of each cell were to do, of those that began."""
+    tasks = {cell: next((task for each in of if (task := part(each.plan, "task"))), {}) for cell, of in latest.items()}
+    return {cell: task for cell, task in tasks.items() if task}
+
+
+def _latest(trials: Iterable[TrialRecord]) -> _Latest:
     """Return the trial that counts for each cell and block, by cell in the order of blocks."""
     by_cell: dict[str, dict[int, TrialRecord]] = {}
     for trial in derived(trials):
@@ -176,11 +159,6 @@ def _recommendations(design: JsonObject) -> list[Recommendation]:
         }
         for each in objects(design.get("recommendations"))
     ]
-
-
-def _stored(run: RunRecord) -> list[Finding]:
-    """Give what the run found while it ran."""
-    return [found for each in run.observations if (found := stored_finding(each)) is not None]
 
 
 def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:

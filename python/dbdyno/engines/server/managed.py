@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile import CompiledCell
-from dbdyno.document.finding import finding
-from dbdyno.document.shape import Finding
-from dbdyno.engines.provisioner import Note, Place, Ready
+from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import open_way, server_account, shut_out
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
@@ -62,8 +60,6 @@ class Served(Ready):
 class ManagedProvisioner:
     """Starts the servers of one engine."""
 
-    notes: list[Note] | None = None
-
     def __init__(self, engine: str, place: Place) -> None:
         """A server that may not go to the run's workspace gets a place of its own."""
         self._engine = engine
@@ -72,7 +68,7 @@ class ManagedProvisioner:
         self._own: Workspace | None = None
         # By the program asked for. Looking asks programs for their versions; a run keeps to what it began with.
         self._found: dict[str | None, Installation] = {}
-        self.findings: list[Finding] = []
+        self.observations: list[dict[str, Any]] = []
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
@@ -171,11 +167,9 @@ class ManagedProvisioner:
             raise InputError(system, problem, how_to_install(self._engine))
         first, *others = found
         if others:
-            told = ", ".join(f"{each.title} ({each.server})" for each in others)
-            words = f"`{self._engine}:` is {first.title} ({first.server}), of the highest version number here; "
-            words += f"`program=` takes another: {told}."
             installed = {str(each.server): each.title for each in (first, *others)}
-            self.findings.append(finding("one of several servers", words, [], {"installed": installed}))
+            seen = {"kind": "one of several servers", "engine": self._engine, "installed": installed}
+            self.observations.append(seen)
         return first
 
     def _template(self, compiled: CompiledCell, installation: Installation) -> Template:

@@ -1,6 +1,6 @@
 """SQLite, in the worker's own process: the bundled library, or any other that is built or named."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,7 @@ from dbdyno.engines.engine import Engine, Json, Location, Timed
 from dbdyno.engines.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from dbdyno.compile import CompiledCell
-    from dbdyno.document import Document
+    from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
@@ -125,11 +124,18 @@ class Sqlite(Engine):
 
         return against_locked(result, begins)
 
-    def findings(self, document: "Document", compiled: "Iterable[CompiledCell]") -> "list[Finding]":
+    @property
+    def finding_kinds(self) -> "tuple[Kind, ...]":
+        """Give those about locks."""
+        from dbdyno.engines.sqlite.lock_findings import KINDS
+
+        return KINDS
+
+    def findings(self, cells: "Sequence[Measured]") -> "list[Finding]":
         """Say why transactions failed because the file was locked."""
         from dbdyno.engines.sqlite.lock_findings import lock_findings
 
-        return lock_findings(document, compiled)
+        return lock_findings(cells)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether it searches: a scan reads all of the index that it may name."""
