@@ -10,6 +10,9 @@ import pytest
 
 from conftest import SMALL, Cli
 from dbdyno.document import Document
+from dbdyno.document.finding import Kind
+from dbdyno.findings.registry import RULES
+from dbdyno.findings.rule import Rule
 from dbdyno.limit import limit
 from dbdyno.store import open_store
 from dbdyno.stored import read_run
@@ -46,6 +49,26 @@ def test_a_better_rule_for_the_limit_reaches_an_old_run(ran: Path, monkeypatch: 
     assert all(
         each and (each["resource"], each["evidence"], each["of"]) == ("the moon", "it is full", 2) for each in after
     )
+
+
+def test_a_better_finding_reaches_an_old_run(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gossip = Kind("gossip", ("said",))
+    new = Rule(lambda material: [gossip.found("So they say.", [], {"said": len(material.tasks)})], (gossip,))
+    before = [each["text"] for each in looked_at(ran)["findings"]]
+    monkeypatch.setattr("dbdyno.findings.registry.RULES", (*RULES, new))
+    monkeypatch.setattr(
+        "dbdyno.findings.stalled._stood_still", lambda *_: ("It sat down.", {"seconds": 1, "rounds": 1})
+    )
+    after = [each["text"] for each in looked_at(ran)["findings"]]
+    assert {"So they say.", "It sat down."} <= set(after) - set(before)
+
+
+def test_no_conclusion_is_stored(ran: Path) -> None:
+    with closing(sqlite3.connect(ran)) as raw:
+        columns = {row[1] for table in ("runs", "trials") for row in raw.execute(f"pragma table_info(dbdyno_{table})")}
+    assert "observations" in columns
+    assert {"findings", "diagnosis"}.isdisjoint(columns)
+    assert column(ran, "observations", "runs") == [[]]
 
 
 def test_the_store_has_what_each_process_said(cli: Cli) -> None:
