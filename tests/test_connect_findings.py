@@ -8,11 +8,12 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from dbdyno.compile import CompiledCell, compile_cell
-from dbdyno.design import Cell, make_cells
+from dbdyno.compile import compile_cell
+from dbdyno.design import make_cells
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.findings.connecting import connect_findings
+from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
 from experiment_files import experiment as made

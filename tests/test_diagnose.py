@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dbdyno.compile import CompiledCell
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.results.limits import limit_of
 from dbdyno.store import TrialRecord
 from experiment_files import compiled, steps

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
+from dbdyno.definition.mistakes import nearest, show
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import JsonObject, objects, part, text
 from dbdyno.document.shape import Comparison, Document
 from dbdyno.errors import InputError
-from dbdyno.experiment.mistakes import nearest, show
 from dbdyno.findings.disturbed import DISTURBED
 from dbdyno.findings.stalled import STALLED
 from dbdyno.findings.two_levels import TWO_LEVELS

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, Side, compare
-from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
 from dbdyno.history.identity import definition_of
 from dbdyno.noise import stored_noise
@@ -49,6 +48,8 @@ def print_comparison(
     console.print(view(compared))
     if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
+        from dbdyno.cpu.verdict import joint_verdicts
+
         for line in joint_verdicts(compared, counted):
             console.print(line, highlight=False, markup=False)
 

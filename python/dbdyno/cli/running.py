@@ -10,9 +10,10 @@ from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.engines.durability import with_durability
-from dbdyno.engines.url import SystemSpec, parse_url
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
+from dbdyno.plan.system import SystemSpec
 from dbdyno.run.execute import Request, execute, resume
 from dbdyno.run.turns import Turns
 from dbdyno.stats import Stopping

@@ -33,8 +33,9 @@ def print_experiments() -> None:
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.compile import compile_cell, describe, refusal
-    from dbdyno.design import Cell, make_cells, parse_set
+    from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
+    from dbdyno.plan.cell import Cell
 
     experiment = named.experiment(systems)
     cells = make_cells(

@@ -4,15 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dbdyno.compile.generators import Columns, compile_expression, compile_plain
-from dbdyno.engines import PORTABLE
-from dbdyno.engines.dialect import Dialect
-from dbdyno.engines.translation.translate import columns_of
-from dbdyno.errors import InputError
-from dbdyno.experiment.conditions import Condition
-from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.generators import Constant, Expression
-from dbdyno.experiment.sql import ANY
-from dbdyno.experiment.transactions import (
+from dbdyno.definition.conditions import Condition
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.generators import Constant, Expression
+from dbdyno.definition.sql import ANY
+from dbdyno.definition.transactions import (
     AnyStep,
     Begin,
     Chance,
@@ -25,6 +21,10 @@ from dbdyno.experiment.transactions import (
     Transaction,
     When,
 )
+from dbdyno.engines import PORTABLE
+from dbdyno.engines.dialect import Dialect
+from dbdyno.engines.translation.translate import columns_of
+from dbdyno.errors import InputError
 from dbdyno.plan.steps import PlanStep
 from dbdyno.text import shortened
 

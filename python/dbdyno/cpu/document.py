@@ -18,8 +18,8 @@ from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
 from dbdyno.engines.sqlite.releases import version_numbers
 from dbdyno.errors import InputError, reason
+from dbdyno.moments import utc_now
 from dbdyno.run.machine import host_facts
-from dbdyno.store import utc_now
 from dbdyno.worker import worker_path
 
 SCHEMA = "dbdyno.cpu/1"

@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.engines.quoting import STANDARD
-from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     import re
 
+    from dbdyno.definition.definition import Definition
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
-    from dbdyno.engines.url import SystemSpec
     from dbdyno.engines.waits import WaitList
-    from dbdyno.experiment.definition import Definition
+    from dbdyno.plan.system import SystemSpec
 
 Json = Mapping[str, Any]
 

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.engine import Engine, Location, Timed
-from dbdyno.engines.settings import Settings
+from dbdyno.plan.settings import Settings
 
 if TYPE_CHECKING:
-    from dbdyno.compile import CompiledCell
+    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.provisioner import Place, Provisioner, Ready
-    from dbdyno.engines.url import SystemSpec
-    from dbdyno.experiment.definition import Definition
+    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.plan.system import SystemSpec
 
 TARGET = {"engine": "null"}
 """The engine as plans name it."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from dbdyno.compile import CompiledCell
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.workplace.listening import Interrupted
 from dbdyno.workplace.workspace import Workspace
 

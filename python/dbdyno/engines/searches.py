@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines import known_engine
-from dbdyno.experiment.sql import numbered
+from dbdyno.engines.statements import numbered
 from dbdyno.sql_tree import VALUE, sql_tree
 
 if TYPE_CHECKING:

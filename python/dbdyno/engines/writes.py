@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.engines import engine_of
-from dbdyno.engines.url import SystemSpec
 from dbdyno.errors import InputError
+from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.worker import Event, ask
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dbdyno.definition.mistakes import nearest_or
 from dbdyno.errors import InputError, reason
-from dbdyno.experiment.mistakes import nearest_or
 
 SUFFIX = ".toml"
 

@@ -15,7 +15,7 @@ from dbdyno.engines.searches import (
     text_comparison,
 )
 from dbdyno.engines.searching import CaseRule, Column
-from dbdyno.experiment.sql import places
+from dbdyno.engines.statements import places
 from dbdyno.results.judging import other_factors
 from dbdyno.text import shortened
 

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import Event, Worker, WorkerFailed
 from dbdyno.workplace.listening import Interrupted
 

@@ -7,14 +7,16 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
 from dbdyno.document import Document
 from dbdyno.document.reading import part
 from dbdyno.engines import engine_of
-from dbdyno.engines.url import SystemSpec, parse_url
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side

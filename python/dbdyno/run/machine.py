@@ -5,9 +5,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.engines.null import TARGET
 from dbdyno.errors import InputError
+from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import Worker, ask
 from dbdyno.workplace.listening import Interrupted
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines import engine_of
 from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.paths import cache_directory
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.workplace.listening import Interrupted
 from dbdyno.workplace.templates import remove_unfinished
 from dbdyno.workplace.workspace import Workspace

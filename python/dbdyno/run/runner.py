@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from dbdyno.compile import CompiledCell
-from dbdyno.design import Cell, block_order, block_seed
+from dbdyno.design import block_order, block_seed
 from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.moments import utc_now
+from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
@@ -22,7 +23,7 @@ from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.stats import Stopping
-from dbdyno.store import Store, TrialRecord, utc_now
+from dbdyno.store import Store, TrialRecord
 from dbdyno.stored.build import asked_intervals
 from dbdyno.worker import Event, Worker, WorkerFailed
 from dbdyno.workplace.listening import Interrupted

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 JsonObject = dict[str, Any]
 RunStatus = Literal["running", "done", "interrupted", "failed"]
 TrialStatus = Literal["done", "failed", "interrupted"]
-
-
-def utc_now() -> str:
-    """Return the present moment as ISO 8601 text in UTC with milliseconds, which sorts by time."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

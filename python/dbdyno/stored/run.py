@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from dbdyno.definition.levels import Level
 from dbdyno.document import Document, Published
 from dbdyno.document.reading import objects, part, text
 from dbdyno.errors import StoreError
-from dbdyno.experiment import Experiment, Level, load_published
+from dbdyno.experiment import Experiment, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.store import RunRecord, Store

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import SystemFailed, reason
-from dbdyno.store import utc_now
+from dbdyno.moments import utc_now
 from dbdyno.workplace.claims import Claim, is_at, remove_abandoned
 
 # Templates not used lately are removed when all together are larger than this.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import open_way, server_account, shut_out
 from dbdyno.engines.server.data import create_data
@@ -22,6 +21,7 @@ from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
 from dbdyno.workplace.copying import copy_directory, set_os_cache
 from dbdyno.workplace.listening import AtOnce

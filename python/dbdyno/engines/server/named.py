@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from dbdyno.compile import PLAN, CompiledCell
+from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
-from dbdyno.engines.url import SystemSpec
 from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.moments import utc_now
 from dbdyno.paths import cache_directory
-from dbdyno.run.passwords import password_of
-from dbdyno.store import utc_now
+from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.worker import ask
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.

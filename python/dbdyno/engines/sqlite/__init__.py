@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Timed
-from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
+    from dbdyno.definition.definition import Definition
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.sqlite.settings import SqliteSettings
-    from dbdyno.engines.url import SystemSpec
-    from dbdyno.experiment.definition import Definition
+    from dbdyno.plan.system import SystemSpec
 
 
 class Sqlite(Engine):

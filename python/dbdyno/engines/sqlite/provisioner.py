@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.sqlite.library import Library, find_library
 from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, settings_of, trial_target
 from dbdyno.engines.writes import OTHER_FILE, allowed, reaching_statements, refuse
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
 from dbdyno.workplace.copying import copy_file
 from dbdyno.workplace.listening import Interrupted

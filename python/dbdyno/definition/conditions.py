@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator
 
-from dbdyno.experiment.generators import Constant, Expression, Variable, read_expression
-from dbdyno.experiment.mistakes import show, wrong
+from dbdyno.definition.generators import Constant, Expression, Variable, read_expression
+from dbdyno.definition.mistakes import show, wrong
 
 COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 

@@ -2,21 +2,22 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
-from dbdyno.engines import ENGINES
-from dbdyno.experiment.conditions import ConditionText
-from dbdyno.experiment.generators import Generator
-from dbdyno.experiment.mistakes import TAG, nearest, show, wrong
-from dbdyno.experiment.sql import SqlText, places
-from dbdyno.experiment.strict import Name, Positive, Share, Strict
+from dbdyno.definition.conditions import ConditionText
+from dbdyno.definition.engines import engines_of
+from dbdyno.definition.generators import Generator
+from dbdyno.definition.mistakes import TAG, nearest, show, wrong
+from dbdyno.definition.sql import SqlText
+from dbdyno.definition.strict import Name, Positive, Share, Strict
 
 VERBS = ("execute", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 
 
-def _known_engine(name: str) -> str:
-    if name not in ENGINES:
-        raise wrong(f"there is no engine `{name}`", nearest(name, ENGINES))
+def _known_engine(name: str, info: ValidationInfo) -> str:
+    engines = engines_of(info)
+    if engines is not None and name not in engines.names:
+        raise wrong(f"there is no engine `{name}`", nearest(name, engines.names))
     return name
 
 
@@ -36,10 +37,12 @@ class Execute(Step):
     into: list[Name] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _one_value_each(self) -> Self:
+    def _one_value_each(self, info: ValidationInfo) -> Self:
+        engines = engines_of(info)
         for engine, text in self.execute.texts:
-            if places(text, engine) != len(self.params):
-                problem = f"{len(self.params)} values for the {places(text, engine)} places `?` of {show(text)}"
+            places = len(self.params) if engines is None else engines.places(text, engine)
+            if places != len(self.params):
+                problem = f"{len(self.params)} values for the {places} places `?` of {show(text)}"
                 raise wrong(problem, "give one value for each `?`", key="params")
         return self
 

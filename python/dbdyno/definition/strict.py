@@ -5,8 +5,8 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
-from dbdyno.engines import ENGINES
-from dbdyno.experiment.mistakes import Mistake, from_pydantic, nearest, show, without_tags, wrong
+from dbdyno.definition.engines import CONTEXT, Engines, read_engine
+from dbdyno.definition.mistakes import Mistake, from_pydantic, without_tags, wrong
 
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -18,13 +18,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
 
 
-def _read_engine(value: Any) -> Any:
-    if value not in ENGINES:
-        raise wrong(f"{show(value)} is no engine", nearest(str(value), ENGINES))
-    return value
-
-
-EngineName = Annotated[str, BeforeValidator(_read_engine)]
+EngineName = Annotated[str, BeforeValidator(read_engine)]
 
 
 class Strict(BaseModel):
@@ -44,9 +38,9 @@ class Strict(BaseModel):
 Model = TypeVar("Model", bound=Strict)
 
 
-def find_mistakes(model: type[Model], data: Mapping[str, Any]) -> tuple[Model | None, list[Mistake]]:
-    """Validate a table: the model and no mistakes, or no model and all mistakes in it."""
-    known: dict[int, list[str]] = {}
+def find_mistakes(model: type[Model], data: Mapping[str, Any], engines: Engines) -> tuple[Model | None, list[Mistake]]:
+    """Validate a table: the model and no mistakes, or no model and all mistakes in it. ``engines``: those there are."""
+    known: dict[Any, Any] = {CONTEXT: engines}
     try:
         return model.model_validate(data, context=known), []
     except ValidationError as error:

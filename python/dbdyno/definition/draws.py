@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.experiment.mistakes import show, wrong
-from dbdyno.experiment.strict import Number, Strict
+from dbdyno.definition.mistakes import show, wrong
+from dbdyno.definition.strict import Number, Strict
 
 
 class DrawZipf(Strict):

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dbdyno.definition.mistakes import nearest
+
 Tree = dict[str, Any]
 
 # The variables that an expression can use without a step that sets them.
@@ -306,9 +308,6 @@ class _Parser:
         name = token.text.lower()
         self._next += 1
         if name not in _FUNCTIONS:
-            # Here, since the experiment's format has expressions in it.
-            from dbdyno.experiment.mistakes import nearest
-
             hint = "the natural logarithm is `ln`" if name == "log" else nearest(name, _FUNCTIONS)
             raise WrongExpression(token.at, f"there is no function `{token.text}`", hint)
         self._demand("(")

@@ -4,10 +4,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dbdyno.experiment.column_types import TypeText
-from dbdyno.experiment.generators import Generator
-from dbdyno.experiment.mistakes import nearest, wrong
-from dbdyno.experiment.strict import Count, Name, Positive, Strict
+from dbdyno.definition.column_types import TypeText
+from dbdyno.definition.generators import Generator
+from dbdyno.definition.mistakes import nearest, wrong
+from dbdyno.definition.strict import Count, Name, Positive, Strict
 
 
 class Column(Strict):

@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
 
-from dbdyno.experiment.draws import Draw, DrawOf
-from dbdyno.experiment.mistakes import TAG, nearest, show, wrong
-from dbdyno.experiment.strict import (
+from dbdyno.definition import expression as pgbench
+from dbdyno.definition.draws import Draw, DrawOf
+from dbdyno.definition.mistakes import TAG, nearest, show, wrong
+from dbdyno.definition.strict import (
     Name,
     Number,
     Positive,
@@ -17,7 +18,6 @@ from dbdyno.experiment.strict import (
     read_range,
     read_whole_range,
 )
-from dbdyno.pgbench import expression as pgbench
 
 Scalar = bool | int | float | str
 Range = Annotated[tuple[int, int] | tuple[float, float], PlainValidator(read_range)]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator
 
-from dbdyno.experiment.mistakes import nearest, show, wrong
+from dbdyno.definition.mistakes import nearest, show, wrong
 
 # The names, each with the numbers of arguments it may have.
 NAMES: dict[str, tuple[int, ...]] = {
