@@ -94,7 +94,7 @@ bench: dev
 # The plan's and the result's JSON Schemas, from the types they describe.
 schema: dev
 	$(BIN)/dbdyno-worker schema | $(BIN)/python -m json.tool > docs/plan.schema.json
-	$(BIN)/python -m dbdyno.results.schema docs/result.schema.json
+	$(BIN)/python -m dbdyno.document.schema docs/result.schema.json
 
 clean:
 	rm -rf target dist $(VENV)

@@ -25,9 +25,9 @@ from dbdyno.engines.sqlite.provisioner import FileProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.experiment import load_experiment
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.workspace import Workspace
 from dbdyno.worker import Worker, worker_path
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.workspace import Workspace
 
 KEYS = 100_000
 LOOKUP = "select * from user where id = ?"

@@ -24,11 +24,11 @@ from typing import Any
 import psutil
 from figures import Figure, NotMeasuredError, in_turn, run
 
-from dbdyno.compile import PLAN
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
+from dbdyno.plan.cell import PLAN
 from dbdyno.worker import worker_path
 
 BLOCKS = 10

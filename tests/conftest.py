@@ -81,6 +81,8 @@ class Cli:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.environment = {**os.environ, "DBDYNO_CACHE": str(directory / "cache"), "COLUMNS": "100", "NO_COLOR": "1"}
+        # Who names no store has one here, and not the user's.
+        self.environment["XDG_DATA_HOME"] = str(directory / "data")
         # What the device can do is the subject of few tests, and measuring it takes longer than most of them.
         self.environment["DBDYNO_PROBE_SECONDS"] = "0.05"
         self.environment.pop("DBDYNO_WORKER", None)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import jsonschema
 
-from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import make_cells
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import builtin_names, package_path, parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.plan.cell import CompiledCell
 
 ROOT = Path(__file__).parent.parent
 

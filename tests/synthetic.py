@@ -14,8 +14,9 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from dbdyno.results import Document, build_document
+from dbdyno.document import Document
 from dbdyno.store import RunRecord, TrialRecord
+from dbdyno.stored import build_document
 
 NS = 1e9
 LOOKUP = "select * from user where id = ?"
@@ -250,24 +251,6 @@ def intervals(result: dict[str, Any], rng: random.Random) -> list[dict[str, Any]
     return made
 
 
-def limit(clients: int, cache_mode: str) -> dict[str, Any]:
-    if cache_mode == "shared" and clients > 1:
-        return {
-            "limit": {
-                "resource": "mutex",
-                "evidence": f"clients wait {min(75, 32 * (clients - 1))} % of their time in sqlite3BtreeEnter",
-                "advice": "open each connection with a private cache (cache=private)",
-            }
-        }
-    return {
-        "limit": {
-            "resource": "cpu",
-            "evidence": "the process keeps every core it has clients for busy at 97 %",
-            "advice": "use more cores, or mmap_size so that a page needs no copy",
-        }
-    }
-
-
 def lookup_trials(design: dict[str, Any], rounds: int, seed: int, seconds: float = 4.0) -> list[TrialRecord]:
     rng = random.Random(seed)
     made = []
@@ -286,7 +269,6 @@ def lookup_trials(design: dict[str, Any], rounds: int, seed: int, seconds: float
                     plan={"schema": "dbdyno.plan/1", "seed": seed},
                     result=result,
                     intervals=intervals(result, rng),
-                    diagnosis=limit(clients, cache_mode),
                     started="2026-03-14T10:00:00.000+00:00",
                     durations={"load_s": 0.0, "copy_s": 0.21, "total_s": seconds + 1.4},
                 )
@@ -432,11 +414,6 @@ def update_document(rounds: int = 5, systems: tuple[str, ...] = ("sqlite:",)) ->
                     status="done",
                     result=result,
                     intervals=intervals(result, rng),
-                    diagnosis={
-                        "resource": "sync" if rows == 1 else "unclear",
-                        "evidence": "90 % of the time in device flushes" if rows == 1 else "",
-                        "advice": "commit more rows at a time" if rows == 1 else "",
-                    },
                 )
             )
     return build_document(run_record(design, experiment="pk-update"), trials)

@@ -11,12 +11,13 @@ import pytest
 
 from dbdyno.compare import Compared, Side
 from dbdyno.compare import compare as compare_with_noise
+from dbdyno.document import Document
 from dbdyno.errors import InputError
 from dbdyno.gate import EXIT_CODES, Answer, Judgement, judge, overall
 from dbdyno.history.identity import definition_of, differing
-from dbdyno.results import Document, build_document
 from dbdyno.results.judging import ASSUMED, RunNoise
 from dbdyno.stats import Rate, paired_rates, t_quantile
+from dbdyno.stored import build_document
 from synthetic import run_of
 
 # A machine of which it is known that runs hardly differ.

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.compile import CompiledCell
 from dbdyno.compile.generators import Columns
 from dbdyno.engines.sqlite.targets import trial_target
+from dbdyno.plan.cell import CompiledCell
 from experiment_files import compiled, plan_schema, small, steps
 
 

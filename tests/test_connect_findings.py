@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from dbdyno.compile import CompiledCell, compile_cell
-from dbdyno.design import Cell, make_cells
+from dbdyno.compile import compile_cell
+from dbdyno.design import make_cells
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.results import Document
-from dbdyno.run.connect_findings import connect_findings
+from dbdyno.findings.connecting import connect_findings
+from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
 from experiment_files import experiment as made
@@ -41,7 +41,8 @@ def found_of(compiled: list[CompiledCell]) -> list[dict[str, Any]]:
         )
     names = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
     factors = {name: list(dict.fromkeys(cell["factors"][name] for cell in cells)) for name in names}
-    return connect_findings(cast(Document, {"cells": cells, "factors": factors}), compiled)
+    tasks = {each.cell.id: each.trial for each in compiled}
+    return connect_findings(cast(list[Any], cells), factors, tasks)
 
 
 def test_what_connecting_costs_is_told_of_each_engine_and_what_else_differs() -> None:

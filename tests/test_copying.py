@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.run.copying import copy_directory, copy_file, set_os_cache
+from dbdyno.workplace.copying import copy_directory, copy_file, set_os_cache
 
 MEMORY = Path("/dev/shm")
 

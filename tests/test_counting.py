@@ -8,7 +8,7 @@ from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.run.counting import unrepeatable
+from dbdyno.findings.counts_vary import unrepeatable
 
 EXPERIMENT = """
 name = "counted"
@@ -45,4 +45,4 @@ def test_what_is_not_the_same_each_time(old: str, new: str, said: list[str]) -> 
     assert old in EXPERIMENT
     experiment = make_experiment(parse(EXPERIMENT.replace(old, new), "counted.toml", Path()))
     (cell,) = make_cells(experiment, {}, []).cells
-    assert unrepeatable(compile_cell(experiment, cell)) == said
+    assert unrepeatable(compile_cell(experiment, cell).trial) == said

@@ -396,9 +396,8 @@ def test_what_a_killed_count_left_goes_with_the_next(parent: Path) -> None:
     with counting_directory(0) as directory:
         assert directory.is_dir()
         prefix, length = directory.name[:-19], 19
-        script = (
-            f"import os; from pathlib import Path; from dbdyno.claims import Claim; parent = Path({str(parent)!r}); "
-        )
+        script = "import os; from pathlib import Path; from dbdyno.workplace.claims import Claim; "
+        script += f"parent = Path({str(parent)!r}); "
         script += f"made = Claim(parent, {prefix!r}, length={length}); made.path.mkdir(); "
         script += "print(made.path, flush=True); os._exit(9)"
         killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import CompiledCell, compile_cell
+from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.document import package_path
+from dbdyno.plan.cell import CompiledCell
 from experiment_files import ROOT
 
 SMALL = 0.2

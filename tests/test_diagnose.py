@@ -6,7 +6,9 @@ import pytest
 
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
-from dbdyno.run.runner import _limit
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.results.limits import limit_of
+from dbdyno.store import TrialRecord
 from experiment_files import compiled, steps
 
 SEGMENTS = (
@@ -266,8 +268,15 @@ def test_the_limit_of_a_trial_knows_how_its_transactions_begin() -> None:
     trial["engine"]["engine"] = "sqlite"
     (alone,) = compiled(steps('{ execute = "select 1" }'))
     (begun,) = compiled(steps('{ begin = "deferred" }, { commit = true }'))
-    assert "BEGIN" not in _limit(trial, alone)["advice"]
-    assert "BEGIN" in _limit(trial, begun)["advice"]
+
+    def advice(cell: CompiledCell) -> str:
+        plan = cell.trial_plan({"engine": "sqlite"}, 1)
+        limit = limit_of(TrialRecord(cell="a", block=0, position=0, status="done", plan=plan, result=trial))
+        assert limit is not None
+        return limit["advice"]
+
+    assert "BEGIN" not in advice(alone)
+    assert "BEGIN" in advice(begun)
 
 
 def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import CompiledCell
 from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.experiment import load_experiment
 from dbdyno.experiment.document import package_path
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
 from experiment_files import compiled
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.definition.generators import Uniform
+from dbdyno.definition.transactions import Execute
 from dbdyno.engines.sqlite.targets import trial_target
 from dbdyno.experiment import builtin_experiments, load_experiment, template_text
 from dbdyno.experiment.document import Document, parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.experiment.generators import Uniform
 from dbdyno.experiment.substitute import substitute
-from dbdyno.experiment.transactions import Execute
 from experiment_files import ALL, LOAD, READ, ROOT, TABLE, TEMPLATE, compiled, experiment, plan_schema, small
 
 
@@ -102,9 +102,10 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
 
 
 def test_documentation_names_every_key() -> None:
+    from dbdyno.definition import definition, load, tables, transactions
+    from dbdyno.definition.generators import KINDS
     from dbdyno.engines.sqlite.settings import NAMES
-    from dbdyno.experiment import definition, head, load, tables, transactions
-    from dbdyno.experiment.generators import KINDS
+    from dbdyno.experiment import head
 
     text = (ROOT / "docs/experiment-format.md").read_text()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import InputError
-from dbdyno.export import check_writable, csv_text, markdown_text, write_csv, write_json, write_markdown, write_text
+from dbdyno.report.export import (
+    check_writable,
+    csv_text,
+    markdown_text,
+    write_csv,
+    write_json,
+    write_markdown,
+    write_text,
+)
 from synthetic import lookup_document, update_document
 
 
@@ -44,7 +52,7 @@ def test_a_factor_called_like_a_column_gets_a_name_of_its_own() -> None:
 def test_markdown_has_table_limits_and_failures() -> None:
     text = markdown_text(lookup_document())
     assert "| private | 4 |" in text
-    assert "open each connection with a private cache" in text
+    assert "use fewer clients, or connections that share less" in text
     assert text.count("clients wait 75 %") == 1
     assert "the worker was killed by signal 9 (cache=private threads=4 round 5)" in text
 

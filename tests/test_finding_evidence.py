@@ -11,31 +11,22 @@ from typing import Any
 import pytest
 
 import dbdyno
+from dbdyno.document.finding import Kind, Measured, UnfoundedError
+from dbdyno.document.shape import Finding
 from dbdyno.engines.sqlite.lock_findings import lock_findings
-from dbdyno.results import build_document
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import OBSERVATIONS, UnfoundedError, finding
-from dbdyno.run.connect_findings import connect_findings
-from dbdyno.run.findings import cross_cell_findings
-from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
+from dbdyno.findings.connecting import connect_findings
+from dbdyno.findings.counts_vary import counts_vary
+from dbdyno.findings.registry import KINDS, RULES
 from dbdyno.store import TrialRecord
+from dbdyno.stored import build_document
 from experiment_files import TABLE, compiled, experiment
 from synthetic import lookup_document, lookup_result, rate_of, run_record
 
 PACKAGE = Path(dbdyno.__file__).parent
 
+
 # What a run says of itself as it goes: its own rule, its own clock and its own errors are what was observed, and what
 # the engine said of each statement. They have tests of their own (test_run, test_resolution, test_writes, test_turns).
-OF_THE_RUN = {
-    "ended",
-    "probe failed",
-    "name resolution",
-    "writes allowed",
-    "turns sync unlike",
-    "one of several servers",
-}
-
-
 def result(ok: int = 1000, seconds: float = 10.0, **changes: Any) -> dict[str, Any]:
     made = lookup_result(1, "private", random.Random(1))
     made["books"] = {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0}
@@ -105,30 +96,41 @@ def locked(blind: bool, busy_timeout: str) -> list[Finding]:
         '[[transactions]]\nname = "x"\nsteps = [{ begin = "deferred" }, { execute = "select * from user" }, '
         '{ execute = "update user set name = 1" }, { commit = true }]\n[load]\nstop = { transactions = 9 }\n'
     )
-    cells = compiled(experiment(HEADLESS, TABLE, steps))
     settings = {} if blind else {"busy_timeout": busy_timeout}
     rounds = [{"status": "done", "failed": {"locked": 3}}]
-    measured = [
-        {"id": each.cell.id, "system": {"settings": settings}, "failed": {"locked": 3}, "rounds": rounds}
-        for each in cells
-    ]
-    document: Any = {"cells": measured}
-    return lock_findings(document, cells)
+    cells: list[Measured] = []
+    for each in compiled(experiment(HEADLESS, TABLE, steps)):
+        cell: Any = {
+            "id": each.cell.id,
+            "system": {"name": "sqlite:", "settings": settings},
+            "failed": {"locked": 3},
+            "rounds": rounds,
+        }
+        cells.append(Measured(cell, each.trial, ""))
+    return lock_findings(cells)
 
 
 HEADLESS = 'name = "x"\ntitle = "x"\n'
 READ = '[[transactions]]\nname = "r"\nsteps = [{ execute = "select * from user" }]\n'
 
 
-def of_plan(blind: bool) -> list[Finding]:
-    """What is said of cells before they are measured, from what was planned."""
-    only = 'engines = ["sqlite"]'
-    steps = f'{{ begin = "deferred", {only} }}, {{ execute = "select * from user" }}, {{ commit = true, {only} }}'
-    transaction = READ if blind else f'[[transactions]]\nname = "r"\nsteps = [{steps}]\n'
-    text = f"{transaction}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
-    own = experiment(HEADLESS, TABLE, text)
-    there = [*compiled(own), *compiled(own, "postgresql:")]
-    return [*left_steps(there), *unrepeatable_counts(there)]
+def counted(blind: bool) -> list[Finding]:
+    text = f"{READ}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
+    return list(counts_vary({each.cell.id: each.trial for each in compiled(experiment(HEADLESS, TABLE, text))}))
+
+
+def designed(blind: bool, **design: Any) -> list[Finding]:
+    """What is said of a design before anything is measured."""
+    return build_document(run_record({} if blind else design), [])["findings"]
+
+
+def seen(blind: bool, kind: str, **observed: Any) -> list[Finding]:
+    """What is said of what the laboratory saw; blind, it saw that there was something and not what."""
+    observation = {"kind": kind, **(dict.fromkeys(observed) if blind else observed)}
+    return build_document(run_record({"stopping": {"target": 0.03}}, observations=[observation]), [])["findings"]
+
+
+STATEMENT = {"statement": "update t set v = 1", "why": "the plan", "certain": True, "told": "`update` writes"}
 
 
 # By kind, what makes it be said; and what is known less, so that it is not.
@@ -201,7 +203,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     ),
     "locked while upgrading": lambda blind: locked(blind, "5000"),
     "locked without waiting": lambda blind: locked(blind, "0"),
-    "change": lambda blind: cross_cell_findings(lookup_document(rounds=1 if blind else 5)),
+    "change": lambda blind: [
+        each for each in lookup_document(rounds=1 if blind else 5)["findings"] if each["kind"] == "change"
+    ],
     "more commits than syncs": lambda blind: found(
         Cell([result(**SYNCED, seconds=0.01, io={"syncs": None if blind else 100})])
     ),
@@ -231,23 +235,23 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         Cell([result(io={"cache_hits": 5000, "cache_misses": None if blind else 0})]), measure={"beyond_cache": True}
     ),
     "unreadable data": lambda blind: found(Cell([result(histograms={} if blind else {"service": "!"})])),
-    "not measured": lambda blind: left_out(ExcludedCells([] if blind else [Excluded()])),  # type: ignore[arg-type]
-    "steps left out": of_plan,
-    "counts vary": of_plan,
+    "not measured": lambda blind: designed(blind, excluded=[{"id": "n=1", "reason": "it makes no sense"}]),
+    "steps left out": lambda blind: designed(
+        blind, cells=[{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "left_out": ["begin"]}]
+    ),
+    "counts vary": counted,
+    "ended": lambda blind: seen(blind, "ended", rounds=5, why="precise"),
+    "probe failed": lambda blind: seen(blind, "probe failed", probe="device", error="it is gone"),
+    "name resolution": lambda blind: seen(blind, "name resolution", system="mysql://db/", host="db", seconds=0.2),
+    "writes allowed": lambda blind: seen(
+        blind, "writes allowed", system="sqlite:", wrote_to="the other file", statements=[STATEMENT]
+    ),
+    "one of several servers": lambda blind: seen(
+        blind, "one of several servers", engine="mysql", installed={"/a": "MariaDB 11", "/b": "MySQL 8"}
+    ),
+    "turns sync unlike": lambda blind: seen(blind, "turns sync unlike", settings={"a": {"synchronous": "off"}}),
     "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
 }
-
-
-class Excluded:
-    """A cell that was not to be measured."""
-
-    reason = "it makes no sense"
-    cell = type("Left", (), {"id": "n=1"})
-
-
-@dataclass
-class ExcludedCells:
-    excluded: list[Any]
 
 
 def connecting(blind: bool) -> list[Finding]:
@@ -263,8 +267,8 @@ def connecting(blind: bool) -> list[Finding]:
         }
         for each in there
     ]
-    document: Any = {"cells": cells, "factors": {}}
-    return connect_findings(document, there)
+    measured: Any = cells
+    return connect_findings(measured, {}, {each.cell.id: each.trial for each in there})
 
 
 def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
@@ -289,7 +293,7 @@ def test_a_server_of_the_users_is_no_other_program() -> None:
 
 
 def test_every_kind_has_a_scenario() -> None:
-    assert set(SCENARIOS) | OF_THE_RUN == set(OBSERVATIONS)
+    assert set(SCENARIOS) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", SCENARIOS)
@@ -297,25 +301,29 @@ def test_a_finding_carries_its_observation_and_is_not_said_without_it(kind: str)
     said = [each for each in SCENARIOS[kind](False) if each["kind"] == kind]
     assert said
     for each in said:
-        observed = {name: each["evidence"].get(name) for name in OBSERVATIONS[kind]}
+        observed = {name: each["evidence"].get(name) for name in KINDS[kind].rests_on}
         assert all(of not in (None, "", [], {}) for of in observed.values()), observed
     assert [each["text"] for each in SCENARIOS[kind](True) if each["kind"] == kind] == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in OBSERVATIONS.items() for name in sorted(names)]
-)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS.values() for name in kind.rests_on])
 @pytest.mark.parametrize("nothing", [None, "", [], {}])
-def test_no_finding_can_be_made_without_its_observation(kind: str, name: str, nothing: Any) -> None:
-    evidence: dict[str, Any] = dict.fromkeys(OBSERVATIONS[kind], 0)
-    assert finding(kind, "So it is.", [], copy.copy(evidence))["evidence"] == evidence
+def test_no_finding_can_be_made_without_its_observation(kind: Kind, name: str, nothing: Any) -> None:
+    evidence: dict[str, Any] = dict.fromkeys(kind.rests_on, 0)
+    assert kind.found("So it is.", [], copy.copy(evidence))["evidence"] == evidence
     with pytest.raises(UnfoundedError, match=name):
-        finding(kind, "So it is.", [], evidence | {name: nothing})
+        kind.found("So it is.", [], evidence | {name: nothing})
 
 
-def test_a_finding_of_no_known_kind_is_none() -> None:
-    with pytest.raises(UnfoundedError, match="no such kind"):
-        finding("gossip", "So they say.", [], {"said": 1})
+def test_each_file_of_findings_has_its_line_in_the_registry() -> None:
+    with_rules = {path.stem for path in (PACKAGE / "findings").glob("*.py") if "\nRULE = " in path.read_text()}
+    registered = [line.removesuffix(".RULE,").strip() for line in lines_of_registry() if line.endswith(".RULE,")]
+    assert sorted(registered) == sorted(with_rules)
+    assert len(KINDS) == sum(len(rule.kinds) for rule in RULES)
+
+
+def lines_of_registry() -> list[str]:
+    return (PACKAGE / "findings" / "registry.py").read_text(encoding="utf-8").splitlines()
 
 
 def dictionaries() -> Iterator[tuple[Path, set[str]]]:

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy
 import pytest
 
-from dbdyno.results import Document
+from dbdyno.document import Document, Finding
+from dbdyno.findings.changes import cross_cell_findings
 from dbdyno.results.comparing import compare_with_baseline
-from dbdyno.run.findings import cross_cell_findings
 from dbdyno.stats import MARGIN
 from synthetic import cell
 
@@ -35,8 +35,12 @@ def noisy(seed: int, means: Sequence[float], rounds: int, deviation: float) -> l
     return [[float(mean * each) for each in numpy.exp(random.normal(0, deviation, rounds))] for mean in means]
 
 
+def found_in(made: Document) -> list[Finding]:
+    return cross_cell_findings(made["cells"], made["report"], made["comparisons"])
+
+
 def claims(made: Document) -> list[str]:
-    return [text for each in cross_cell_findings(made) if "not settled" not in (text := each["text"])]
+    return [text for each in found_in(made) if "not settled" not in (text := each["text"])]
 
 
 @pytest.mark.slow
@@ -86,16 +90,16 @@ def test_what_the_table_leaves_open_is_not_claimed() -> None:
         alone = document(noisy(seed, [1000.0, 1250.0, 1000.0, 1000.0], 4, 0.05), groups=2)
         made = with_table(alone)
         verdicts = {(each["a"], each["b"]): each["verdict"] for each in made["comparisons"]}
-        told = [each["cells"] for each in cross_cell_findings(made)]
+        told = [each["cells"] for each in found_in(made)]
         for a, b in told:
             assert verdicts.get((a, b), "faster") in ("faster", "slower")
-        open_in_the_table += len(told) < len(cross_cell_findings(alone))
+        open_in_the_table += len(told) < len(found_in(alone))
     # Else there was nothing to hold back.
     assert open_in_the_table > 0
 
 
 def test_a_step_of_a_chain_that_is_open_is_told_as_open() -> None:
-    (step, settled) = cross_cell_findings(document([[100, 101, 99], [50, 900, 400], [100, 60, 900]], chain=True))
+    (step, settled) = found_in(document([[100, 101, 99], [50, 900, 400], [100, 60, 900]], chain=True))
     assert step["text"].startswith("Throughput from n=0 to n=1 is 4.5 times (")
     assert step["text"].endswith("): not settled by 3 rounds.")
     assert step["cells"] == ["group=0,n=0", "group=0,n=1"]
@@ -103,4 +107,4 @@ def test_a_step_of_a_chain_that_is_open_is_told_as_open() -> None:
 
 
 def test_one_round_says_nothing() -> None:
-    assert cross_cell_findings(document([[100], [900]], chain=True)) == []
+    assert found_in(document([[100], [900]], chain=True)) == []

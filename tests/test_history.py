@@ -22,8 +22,8 @@ from dbdyno.history.html import html_history
 from dbdyno.history.metrics import METRICS, metric
 from dbdyno.history.reading import read_history
 from dbdyno.history.show import history_view
-from dbdyno.results import build_document
 from dbdyno.store import Store, TrialRecord, open_store
+from dbdyno.stored import build_document
 from synthetic import histogram, latency, lookup_design, lookup_result, lookup_trials, run_record
 
 HOST = {

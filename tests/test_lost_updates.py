@@ -6,8 +6,8 @@ import pytest
 
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
-from dbdyno.results import build_document
 from dbdyno.store import RunRecord, TrialRecord
+from dbdyno.stored import build_document
 
 needs_ferretdb = pytest.mark.skipif(
     not any(each.product == "FerretDB" for each in find_installations("mongodb")),

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import CompiledCell, compile_cell
-from dbdyno.design import Cell
+from dbdyno.compile import compile_cell
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.run import machine
-from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import ceiling
 from dbdyno.store import open_store
+from dbdyno.workplace.listening import Interrupted
 
 # Whoever thinks here does so for longer than anything is measured.
 THINKING = """

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy
 import pytest
 
+from dbdyno.document import Document
 from dbdyno.noise import false_alarms, noise_of, noise_of_runs, stored_noise
-from dbdyno.results import Document
 from dbdyno.results.judging import RunNoise
 from dbdyno.stats.intervals import usual_allowance
 from synthetic import cell

@@ -7,10 +7,10 @@ import pytest
 
 from conftest import Cli
 from dbdyno.engines.prefixes import Why, why_no_prefix
+from dbdyno.engines.searches import PrefixSearch, prefix_search
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
-from dbdyno.searches import PrefixSearch, prefix_search
 
 C = {"name": "C", "by_bytes": True}
 GERMAN = {"name": "de_DE.UTF-8", "by_bytes": False}

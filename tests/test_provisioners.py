@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import CompiledCell, compile_cell
+from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
@@ -18,6 +18,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import worker_path
 from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql

@@ -8,9 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
+from dbdyno.document import Document
 from dbdyno.report.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.report.table import show
-from dbdyno.results import Document, build_document
+from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
 TWO_SYSTEMS = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
@@ -43,9 +44,9 @@ def test_a_wide_terminal_has_one_table_and_a_narrow_one_two() -> None:
 
 def test_each_limit_is_said_once_with_its_cells() -> None:
     text = shown(lookup_document(), 120)
-    assert text.count("keeps every core it has clients for busy") == 1
-    assert "cache=private threads=1,2,4,8; cache=shared" in text
-    assert "→ open each connection with a private cache" in text
+    assert text.count("1 client kept 97 % of 100 % CPU busy") == 1
+    assert "(cache=private threads=1,2,4)" in text
+    assert "→ cheaper statements; 3 more processors would serve more clients" in text
 
 
 def test_a_failed_trial_is_marked_and_explained() -> None:

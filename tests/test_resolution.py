@@ -7,6 +7,14 @@ from typing import Any
 import pytest
 
 from dbdyno.engines.server.named import resolution
+from dbdyno.stored import build_document
+from synthetic import run_record
+
+
+def said(observations: list[dict[str, Any]]) -> list[str]:
+    """What a run says that observed these."""
+    document = build_document(run_record({}, observations=observations), [])
+    return [each["text"] for each in document["findings"]]
 
 
 def test_a_name_whose_first_address_answers_costs_nothing() -> None:
@@ -28,10 +36,9 @@ def test_a_slow_name_is_told_and_a_slow_moment_is_not(monkeypatch: pytest.Monkey
     with socket.create_server(("127.0.0.1", 0)) as listener:
         for slow, told in (([0.0, 0.0, 0.05], False), ([0.05, 0.05, 0.05], True)):
             waits[:] = slow
-            notes = resolution("x", "127.0.0.1", listener.getsockname()[1])
-            assert ["each new connection does it again" in each.text and each.seconds >= 0.05 for each in notes] == [
-                True
-            ] * int(told)
+            seen = resolution("x", "127.0.0.1", listener.getsockname()[1])
+            assert [each["seconds"] >= 0.05 for each in seen] == [True] * int(told)
+            assert [text for text in said(seen) if "each new connection does it again" in text] == said(seen)
 
 
 def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +47,6 @@ def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPa
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
-        (note,) = resolution("mysql://db/", "db", listener.getsockname()[1])
-    assert note.text.startswith("mysql://db/: `db` means 127.0.0.9 first, where nothing answers")
-    assert note.text.endswith("before it tries 127.0.0.1; write that in the URL.")
+        (text,) = said(resolution("mysql://db/", "db", listener.getsockname()[1]))
+    assert text.startswith("mysql://db/: `db` means 127.0.0.9 first, where nothing answers")
+    assert text.endswith("before it tries 127.0.0.1; write that in the URL.")

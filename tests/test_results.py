@@ -14,11 +14,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+from dbdyno.document import Cell, Document, Limit
+from dbdyno.document.schema import json_schema, schema_text
 from dbdyno.report.lines import headline
-from dbdyno.results import Cell, Document, build_document
 from dbdyno.results.comparing import baselines
-from dbdyno.results.schema import json_schema, schema_text
 from dbdyno.store import RunRecord, TrialRecord, open_store
+from dbdyno.stored import build_document
 from synthetic import (
     lookup_design,
     lookup_document,
@@ -72,7 +73,7 @@ def test_documents_hold_to_the_schema_and_name_no_field_it_does_not(document: Do
 
 def test_the_published_schema_is_the_one_of_the_types() -> None:
     assert (DOCS / "result.schema.json").read_text(encoding="utf-8") == schema_text(), (
-        "python -m dbdyno.results.schema docs/result.schema.json"
+        "python -m dbdyno.document.schema docs/result.schema.json"
     )
 
 
@@ -239,13 +240,15 @@ def test_a_histogram_that_cannot_be_read_is_said_and_costs_nothing_else() -> Non
     assert "service latencies could not be merged" in document["findings"][-1]["text"]
 
 
-def test_the_limit_is_the_one_most_rounds_agree_on() -> None:
+def test_the_limit_is_the_one_most_rounds_agree_on(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = ["cpu", "mutex", "mutex", "unclear", "mutex"]
-    trials = [
-        trial(block, diagnosis={"limit": {"resource": name, "evidence": f"round {block}", "advice": "change it"}})
-        for block, name in enumerate(limits)
-    ]
-    limit = one_cell(trials)["cells"][0]["limit"]
+
+    def limit_of(trial: TrialRecord) -> Limit:
+        resource, evidence = limits[trial.block], f"round {trial.block}"
+        return {"resource": resource, "evidence": evidence, "advice": "change it", "rounds": 1, "of": 1}
+
+    monkeypatch.setattr("dbdyno.results.cells.limit_of", limit_of)
+    limit = one_cell([trial(block) for block in range(len(limits))])["cells"][0]["limit"]
     assert limit is not None
     assert (limit["resource"], limit["rounds"], limit["of"]) == ("mutex", 3, 5)
     assert limit["evidence"] in {"round 1", "round 2", "round 4"}
@@ -556,15 +559,20 @@ def test_a_cell_without_a_trial_and_a_trial_without_a_planned_cell_are_shown() -
     assert document["cells"][0]["throughput"]["mean"] is None
 
 
-def test_findings_of_the_run_are_kept() -> None:
-    finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}}
-    assert finding in one_cell([trial()], findings=[finding])["findings"]
+ENDED = {"kind": "ended", "rounds": 2, "why": "most"}
 
 
-@pytest.mark.parametrize("change", [{"kind": "gossip"}, {"kind": None}, {"evidence": None}, {"evidence": {"round": 2}}])
+def test_what_the_laboratory_saw_is_told() -> None:
+    design = {"stopping": {"target": 0.03}}
+    document = build_document(run_record(design, observations=[ENDED]), [])
+    (found,) = document["findings"]
+    assert found["text"] == "Stopped after 2 rounds, the most allowed: ±3 % is not reached."
+    assert found["evidence"] == {"rounds": 2, "why": "most"}
+
+
+@pytest.mark.parametrize("change", [{"kind": "gossip"}, {"kind": None}, {"why": None}, {"why": "it was late"}])
 def test_what_a_run_stored_without_an_observation_is_not_said(change: dict[str, Any]) -> None:
-    finding = {"kind": "ended", "text": "Stopped after 2 rounds.", "cells": ["a"], "evidence": {"rounds": 2}} | change
-    assert one_cell([trial()], findings=[finding])["findings"] == one_cell([trial()])["findings"]
+    assert one_cell([trial()], observations=[ENDED | change])["findings"] == one_cell([trial()])["findings"]
 
 
 def test_a_document_is_the_same_before_and_after_the_store(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 
 from conftest import Cli, loading
-from dbdyno.claims import Claim
 from dbdyno.cli.naming import Named
 from dbdyno.cli.running import Asked
-from dbdyno.results.schema import json_schema
+from dbdyno.document.schema import json_schema
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
 from dbdyno.store import Store, open_store
+from dbdyno.workplace.claims import Claim
 from test_processes import workers_at_work
 from test_server_runs import wait_until
 

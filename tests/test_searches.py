@@ -9,15 +9,15 @@ from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
 from dbdyno.engines import engine_of_product
+from dbdyno.engines.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.engines.searching import CaseRule, Column
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.results import build_document
-from dbdyno.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.store import RunRecord, TrialRecord
+from dbdyno.stored import build_document
 
 # Words in both cases, an index, and the recommendations of SQLite; scans end after three transactions.
 WORDS = """

@@ -58,7 +58,7 @@ def test_a_run_ends_and_goes_on(store: Store) -> None:
     store.update_run(run_id, status="running", device={"sync_us": 5.0})
     run = store.run(run_id)
     assert (run.status, run.ended, run.device) == ("running", None, {"sync_us": 5.0})
-    assert run.findings[0]["text"] == "stopped"
+    assert run.observations[0]["text"] == "stopped"
 
 
 def test_runs_are_listed_newest_first_with_their_counts(store: Store) -> None:
@@ -187,7 +187,7 @@ def test_a_store_whose_version_is_still_to_come_is_waited_for(tmp_path: Path, mo
     def look_again(seconds: float) -> None:
         looks.append(seconds)
         if len(looks) == 3:
-            half.execute("INSERT INTO dbdyno_store VALUES ('version', '1')")
+            half.execute("INSERT INTO dbdyno_store VALUES ('version', '2')")
 
     monkeypatch.setattr(opening.time, "sleep", look_again)
     assert open_store(str(tmp_path / "runs.db")).runs() == []
@@ -261,8 +261,32 @@ def test_a_newer_store_is_refused_politely(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("update dbdyno_store set value = '99'")
     raw.close()
-    with pytest.raises(StoreError, match=r"newer dbdyno \(store version 99, this one reads 1\); update dbdyno"):
+    with pytest.raises(StoreError, match=r"newer dbdyno \(store version 99, this one reads 2\); update dbdyno"):
         open_store(str(path))
+
+
+@pytest.mark.parametrize("make", [True, False])
+def test_a_store_of_version_1_is_brought_to_the_present_one(tmp_path: Path, make: bool) -> None:
+    path = tmp_path / "runs.db"
+    store = open_store(str(path))
+    run_id = store.begin_run(run_record(lookup_design()))
+    store.add_trial(run_id, trial())
+    store.close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("alter table dbdyno_runs rename column observations to findings")
+        raw.execute("alter table dbdyno_trials drop column parts")
+        raw.execute("alter table dbdyno_trials drop column around")
+        raw.execute("alter table dbdyno_trials add column diagnosis json")
+        raw.execute("update dbdyno_store set value = '1' where key = 'version'")
+    raw.close()
+    for _ in range(2):
+        store = open_store(str(path), make=make)
+        (known,) = store.trials(run_id)
+        assert (known.result, known.parts, known.around) == (trial().result, [], {})
+        store.add_trial(run_id, trial())
+        with closing(sqlite3.connect(path)) as raw, raw:
+            raw.execute("delete from dbdyno_trials where id > 1")
+        store.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory nobody may write to, root included")

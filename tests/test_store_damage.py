@@ -19,8 +19,8 @@ from dbdyno.history.metrics import metric
 from dbdyno.history.reading import read_history
 from dbdyno.report.html import html_report
 from dbdyno.report.table import show
-from dbdyno.run.stored import read_document
 from dbdyno.store import open_store
+from dbdyno.stored.run import read_run
 
 Read = Callable[[str], object]
 
@@ -37,7 +37,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(path: str) -> str:
     store = open_store(path)
     try:
-        document = read_document(store, "last")
+        document = read_run(store, "last")
     finally:
         store.close()
     out = StringIO()
@@ -68,10 +68,11 @@ def damaged(whole: Path, tmp_path: Path, table: str, column: str, value: Any) ->
 @pytest.mark.parametrize(
     ("table", "column", "read"),
     [
-        *(("runs", name, shown) for name in ("design", "command", "options", "host", "device", "ceiling", "findings")),
-        *(("trials", name, shown) for name in ("plan", "result", "intervals", "diagnosis", "durations")),
+        *(("runs", name, shown) for name in ("design", "command", "options", "host", "device", "ceiling")),
+        ("runs", "observations", shown),
+        *(("trials", name, shown) for name in ("plan", "result", "intervals", "parts", "around", "durations")),
         *(("runs", name, history) for name in ("design", "host")),
-        *(("trials", name, history) for name in ("plan", "result")),
+        *(("trials", name, history) for name in ("plan", "result", "parts", "around")),
     ],
 )
 @pytest.mark.parametrize("value", [[1, 2], "text", 3])

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.engines.sqlite.settings import SqliteSettings, read_settings
-from dbdyno.engines.url import SystemSpec, parse_url, tell_apart
+from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
+from dbdyno.plan.system import SystemSpec
 
 
 @pytest.mark.parametrize(

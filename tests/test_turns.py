@@ -1,5 +1,6 @@
 """Runs in which the cells of a block take turns."""
 
+import copy
 import json
 import shutil
 import signal
@@ -13,8 +14,9 @@ import psutil
 import pytest
 
 from conftest import Cli, workers_of
-from dbdyno.results import build_document
-from dbdyno.run.turns import without_one_another
+from dbdyno.results.derived import derived
+from dbdyno.store import TrialRecord
+from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_trials, run_record
 from test_processes import workers_at_work
 
@@ -182,13 +184,17 @@ def test_what_cannot_take_turns_is_refused(
 
 def test_what_the_others_used_is_not_the_machines_disturbance() -> None:
     # Of a window of 2 s each was at work for 1 s, with one and with half a processor; something else used 30 %.
-    def result(percent: float) -> dict[str, Any]:
+    def trial(percent: float, **around: str) -> TrialRecord:
         cpu = {"process_percent": percent, "machine_percent": 100 * (1.5 + 0.6) / 2}
-        return {"cpu": cpu, "elapsed_s": 1.0, "turns": {"real_s": 2.0}}
+        result = {"cpu": cpu, "elapsed_s": 1.0, "turns": {"real_s": 2.0}}
+        return TrialRecord(cell="a", block=0, position=0, status="done", result=result, around=around)
 
-    results = [result(100.0), result(50.0)]
-    without_one_another(results)
-    assert [each["cpu"]["machine_percent"] for each in results] == pytest.approx([130.0, 80.0])
+    trials = [trial(100.0, together="then"), trial(50.0, together="then"), trial(100.0, together="later"), trial(50.0)]
+    said = copy.deepcopy(trials)
+    made = [each.result["cpu"]["machine_percent"] for each in derived(trials) if each.result]
+    # Of the third nobody else is known, and the last was alone.
+    assert made == pytest.approx([130.0, 80.0, 155.0, 105.0])
+    assert trials == said
 
 
 def stored_options(cli: Cli) -> dict[str, Any] | None:

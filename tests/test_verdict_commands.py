@@ -57,7 +57,7 @@ def test_a_gate_passes_or_fails_and_writes_what_ci_reads(cli: Cli, small: Small)
     # With figures that are given: what runs here differ by is the machine's to say.
     kept = []
     for rates in ([1000.0, 1010.0, 990.0, 1005.0, 995.0, 1000.0], [301.0, 302.0, 299.0, 300.0, 298.0, 299.5]):
-        kept.append(store.begin_run(replace(store.run(ran), findings=[])))
+        kept.append(store.begin_run(replace(store.run(ran), observations=[])))
         for trial in run_of("", {"1": rates})[1]:
             store.add_trial(kept[-1], replace(trial, cell="single"))
         store.finish_run(kept[-1], "done")

@@ -11,13 +11,13 @@ import psutil
 import pytest
 
 from dbdyno.errors import SystemFailed
-from dbdyno.run.workspace import Workspace
+from dbdyno.workplace.workspace import Workspace
 from test_server_runs import wait_until
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 LABORATORY = """
 import signal, sys, time
-from dbdyno.run.workspace import Workspace
+from dbdyno.workplace.workspace import Workspace
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 work = Workspace(sys.argv[1])
 (work.path / "data").mkdir()

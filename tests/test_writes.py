@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import CompiledCell
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
+from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import InputError
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.writes import writing_transactions
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
 

@@ -7,16 +7,19 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
+from dbdyno.definition.mistakes import nearest, show
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import JsonObject, objects, part, text
+from dbdyno.document.shape import Comparison, Document
 from dbdyno.errors import InputError
-from dbdyno.experiment.mistakes import nearest, show
+from dbdyno.findings.disturbed import DISTURBED
+from dbdyno.findings.stalled import STALLED
+from dbdyno.findings.two_levels import TWO_LEVELS
+from dbdyno.findings.unsettled import UNSETTLED
 from dbdyno.history.identity import differing, same_machine
-from dbdyno.results.cell_document import Cell
 from dbdyno.results.comparing import BASELINE, SIDE, side_pairs
-from dbdyno.results.document import Comparison, Document
 from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
-from dbdyno.results.reading import JsonObject, objects, part, text
-from dbdyno.results.warnings import DISTURBED, STALLED, TWO_LEVELS, UNSETTLED
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.
@@ -26,7 +29,9 @@ _PARTS = {"turns": "milliseconds of a turn"}
 _ALIKE = 40
 
 # How a run is called that has a warning.
-_WARNED = {UNSETTLED: "not settled", TWO_LEVELS: "of two levels"}
+# With these a run may have been slower for reasons of its own.
+_SLOWER = tuple(kind.name for kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS))
+_WARNED = {UNSETTLED.name: "not settled", TWO_LEVELS.name: "of two levels"}
 
 # The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
 # (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
@@ -275,7 +280,7 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
         for each in document["findings"]:
             own = not each["cells"] or cell["id"] in each["cells"]
             kind = part(each, "evidence").get("warning")
-            if own and kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS):
+            if own and kind in _SLOWER:
                 found.append(f"{document['id']} was {_WARNED.get(kind, kind)}")
     return " and ".join(dict.fromkeys(found))
 

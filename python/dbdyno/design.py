@@ -3,15 +3,18 @@
 import hashlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
-from dbdyno.engines.url import SystemSpec, parse_url, tell_apart
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.levels import Level
+from dbdyno.definition.mistakes import nearest
+from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
-from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.experiment.factors import SYSTEM, Factor, Level
-from dbdyno.experiment.mistakes import nearest
+from dbdyno.experiment.factors import SYSTEM, Factor
+from dbdyno.plan.cell import Cell
+from dbdyno.plan.system import SystemSpec
 
 DEFAULT_SYSTEM = "sqlite:"
 
@@ -21,24 +24,6 @@ Chosen = Mapping[str, tuple[Level, ...]]
 
 #: The id of a cell that has all factors as the experiment has them, each with one level.
 SINGLE = "single"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination of levels. ``levels`` has one for each factor of the experiment, in the file's order.
-
-    ``id`` names, in that order, the factors that have several levels in the file and those that are at a level which
-    is not in the file; it depends on nothing but the file and the cell, so that a cell has the same id in every run.
-    """
-
-    id: str
-    levels: Mapping[str, Level] = field(hash=False)
-    system: SystemSpec = field(hash=False)
-
-    @property
-    def factors(self) -> dict[str, bool | int | float | str]:
-        """The value of each factor; of a named level, its name."""
-        return {name: level.value for name, level in self.levels.items()}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from dbdyno.engines import engine_of_product
-from dbdyno.searches import looks_for_some
+from dbdyno.engines.searches import looks_for_some
 from dbdyno.text import shortened
 
 Json = Mapping[str, Any]

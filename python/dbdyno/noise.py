@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median, stdev
 
+from dbdyno.document.reading import JsonObject, count, number, part
+from dbdyno.document.shape import Document
 from dbdyno.history.identity import same_machine
-from dbdyno.results.document import Document
 from dbdyno.results.judging import RunNoise
 from dbdyno.results.metrics import rates_by_block
-from dbdyno.results.reading import JsonObject, count, number, part
 from dbdyno.stats import (
     LEVEL,
     MARGIN,

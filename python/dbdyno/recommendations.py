@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dbdyno.compile.cell import CompiledCell, compile_cell
-from dbdyno.design import Cell, cell_id, factors_of
+from dbdyno.compile.cell import compile_cell
+from dbdyno.definition.levels import Level
+from dbdyno.design import cell_id, factors_of
+from dbdyno.engines.searches import prefix_search
 from dbdyno.engines.url import with_settings
 from dbdyno.errors import InputError
-from dbdyno.experiment import SYSTEM, Experiment, Level
+from dbdyno.experiment import SYSTEM, Experiment
 from dbdyno.experiment.recommendations import Recommendation
-from dbdyno.searches import prefix_search
+from dbdyno.plan.cell import Cell, CompiledCell
 
 
 @dataclass(frozen=True)

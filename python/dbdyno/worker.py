@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import SystemFailed, TrialFailed
-from dbdyno.run.listening import AtOnce, Interrupted
+from dbdyno.workplace.listening import AtOnce, Interrupted
 
 Event = dict[str, Any]
 

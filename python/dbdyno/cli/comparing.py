@@ -11,12 +11,11 @@ from rich.text import Text
 
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, Side, compare
-from dbdyno.cpu.verdict import joint_verdicts
 from dbdyno.errors import InputError
-from dbdyno.export import check_writable, write_json
 from dbdyno.history.identity import definition_of
 from dbdyno.noise import stored_noise
 from dbdyno.report.columns import Column, table
+from dbdyno.report.export import check_writable, write_json
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
 from dbdyno.results.comparing import without_side
@@ -49,6 +48,8 @@ def print_comparison(
     console.print(view(compared))
     if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
+        from dbdyno.cpu.verdict import joint_verdicts
+
         for line in joint_verdicts(compared, counted):
             console.print(line, highlight=False, markup=False)
 
@@ -98,7 +99,7 @@ def _is_run(store: Store, name: str) -> bool:
 
 def side(store: Store, text: str) -> Side:
     """Read a run, or `RUN/CELL`, from a store; a baseline's name stands for its run. Raises DbdynoError."""
-    from dbdyno.run.stored import read_document
+    from dbdyno.stored.run import read_run
 
     baselines = store.baselines()
     # A baseline may be called as a branch is, with strokes in its name.
@@ -111,7 +112,7 @@ def side(store: Store, text: str) -> Side:
         raise InputError(error.place, error.problem, f"{error.hint}; baselines: {kept or 'none'}") from None
     plans = {trial.cell: trial.plan for trial in reversed(store.trials(run.id)) if trial.status == "done"}
     definitions = {name: definition_of(plan, run.design, run.definition, name) for name, plan in plans.items()}
-    return Side(read_document(store, run.id), cell if slash else None, definitions)
+    return Side(read_run(store, run.id), cell if slash else None, definitions)
 
 
 def noise_between(store: Store, a: Side, b: Side) -> RunNoise | None:

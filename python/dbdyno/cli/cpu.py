@@ -165,11 +165,11 @@ def chart_command(
 ) -> None:
     """Draw a count's builds as shares of one, from its document."""
     from dbdyno.cpu.chart import chart, write_chart
-    from dbdyno.cpu.document import read_document
-    from dbdyno.export import check_writable
+    from dbdyno.cpu.document import read_cpu_document
+    from dbdyno.report.export import check_writable
 
     check_writable(output, "--output")
-    write_chart(chart(read_document(document), base), output)
+    write_chart(chart(read_cpu_document(document), base), output)
 
 
 @cpu.command("list")

@@ -22,8 +22,8 @@ from dbdyno.cpu.saved import SavedCount, check_save, counts_directory, load, sav
 from dbdyno.cpu.show import show, show_changes
 from dbdyno.cpu.source import read_source_map
 from dbdyno.errors import InputError, reason
-from dbdyno.export import check_writable, write_text
 from dbdyno.gate import EXIT_CODES
+from dbdyno.report.export import check_writable, write_text
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,11 @@ from dbdyno.cli.comparing import noise_between, side, view
 from dbdyno.cli.running import INTERRUPTED, Asked
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, compare, compare_sides
-from dbdyno.cpu.baseline import changes, check_comparable
-from dbdyno.cpu.saved import counts_directory, load
-from dbdyno.cpu.show import show_changes
+from dbdyno.document import Document
 from dbdyno.errors import reason
-from dbdyno.export import check_writable, write_text
-from dbdyno.gate import EXIT_CODES, Answer, judge, judge_counts, overall
+from dbdyno.gate import EXIT_CODES, Answer, judge, overall
 from dbdyno.history.identity import definition_of
-from dbdyno.results import Document
+from dbdyno.report.export import check_writable, write_text
 from dbdyno.results.comparing import BASELINE, CANDIDATE, SIDE, without_side
 from dbdyno.run.against import Against
 from dbdyno.run.execute import execute
@@ -161,6 +158,11 @@ def gate_count(name: str, baseline: str, margin: str, counts: Path | None, outpu
     """Judge a kept count of instructions against another; give the exit code. Raises DbdynoError."""
     outputs.check()
     share = read_share(margin, "--margin")
+    from dbdyno.cpu.baseline import changes, check_comparable
+    from dbdyno.cpu.gate import judge_counts
+    from dbdyno.cpu.saved import counts_directory, load
+    from dbdyno.cpu.show import show_changes
+
     directory = counts_directory(counts)
     before, after = load(baseline, directory), load(name, directory)
     check_comparable(before.document, after.document)

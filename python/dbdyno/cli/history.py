@@ -21,11 +21,11 @@ def print_history(
     experiment that is not there and for a file that cannot be written, StoreError for a store that cannot be read.
     """
     # What can be refused at once is refused before anything is read.
-    from dbdyno.export import check_writable, write_json
     from dbdyno.history.build import build_history, ids_of
     from dbdyno.history.metrics import metric as metric_of
     from dbdyno.history.reading import read_history
     from dbdyno.history.show import show
+    from dbdyno.report.export import check_writable, write_json
 
     drawn = None if metric is None else metric_of(metric)
     for option, path in (("--json", json), ("--report", report)):

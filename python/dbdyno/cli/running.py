@@ -8,11 +8,12 @@ from rich.console import Console
 from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.design import file_systems
+from dbdyno.document import Document
 from dbdyno.engines.durability import with_durability
-from dbdyno.engines.url import SystemSpec, parse_url
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
-from dbdyno.results import Document
+from dbdyno.plan.system import SystemSpec
 from dbdyno.run.execute import Request, execute, resume
 from dbdyno.run.turns import Turns
 from dbdyno.stats import Stopping
@@ -33,7 +34,7 @@ class Exports:
 
     def check(self) -> None:
         """Raise InputError where one cannot be written, before anything is measured."""
-        from dbdyno.export import check_writable
+        from dbdyno.report.export import check_writable
 
         for option, path in (
             ("json", self.json),
@@ -46,7 +47,7 @@ class Exports:
 
     def write(self, document: Document) -> None:
         """Write them."""
-        from dbdyno.export import write_csv, write_json, write_markdown
+        from dbdyno.report.export import write_csv, write_json, write_markdown
 
         if self.json is not None:
             write_json(document, self.json)

@@ -33,8 +33,9 @@ def print_experiments() -> None:
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.compile import compile_cell, describe, refusal
-    from dbdyno.design import Cell, make_cells, parse_set
+    from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
+    from dbdyno.plan.cell import Cell
 
     experiment = named.experiment(systems)
     cells = make_cells(
@@ -135,23 +136,23 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     """Show a stored run, and write the files asked for."""
     from dbdyno.report.table import show
-    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
+    from dbdyno.stored.run import read_run
 
     exports.check()
-    document = read_document(open_store(store_place, make=False), name)
+    document = read_run(open_store(store_place, make=False), name)
     exports.write(document)
     show(document, Console())
 
 
 def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     """Write the report of a stored run."""
-    from dbdyno.export import check_writable
+    from dbdyno.report.export import check_writable
     from dbdyno.report.html import write_html
-    from dbdyno.run.stored import read_document
     from dbdyno.store import open_store
+    from dbdyno.stored.run import read_run
 
-    document = read_document(open_store(store_place, make=False), name)
+    document = read_run(open_store(store_place, make=False), name)
     path = output or Path(f"dbdyno-{document['id']}.html")
     check_writable(path, "--output")
     write_html(document, path)
@@ -161,7 +162,7 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
 def cache_command(clear: bool) -> None:
     """Show the cache's place and size, or clear it."""
     from dbdyno.paths import cache_directory
-    from dbdyno.run.templates import remove_unfinished, remove_unused
+    from dbdyno.workplace.templates import remove_unfinished, remove_unused
 
     root = cache_directory()
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

@@ -1,30 +1,17 @@
 """One cell of an experiment, compiled: its plans, and the key of the data it starts from."""
 
-import hashlib
-import json
-import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile.loading import definitions, file_digest, load_tables
+from dbdyno.compile.loading import definitions, load_tables
 from dbdyno.compile.settings import read_settings
-from dbdyno.compile.transactions import TransactionCompiler, flat
-from dbdyno.design import Cell
+from dbdyno.compile.transactions import TransactionCompiler
+from dbdyno.definition.definition import Definition
 from dbdyno.engines import engine_of
-from dbdyno.engines.settings import Settings
 from dbdyno.errors import InputError
-from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
-
-PLAN = "dbdyno.plan/1"
-
-# A system as a plan names it.
-Target = dict[str, Any]
-
-# Raised when the worker's way of making rows changes, so that no template of the old way is taken for a new one.
-TEMPLATE_VERSION = 1
-
+from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.plan.settings import Settings
 
 # Of the timeline: how many intervals a window of known length has, as far as they are no shorter and no longer than
 # this; and milliseconds of one where an amount of work ends the window, whose length nobody knows before.
@@ -32,75 +19,6 @@ _INTERVALS = 20
 _SHORTEST_INTERVAL_MS = 50
 _LONGEST_INTERVAL_MS = 1000
 _SHORT_INTERVAL_MS = 100
-
-
-@dataclass(frozen=True)
-class CompiledCell:
-    """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target.
-
-    ``left_out``: what kinds of steps are for other engines only.
-    """
-
-    cell: Cell
-    definition: Definition
-    settings: Settings
-    before: list[str]
-    tables: list[dict[str, Any]]
-    after: list[str]
-    trial: dict[str, Any]
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def has_data(self) -> bool:
-        """Whether there is a database to be made before a trial."""
-        return engine_of(self.cell.system.engine).has_data
-
-    @property
-    def command(self) -> list[str]:
-        """The program and its arguments, of an ``exec:`` system, with the levels of the factors put in."""
-        values = {name: level.name for name, level in self.cell.levels.items()}
-        return [word.format(**values) for word in shlex.split(self.cell.system.command)]
-
-    @property
-    def begins(self) -> set[str]:
-        """The modes in which its transactions begin: none where each statement is one of its own."""
-        steps = [step for each in self.trial.get("transactions", []) for step in flat(each["steps"])]
-        modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
-        # A statement can begin one too.
-        words = [str(each["sql"]).lower().split() for each in self.trial.get("statements", [])]
-        begun = [each for each in words if each[:1] in (["begin"], ["savepoint"])]
-        return modes | {
-            next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun
-        }
-
-    def template_key(self, identity: str) -> str:
-        """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
-
-        ``identity``: of what writes them, the library (its version and source id) or the server. Not in the key: the
-        run's seed, and settings that connections or servers are given at a trial.
-        """
-        tables = [table | {"file": table["file"] and file_digest(table["file"])} for table in self.tables]
-        content = {
-            "version": TEMPLATE_VERSION,
-            "engine": self.cell.system.engine,
-            "library": identity,
-            "seed": self.definition.data_seed,
-            "pragmas": self.settings.of_files,
-            "before": self.before,
-            "tables": tables,
-            "after": self.after,
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-    def load_plan(self, target: Target) -> dict[str, Any]:
-        """Give the plan that makes the tables and fills them on a target."""
-        task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": self.after}
-        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
-
-    def trial_plan(self, target: Target, seed: int) -> dict[str, Any]:
-        """Give the plan of a trial on a target that holds the tables. ``seed``: that of the block."""
-        task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
-        return {"schema": PLAN, "seed": seed, "task": task}
 
 
 def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.compile.cell import CompiledCell
 from dbdyno.engines import engine_of
-from dbdyno.experiment.sql import numbered
+from dbdyno.engines.statements import numbered
+from dbdyno.plan.cell import CompiledCell
 
 
 @dataclass(frozen=True)

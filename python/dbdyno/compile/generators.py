@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.experiment import generators as written
-from dbdyno.experiment.draws import Draw
-from dbdyno.experiment.tables import Column, Table
+from dbdyno.definition import generators as written
+from dbdyno.definition.draws import Draw
+from dbdyno.definition.tables import Column, Table
 
 PlanGenerator = dict[str, Any]
 

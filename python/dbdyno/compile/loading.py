@@ -1,16 +1,14 @@
 """Tables of an experiment as the parts of a load plan: definitions, rows, and what comes after."""
 
-import hashlib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dbdyno.compile.generators import Columns, column_fill
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.generators import Generator, Serial
+from dbdyno.definition.tables import Column, Table
 from dbdyno.engines.dialect import Dialect
 from dbdyno.errors import InputError
-from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.generators import Generator, Serial
-from dbdyno.experiment.tables import Column, Table
 
 
 def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], list[str]]:
@@ -97,15 +95,3 @@ def _data_file(file: str, folder: Path, place: str) -> Path:
             return path
     hint = "give its path, relative to the experiment's own file or to the current directory"
     raise InputError(place, f"there is no file `{file}`", hint)
-
-
-def file_digest(path: str) -> str:
-    """Give the SHA-256 of a file's content, in hexadecimal. A file that has not changed is read once."""
-    stat = Path(path).stat()
-    return _digest(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-
-
-@cache
-def _digest(path: str, *_state: int) -> str:
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

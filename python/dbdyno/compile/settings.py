@@ -1,11 +1,11 @@
 """The settings of a cell's system: those of the experiment and those of the URL put together."""
 
-from dbdyno.design import Cell
+from dbdyno.definition.definition import Definition
 from dbdyno.engines import engine_of
-from dbdyno.engines.settings import DEFAULT, Scalar, Settings
 from dbdyno.errors import InputError
-from dbdyno.experiment.definition import Definition
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.plan.cell import Cell
+from dbdyno.plan.settings import DEFAULT, Scalar, Settings
 
 
 def merge_settings(experiment: Experiment, definition: Definition, cell: Cell) -> dict[str, Scalar]:

@@ -1,18 +1,14 @@
 """Transactions of an experiment as a plan's transactions and its list of statements."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from dbdyno.compile.generators import Columns, compile_expression, compile_plain
-from dbdyno.engines import PORTABLE
-from dbdyno.engines.dialect import Dialect
-from dbdyno.engines.translation.translate import columns_of
-from dbdyno.errors import InputError
-from dbdyno.experiment.conditions import Condition
-from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.generators import Constant, Expression
-from dbdyno.experiment.sql import ANY
-from dbdyno.experiment.transactions import (
+from dbdyno.definition.conditions import Condition
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.generators import Constant, Expression
+from dbdyno.definition.sql import ANY
+from dbdyno.definition.transactions import (
     AnyStep,
     Begin,
     Chance,
@@ -25,9 +21,12 @@ from dbdyno.experiment.transactions import (
     Transaction,
     When,
 )
+from dbdyno.engines import PORTABLE
+from dbdyno.engines.dialect import Dialect
+from dbdyno.engines.translation.translate import columns_of
+from dbdyno.errors import InputError
+from dbdyno.plan.steps import PlanStep
 from dbdyno.text import shortened
-
-PlanStep = dict[str, Any]
 
 _NAME_LENGTH = 60
 
@@ -137,14 +136,6 @@ class TransactionCompiler:
         taken = {statement["name"] for statement in self.statements}
         names = [wanted, *(f"{wanted} ({number})" for number in range(2, len(taken) + 2))]
         return next(name for name in names if name not in taken)
-
-
-def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
-    """Give the steps of a plan's transaction, those inside others behind them."""
-    for step in steps:
-        yield step
-        for inner in ("steps", "then", "otherwise"):
-            yield from flat(step.get(inner) or [])
 
 
 def _example(params: list[dict[str, Any]]) -> list[Any]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dbdyno.claims import Claim, remove_abandoned
 from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
 from dbdyno.cpu.builds import LIBRARY, Build
 from dbdyno.cpu.callgrind import Costs, Function, parse_profile
@@ -19,9 +18,10 @@ from dbdyno.cpu.work import Part
 from dbdyno.engines.sqlite.targets import file_plan, load_target
 from dbdyno.errors import SystemFailed, TrialFailed, reason
 from dbdyno.paths import cache_directory
-from dbdyno.run.copying import copy_file
-from dbdyno.run.templates import template
 from dbdyno.worker import Event, WorkerFailed, ask, worker_path
+from dbdyno.workplace.claims import Claim, remove_abandoned
+from dbdyno.workplace.copying import copy_file
+from dbdyno.workplace.templates import template
 
 # The worker, as the object of its functions is called in the files that are kept.
 WORKER = "dbdyno-worker"

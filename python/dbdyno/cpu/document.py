@@ -18,8 +18,8 @@ from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
 from dbdyno.engines.sqlite.releases import version_numbers
 from dbdyno.errors import InputError, reason
+from dbdyno.moments import utc_now
 from dbdyno.run.machine import host_facts
-from dbdyno.store import utc_now
 from dbdyno.worker import worker_path
 
 SCHEMA = "dbdyno.cpu/1"
@@ -167,7 +167,7 @@ def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
     return builds[0]
 
 
-def read_document(path: Path) -> CpuDocument:
+def read_cpu_document(path: Path) -> CpuDocument:
     """Read a count's document from a file. Raises InputError where it is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from dbdyno.cpu.document import CpuDocument, kinds_of, part_of, short_names, unl
 from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
-from dbdyno.export import write_text
+from dbdyno.report.export import write_text
 from dbdyno.text import shortened
 
 # Functions that cost less than this share of all are folded away.

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from dbdyno.compare import Compared
+from dbdyno.document.shape import Comparison
 from dbdyno.report.numbers import rough
-from dbdyno.results.document import Comparison
 
 
 def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:

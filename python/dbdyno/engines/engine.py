@@ -5,16 +5,18 @@ what it does are methods, which import the parts of its folder when they are cal
 wherever an experiment is read, and the parts only where one is measured.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.engines.quoting import STANDARD
-from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     import re
 
-    from dbdyno.compile import CompiledCell
+    from dbdyno.definition.definition import Definition
+    from dbdyno.document.finding import Kind, Measured
+    from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.prefixes import PrefixRules
@@ -22,11 +24,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
-    from dbdyno.engines.url import SystemSpec
     from dbdyno.engines.waits import WaitList
-    from dbdyno.experiment.definition import Definition
-    from dbdyno.results import Document
-    from dbdyno.results.document import Finding
+    from dbdyno.plan.system import SystemSpec
 
 Json = Mapping[str, Any]
 
@@ -179,6 +178,11 @@ class Engine:
 
     # What results say.
 
+    @property
+    def finding_kinds(self) -> "tuple[Kind, ...]":
+        """The kinds of what it finds itself."""
+        return ()
+
     def embedded(self, result: Json, clients: int) -> "Embedded":
         """Give what is known of it in the worker's process when advice is given."""
         from dbdyno.engines.embedded import Embedded
@@ -202,12 +206,8 @@ class Engine:
         """Give the list of what its sessions wait for; ``None``: it does not tell, or there is no list."""
         return None
 
-    def findings(
-        self,
-        document: "Document",
-        compiled: "Iterable[CompiledCell]",
-    ) -> "list[Finding]":
-        """Say what only this engine's cells can show. ``compiled``: its cells."""
+    def findings(self, cells: "Sequence[Measured]") -> "list[Finding]":
+        """Say what only this engine's cells can show; of the kinds :attr:`finding_kinds`."""
         return []
 
     # How it searches.

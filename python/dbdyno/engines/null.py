@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.engine import Engine, Location, Timed
-from dbdyno.engines.settings import Settings
+from dbdyno.plan.settings import Settings
 
 if TYPE_CHECKING:
-    from dbdyno.compile import CompiledCell
+    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
-    from dbdyno.engines.provisioner import Note, Place, Provisioner, Ready
-    from dbdyno.engines.url import SystemSpec
-    from dbdyno.experiment.definition import Definition
-    from dbdyno.results.document import Finding
+    from dbdyno.engines.provisioner import Place, Provisioner, Ready
+    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.plan.system import SystemSpec
 
 TARGET = {"engine": "null"}
 """The engine as plans name it."""
@@ -51,11 +50,9 @@ class Null(Engine):
 class NoProvisioner:
     """The null engine: there is nothing to be made ready."""
 
-    notes: "list[Note] | None" = None
-
     def __init__(self) -> None:
         """Nothing is made, and nothing written to."""
-        self.findings: list[Finding] = []
+        self.observations: list[dict[str, Any]] = []
 
     def check(self, compiled: "CompiledCell") -> None:
         """All is there."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.engines.registry import engine_of_product
+from dbdyno.engines.searches import PrefixSearch
 from dbdyno.engines.searching import Settings
-from dbdyno.searches import PrefixSearch
 
 Json = Mapping[str, Any]
 

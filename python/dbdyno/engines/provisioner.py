@@ -3,19 +3,18 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from dbdyno.compile import CompiledCell
-from dbdyno.results.document import Finding
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.workspace import Workspace
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.workspace import Workspace
 
 
 @dataclass
 class Ready:
     """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
 
-    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.run.templates.Template`).
+    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
     """
 
     target: dict[str, Any]
@@ -46,21 +45,12 @@ class Place:
     allow_writes: bool = False
 
 
-class Note(NamedTuple):
-    """What the user should know of a system: a sentence on what was seen to take ``seconds``."""
-
-    text: str
-    seconds: float
-
-
 class Provisioner(Protocol):
     """Makes one kind of system ready for the trials of a run."""
 
-    # What the user should know of the system; None or empty: nothing.
-    notes: list[Note] | None
-    # What else they should know of it, with what it rests on: what is written to that dbdyno did not make, which of
-    # several servers was started.
-    findings: list[Finding]
+    # What was seen of the system that the user should know, each with its ``kind`` of finding: what is written to that
+    # dbdyno did not make, which of several servers was started, how its name is resolved.
+    observations: list[dict[str, Any]]
 
     def check(self, compiled: CompiledCell) -> None:
         """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""

@@ -5,11 +5,12 @@ import re
 import shlex
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from urllib.parse import unquote
 
 from dbdyno.engines.registry import ENGINES, NAMES, engine_named, engine_of
 from dbdyno.errors import InputError
+from dbdyno.plan.system import SystemSpec
 
 _URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 _AUTHORITY = re.compile(
@@ -17,28 +18,6 @@ _AUTHORITY = re.compile(
 )
 
 _LAST_PORT = 65535
-
-
-@dataclass(frozen=True)
-class SystemSpec:
-    """What a URL says. Without a ``host`` (SQLite: without a ``database``) dbdyno manages the system itself.
-
-    ``name`` is the URL as it is shown and stored: in one form, and without the password. ``label``, after a ``#``,
-    tells systems apart that are otherwise the same. ``command``: of ``exec:``, the command line of a program;
-    ``folder``: where it is run, None for the current one.
-    """
-
-    engine: str
-    host: str | None = None
-    port: int | None = None
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    database: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    name: str = ""
-    label: str = ""
-    command: str = ""
-    folder: str | None = None
 
 
 def parse_url(url: str) -> SystemSpec:

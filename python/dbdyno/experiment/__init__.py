@@ -1,10 +1,9 @@
 """Experiments: questions written down in TOML files, read and checked."""
 
-from dbdyno.experiment.definition import Definition
+from dbdyno.definition.mistakes import Mistakes
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment, programs_experiment
-from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level
-from dbdyno.experiment.mistakes import Mistakes
+from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor
 from dbdyno.experiment.published import PublishedFigure, PublishedFigures, load_published
 
 
@@ -15,11 +14,9 @@ def template_text() -> str:
 
 __all__ = [
     "SYSTEM",
-    "Definition",
     "Exclusion",
     "Experiment",
     "Factor",
-    "Level",
     "Mistakes",
     "PublishedFigure",
     "PublishedFigures",

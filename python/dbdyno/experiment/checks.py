@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.generators import Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
+from dbdyno.definition.mistakes import Location, Mistake, nearest
+from dbdyno.definition.tables import Column, Table
+from dbdyno.definition.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
-from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.generators import Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
-from dbdyno.experiment.mistakes import Location, Mistake, nearest
-from dbdyno.experiment.tables import Column, Table
-from dbdyno.experiment.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
 
 
 def check(definition: Definition) -> Iterator[Mistake]:

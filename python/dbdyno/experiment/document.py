@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dbdyno.definition.mistakes import nearest_or
 from dbdyno.errors import InputError, reason
-from dbdyno.experiment.mistakes import nearest_or
 
 SUFFIX = ".toml"
 
@@ -31,7 +31,7 @@ def builtin_names() -> list[str]:
     return sorted(path.stem for path in package_path("experiments").glob("*" + SUFFIX))
 
 
-def read_document(name_or_path: str) -> Document:
+def read_experiment_file(name_or_path: str) -> Document:
     """Read a built-in experiment by its name, or a file by its path (one with a slash or the suffix ``.toml``).
 
     Raises InputError where there is no such experiment or file, or where its TOML is broken, with the line.

@@ -5,19 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.levels import Level
+from dbdyno.definition.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
+from dbdyno.definition.strict import find_mistakes
+from dbdyno.engines.statements import Statements
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
-from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_document
-from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, Level, read_exclusions, read_factors
+from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_experiment_file
+from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, read_exclusions, read_factors
 from dbdyno.experiment.head import Head
-from dbdyno.experiment.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
 from dbdyno.experiment.optional import without_optional, wrong_optional
 from dbdyno.experiment.recommendations import wrong_recommendations
-from dbdyno.experiment.strict import find_mistakes
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 
+_ENGINES = Statements()
 _FACTOR_KEYS = ("factors", "exclude")
 
 
@@ -92,7 +95,7 @@ def load_experiment(name_or_path: str) -> Experiment:
     Every level of every factor is tried once, so that a file that loads has no mistake that shows in one level only.
     Raises InputError, or Mistakes where there are several, with file, key, problem and hint of each.
     """
-    return make_experiment(read_document(name_or_path))
+    return make_experiment(read_experiment_file(name_or_path))
 
 
 def builtin_experiments() -> list[Experiment]:
@@ -113,7 +116,7 @@ def make_experiment(document: Document) -> Experiment:
     exclusions, more = read_exclusions(data.get("exclude", []), factors)
     mistakes += more
     head_keys = {key: value for key, value in data.items() if key in Head.model_fields}
-    head, more = find_mistakes(Head, head_keys)
+    head, more = find_mistakes(Head, head_keys, _ENGINES)
     mistakes += more
     mistakes += _unknown_keys(data)
     mistakes += _wrong_factors(head, factors)
@@ -189,7 +192,7 @@ def _bindings(levels: Mapping[str, Level]) -> dict[str, Any]:
 
 def _define(document: Mapping[str, Any], levels: Mapping[str, Level]) -> tuple[Definition | None, list[Mistake]]:
     bindings = _bindings(levels)
-    definition, mistakes = find_mistakes(Definition, substitute(document, bindings))
+    definition, mistakes = find_mistakes(Definition, substitute(document, bindings), _ENGINES)
     if definition is not None:
         mistakes = list(check(definition))
     return definition, [_with_origin(mistake, document, bindings) for mistake in mistakes]

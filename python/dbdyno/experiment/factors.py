@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.definition.levels import Level, as_text
+from dbdyno.definition.mistakes import Mistake, nearest, show
 from dbdyno.engines import ENGINES
-from dbdyno.experiment.mistakes import Mistake, nearest, show
-from dbdyno.experiment.substitute import as_text, references
+from dbdyno.experiment.substitute import references
 
 Scalar = bool | int | float | str
 
@@ -19,24 +20,6 @@ _RESERVED = {
     "engines": "it is the key that says on which engines an exclusion holds",
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-
-
-@dataclass(frozen=True)
-class Level:
-    """One value of a factor. A named level binds several values; its own ``value`` is its name."""
-
-    name: str
-    value: Scalar
-    values: tuple[tuple[str, Any], ...] = ()
-
-    @staticmethod
-    def of(value: Scalar) -> "Level":
-        """Make the level of a single value."""
-        return Level(as_text(value), value)
-
-    def bindings(self, factor: str) -> dict[str, Any]:
-        """Give what ``${factor}`` and ``${factor.key}`` stand for."""
-        return {factor: self.value} | {f"{factor}.{key}": value for key, value in self.values}
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from dbdyno.experiment.mistakes import show, wrong
+from dbdyno.definition.mistakes import show, wrong
+from dbdyno.definition.strict import EngineName, Name, Number, Positive, Strict
 from dbdyno.experiment.recommendations import Recommendation
-from dbdyno.experiment.strict import EngineName, Name, Number, Positive, Strict
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from dbdyno.definition.levels import as_text
+from dbdyno.definition.mistakes import Mistake, nearest
 from dbdyno.experiment.factors import Factor
 from dbdyno.experiment.head import Head
-from dbdyno.experiment.mistakes import Mistake, nearest
-from dbdyno.experiment.substitute import as_text
 
 
 def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Mistake]:

@@ -4,15 +4,16 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dbdyno.definition.levels import Level, as_text
+from dbdyno.definition.mistakes import nearest
 from dbdyno.engines.durability import in_each_class
-from dbdyno.engines.url import SystemSpec, parse_url, same_system
+from dbdyno.engines.url import parse_url, same_system
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.experiment.factors import SYSTEM, Level
+from dbdyno.experiment.factors import SYSTEM
 from dbdyno.experiment.head import Published
-from dbdyno.experiment.mistakes import nearest
-from dbdyno.experiment.substitute import as_text
+from dbdyno.plan.system import SystemSpec
 
 Row = Mapping[str, str]
 

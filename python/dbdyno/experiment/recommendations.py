@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from dbdyno.definition.levels import as_text
+from dbdyno.definition.mistakes import Mistake, nearest, wrong
+from dbdyno.definition.strict import EngineName, Name, Strict
 from dbdyno.experiment.factors import SYSTEM, Factor
-from dbdyno.experiment.mistakes import Mistake, nearest, wrong
-from dbdyno.experiment.strict import EngineName, Name, Strict
-from dbdyno.experiment.substitute import as_text
 
 # The findings that a recommendation can answer: a search that could use an index, and does not.
 Answerable = Literal["prefix-scan"]

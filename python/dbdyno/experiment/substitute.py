@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from dbdyno.experiment.mistakes import Location, Mistake, nearest
+from dbdyno.definition.levels import as_text
+from dbdyno.definition.mistakes import Location, Mistake, nearest
 
 # The level that stands for "not set": what would take its value is left out.
 DEFAULT: Final = "default"
@@ -74,13 +75,6 @@ def _terms(inside: str) -> list[str]:
 
 def _is_number_written(term: str) -> bool:
     return _WHOLE.fullmatch(term) is not None
-
-
-def as_text(value: Any) -> str:
-    """Write a level's value as it stands in a longer text, a cell's id or a table."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def references(value: Any, location: Location = ()) -> Iterator[tuple[Location, str]]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import objects, part
 from dbdyno.errors import InputError
 from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, THRESHOLD, ChangePoint, find_change_points
 from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Nearby, Point, Series
@@ -15,11 +17,9 @@ from dbdyno.history.facts import Facts, differences, facts
 from dbdyno.history.identity import Machines, Parts, definition_parts, differing
 from dbdyno.history.metrics import Metric, usual_metrics
 from dbdyno.history.reading import StoredRun, StoredRuns
-from dbdyno.results.cell_document import Cell
 from dbdyno.results.cells import build_cell
 from dbdyno.results.judging import not_comparable
 from dbdyno.results.metrics import done
-from dbdyno.results.reading import objects, part
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import CONFIDENCE
 from dbdyno.store.records import RunRecord

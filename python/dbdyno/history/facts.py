@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dbdyno.document.reading import JsonObject, part, text
 from dbdyno.history.document import Changed
 from dbdyno.history.reading import StoredRun
 from dbdyno.report.sections import flat
-from dbdyno.results.reading import JsonObject, part, text
 
 Facts = dict[str, str]
 

@@ -8,10 +8,10 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dbdyno.export import write_text
 from dbdyno.history import lines
 from dbdyno.history.chart import series_chart
 from dbdyno.history.document import CellHistory, Change, History, Series
+from dbdyno.report.export import write_text
 from dbdyno.report.numbers import figure, percent
 from dbdyno.report.sections import flat
 

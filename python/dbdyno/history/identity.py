@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from dbdyno.document.reading import JsonObject, count, number, objects, part, text
 from dbdyno.history.document import Machine
 from dbdyno.history.reading import StoredRun
-from dbdyno.results.reading import JsonObject, count, number, objects, part, text
 from dbdyno.results.rounds import Measure
 
 Parts = dict[str, str]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import mean, shown_times
 from dbdyno.errors import InputError
-from dbdyno.results.cell_document import Cell
 from dbdyno.results.metrics import done, is_open_loop, usual_metric
-from dbdyno.results.reading import mean, shown_times
 from dbdyno.results.rounds import Measure
 
 _US_PER_S = 1e6

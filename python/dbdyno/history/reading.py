@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, func, select
 
 from dbdyno.errors import InputError
+from dbdyno.results.derived import derived
 from dbdyno.store.opening import open_engine, reading, shown, store_url
 from dbdyno.store.records import JsonObject, TrialRecord
 from dbdyno.store.shapes import checked
@@ -86,14 +87,18 @@ def _runs(connection: Connection, experiment: str, shown_ids: set[str], cells: l
     of_runs = TRIALS.join(RUNS, RUNS.c.id == TRIALS.c.run_id)
     if cells is not None:
         wanted &= TRIALS.c.cell.in_(cells)
-    trial = (TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.block, TRIALS.c.position, TRIALS.c.status, TRIALS.c.result)
+    place = (TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.block, TRIALS.c.position)
+    trial = (*place, TRIALS.c.status, TRIALS.c.result, TRIALS.c.parts, TRIALS.c.around)
     latest: dict[tuple[str, str], dict[int, TrialRecord]] = {}
     query = select(*trial).select_from(of_runs).where(wanted).order_by(TRIALS.c.id)
     for row in connection.execute(query).mappings():
         latest.setdefault((row["run_id"], row["cell"]), {})[row["block"]] = TrialRecord(**checked(row))
-    for (run, cell), blocks in latest.items():
-        if run in runs:
-            runs[run].trials[cell] = [blocks[block] for block in sorted(blocks)]
+    by_run: dict[str, list[TrialRecord]] = {}
+    for (run, _), blocks in latest.items():
+        by_run.setdefault(run, []).extend(blocks[block] for block in sorted(blocks))
+    for run, trials in by_run.items():
+        for each in derived(trials) if run in runs else ():
+            runs[run].trials.setdefault(each.cell, []).append(each)
     # Within a run the trials of a cell differ by their seed only: one plan says what the cell was.
     one = select(func.min(TRIALS.c.id)).select_from(of_runs).where(wanted, TRIALS.c.status == "done")
     one = one.group_by(TRIALS.c.run_id, TRIALS.c.cell)

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dbdyno.definition.expression import AUTOMATIC, NAME
+from dbdyno.definition.mistakes import nearest_or
+from dbdyno.engines.statements import without_texts
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import package_path, parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
-from dbdyno.experiment.mistakes import nearest_or
-from dbdyno.experiment.sql import without_texts
-from dbdyno.pgbench.expression import AUTOMATIC, NAME
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from dbdyno.pgbench.toml import write_toml
 

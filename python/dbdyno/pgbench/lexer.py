@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dbdyno.definition.expression import NAME
 from dbdyno.engines.postgresql.quoting import PARTS
 from dbdyno.errors import InputError
-from dbdyno.pgbench.expression import NAME
 
 # What is taken as a whole, so that nothing in it is a variable, an end or a command. The order matters.
 _WHOLE = re.compile(

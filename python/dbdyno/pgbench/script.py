@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbdyno.definition.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
 from dbdyno.errors import InputError
-from dbdyno.pgbench.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
 from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
 from dbdyno.pgbench.results import result_columns
 
@@ -214,7 +214,7 @@ class _Reader:
             case name if name in _REFUSED:
                 raise self._wrong(command.line, rf"`\{name}` cannot be carried out", _REFUSED[name])
             case name:
-                from dbdyno.experiment.mistakes import nearest
+                from dbdyno.definition.mistakes import nearest
 
                 raise self._wrong(command.line, rf"there is no command `\{name}`", nearest(name, _KNOWN))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.shape import Document
 from dbdyno.report.lines import Statement, cell_names
 from dbdyno.report.numbers import rough
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.document import Document
 from dbdyno.results.durable import class_of, worth_telling
 
 _KIB = 1024.0

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dbdyno.export import write_text
+from dbdyno.document.shape import Document
 from dbdyno.report import lines, sections
 from dbdyno.report.charts import breakdown_chart, latency_charts, published_chart, throughput_chart, timeline_charts
+from dbdyno.report.export import write_text
 from dbdyno.report.numbers import percent
-from dbdyno.results.document import Document
 
 
 def write_html(document: Document, path: Path | str) -> None:

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.document.cell import Cell, Limit, Published, Round
+from dbdyno.document.reading import shown_times, texts
+from dbdyno.document.shape import Comparison, Document, Finding
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
-from dbdyno.results.cell_document import Cell, Limit, Published, Round
-from dbdyno.results.document import Comparison, Document, Finding
 from dbdyno.results.judging import Pair, judge
-from dbdyno.results.reading import shown_times, texts
 from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the limit and one line for all cells says so.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbdyno.document.cell import Cell, Load
+from dbdyno.document.shape import Document
 from dbdyno.report.lines import factor_level, factor_names
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, whole
-from dbdyno.results.cell_document import Cell, Load
-from dbdyno.results.document import Document
 
 PHASES = ("connect", "prepare", "execute", "fetch", "commit")
 

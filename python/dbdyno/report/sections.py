@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.document.cell import Cell, CellStatement, Round
+from dbdyno.document.reading import JsonObject, number, objects
+from dbdyno.document.shape import Document
 from dbdyno.report import lines
 from dbdyno.report.durable_lines import syncs
 from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.results.cell_document import Cell, CellStatement, Round
-from dbdyno.results.document import Document
 from dbdyno.results.durable import class_of
-from dbdyno.results.reading import JsonObject, number, objects
 
 Pairs = list[tuple[str, str]]
 

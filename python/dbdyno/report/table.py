@@ -9,6 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.shape import Comparison, Document
 from dbdyno.report.columns import Column, fitted, table, width_of
 from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.lines import (
@@ -34,8 +36,6 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.document import Comparison, Document
 from dbdyno.results.durable import class_of
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}

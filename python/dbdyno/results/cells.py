@@ -9,7 +9,7 @@ from itertools import chain
 from statistics import median
 from typing import Any
 
-from dbdyno.results.cell_document import (
+from dbdyno.document.cell import (
     Cell,
     CpuPercent,
     Disk,
@@ -25,10 +25,11 @@ from dbdyno.results.cell_document import (
     Time,
     Waits,
 )
+from dbdyno.document.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
+from dbdyno.results.limits import limit_of
 from dbdyno.results.metrics import rate_of
-from dbdyno.results.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
 from dbdyno.stats import outliers, rate_interval, standard_error
@@ -50,9 +51,9 @@ def build_cell(
     """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
 
     ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended. Without
-    ``latencies`` the histograms of its rounds are not merged.
+    ``latencies`` the histograms of its rounds are not merged, and no limit is looked for.
     """
-    rounds = [build_round(trial, measure) for trial in trials]
+    rounds = [build_round(trial, measure, limit_of(trial) if latencies else None) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
     results = [trial.result or {} for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
     measured = [each for each in done if each["throughput"] is not None]

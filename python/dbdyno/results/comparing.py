@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.document import Comparison
+from dbdyno.document.cell import Cell
+from dbdyno.document.shape import Comparison
 from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import CONFIDENCE
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.results.cell_document import Cell, Observed, Round
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.results.reading import JsonObject, mean, number, numbers, part, ratio
+from dbdyno.document.cell import Cell, Observed, Round
+from dbdyno.document.reading import JsonObject, mean, number, numbers, part, ratio
 
 POWER_SAFE = "power-safe"
 
@@ -78,21 +76,6 @@ def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> 
             f"{_times(syncs)} durable, {_SEEN_BY[seen_by or 'device']}"
         )
     return found
-
-
-def contradictions(cells: Sequence[Cell]) -> list[Finding]:
-    """Say where a class of durability cannot be what the settings say, with what was counted."""
-    return [
-        finding(
-            "durability contradicted",
-            f"By its settings {cell['system']['name']} is {cell['system']['durability']}, and what was counted "
-            f"contradicts that: {cell['observed']['contradiction']}. It is not ranked.",
-            [cell["id"]],
-            {"durability": cell["system"]["durability"], "observed": dict(cell["observed"])},
-        )
-        for cell in cells
-        if cell["observed"]["contradiction"]
-    ]
 
 
 def class_of(cell: Cell) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from dbdyno.results.cell_document import Latency
+from dbdyno.document.cell import Latency
 
 NS_PER_MS = 1e6
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9}

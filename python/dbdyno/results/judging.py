@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.document import Comparison
+from dbdyno.document.cell import Cell
+from dbdyno.document.shape import Comparison
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import done, lower_bounds, rates_by_block, usual_metric, values_by_block
 from dbdyno.stats import (

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from dbdyno.document.cell import CpuPercent, Disk, Latency, Limit, RateBasis, Round
+from dbdyno.document.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
-from dbdyno.results.cell_document import CpuPercent, Disk, Latency, Limit, RateBasis, Round
-from dbdyno.results.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.store.records import TrialRecord
 
 # What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
@@ -53,8 +53,8 @@ class Measure:
         return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
 
 
-def build_round(trial: TrialRecord, measure: Measure) -> Round:
-    """Turn a stored trial into a round of the document.
+def build_round(trial: TrialRecord, measure: Measure, limit: Limit | None = None) -> Round:
+    """Turn a trial (:func:`dbdyno.results.derived.derived`) and its limit into a round of the document.
 
     A trial whose books do not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it said.
     """
@@ -120,7 +120,7 @@ def build_round(trial: TrialRecord, measure: Measure) -> Round:
         "observed": part(result, "observed"),
         "turns": part(result, "turns"),
         "durations": trial.durations,
-        "limit": _limit(trial.diagnosis),
+        "limit": limit,
         "intervals": objects(trial.intervals),
         "histograms": {name: code for name, code in part(result, "histograms").items() if isinstance(code, str)},
     }
@@ -243,27 +243,6 @@ def _disk(disk: JsonObject, elapsed: float | None) -> Disk:
         "flush_ms": number(disk, "flush_ms"),
         "queue_length": number(disk, "queue_length"),
     }
-
-
-def _limit(diagnosis: JsonObject | None) -> Limit | None:
-    """Read ``{"limit": {…}}`` or the limit itself; evidence may be a sentence or several."""
-    found = part(diagnosis, "limit") or (diagnosis or {})
-    resource = text(found, "resource")
-    if resource is None:
-        return None
-    return {
-        "resource": resource,
-        "evidence": _sentence(found.get("evidence")),
-        "advice": _sentence(found.get("advice")),
-        "rounds": 1,
-        "of": 1,
-    }
-
-
-def _sentence(value: object) -> str:
-    if isinstance(value, list):
-        return "; ".join(str(each) for each in value)
-    return "" if value is None else str(value)
 
 
 def _window(plan: JsonObject) -> JsonObject:

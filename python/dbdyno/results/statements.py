@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dbdyno.results.cell_document import CellStatement, Load, Round, System
-from dbdyno.results.reading import JsonObject, count, number, objects, part, ratio, text
+from dbdyno.document.cell import CellStatement, Load, Round, System
+from dbdyno.document.reading import JsonObject, count, number, objects, part, ratio, text
 from dbdyno.store.records import TrialRecord
 
 # How a statement that makes an index begins: in SQL, and as a command of MongoDB.

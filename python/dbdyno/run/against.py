@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dbdyno.compile import CompiledCell
-from dbdyno.design import Cell, Cells
+from dbdyno.definition.levels import Level
+from dbdyno.design import Cells
 from dbdyno.engines import engine_named, engine_of
-from dbdyno.engines.url import SystemSpec, parse_url
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, SystemFailed
-from dbdyno.experiment import Experiment, Level, load_experiment
+from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.results.comparing import SIDE
 
 # What a build said that failed: so many lines of its end.

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dbdyno.compile import PLAN, CompiledCell, compile_cell
-from dbdyno.design import Cell
+from dbdyno.compile import compile_cell
 from dbdyno.engines import engine_of
-from dbdyno.engines.url import SystemSpec, parse_url, with_settings
+from dbdyno.engines.url import parse_url, with_settings
+from dbdyno.engines.writes import ALLOW
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.plan.cell import PLAN, Cell, CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.writes import ALLOW
 from dbdyno.worker import Worker, WorkerFailed
 
 Answer = Literal["ok", "failed", "not applicable"]

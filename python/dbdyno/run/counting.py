@@ -1,27 +1,21 @@
 """Instructions of a cell's transactions, counted under callgrind: what the clock is too noisy to show."""
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError, SystemFailed
-from dbdyno.run.listening import Interrupted
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.workplace.listening import Interrupted
 
 # One client does so many statements, after some that are not counted. Valgrind makes them some fifty times slower.
 _STATEMENTS = 2000
 _WARMUP_STATEMENTS = 200
 
 _LONGEST_S = 900.0
-
-# Functions of SQLite that give the time of day, or a random value.
-_OF_THE_MOMENT = re.compile(
-    r"\bcurrent_(?:time(?:stamp)?|date)\b|\b(?:random|randomblob)\s*\(|'now'|\bunixepoch\s*\(\s*\)", re.IGNORECASE
-)
 
 
 def check_counting(compiled: CompiledCell) -> None:
@@ -32,37 +26,6 @@ def check_counting(compiled: CompiledCell) -> None:
         raise InputError("--instructions", problem, "count those of `sqlite:`")
     if shutil.which("valgrind") is None:
         raise InputError("--instructions", "valgrind is not installed", "install it, as with `apt install valgrind`")
-
-
-def unrepeatable(compiled: CompiledCell) -> list[str]:
-    """Say what makes the counts of a cell differ from one time to the next, a clause each; empty where nothing does.
-
-    What is drawn follows from the seed, and SQLite's own work from what it is asked. What depends on the moment does
-    not: values made from the clock, and functions of SQL that give the time or a random value.
-    """
-    found = []
-    clients = compiled.definition.load.clients
-    if clients > 1:
-        found.append(f"one client is counted, and not {clients}")
-    if compiled.definition.load.arrival is not None:
-        found.append("transactions are counted one after the other, and not by the clock")
-    if any(_from_the_clock(each) for each in compiled.trial["transactions"]):
-        found.append("values are made from the clock")
-    texts = [str(each["sql"]) for each in compiled.trial["statements"]]
-    named = {match.group(0).strip(" (").lower() for text in texts for match in _OF_THE_MOMENT.finditer(text)}
-    if named:
-        found.append(f"statements use {' and '.join(sorted(named))}")
-    return found
-
-
-def _from_the_clock(part: Any) -> bool:
-    """Whether some part of a plan makes a value from the time of day."""
-    if isinstance(part, dict):
-        kind = str(part.get("kind"))
-        version = part.get("version")
-        timed = kind == "now" or (kind == "uuid" and (version == "v7" or "time_blocked" in (version or ())))
-        return timed or any(_from_the_clock(each) for each in part.values())
-    return isinstance(part, list) and any(_from_the_clock(each) for each in part)
 
 
 def count_instructions(plan: Event, timed: Event, interrupted: Interrupted) -> dict[str, Any]:

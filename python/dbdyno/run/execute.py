@@ -2,39 +2,35 @@
 
 import importlib.metadata
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rich.console import Console
 
-from dbdyno.compile import CompiledCell, compile_cell, refusal
+from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
+from dbdyno.document import Document
+from dbdyno.document.reading import part
 from dbdyno.engines import engine_of
-from dbdyno.engines.url import SystemSpec, parse_url
+from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.recommendations import Tried, recommendation_cells
-from dbdyno.results import Document
 from dbdyno.results.comparing import BASELINE, CANDIDATE
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.results.reading import part
 from dbdyno.run.against import Against, as_checked_out, on_side
-from dbdyno.run.connect_findings import connect_findings
 from dbdyno.run.counting import check_counting
-from dbdyno.run.findings import cross_cell_findings
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.remarks import left_out, left_steps, unrepeatable_counts
 from dbdyno.run.runner import Plan, carry_out
-from dbdyno.run.stored import read_document, stored_experiment
 from dbdyno.run.turns import Turns, check_turns, decide, unlike_turns
-from dbdyno.stats import CONFIDENCE, Stopping
+from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
+from dbdyno.stored.run import read_run, stored_experiment
 from dbdyno.worker import WorkerFailed
 
 
@@ -279,69 +275,53 @@ def _carry_out(
     trials = len(plan.cells) * plan.rounds - len(plan.done)
     interrupted = provisioners.interrupted
     ended = False
-    troubles: list[Finding] = []
+    seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
-                troubles += _measure_machine(plan, prepared, store, provisioners)
+                seen += _measure_machine(plan, prepared, store, provisioners)
             if turns_undecided:
                 display.loading(plan.cells[0].cell)
                 plan.turn_s = decide(plan.cells, provisioners)
                 if not interrupted:
                     store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
-            said = carry_out(plan, store, provisioners, display, interrupted)
+            ended_by = carry_out(plan, store, provisioners, display, interrupted)
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
-        document = read_document(store, plan.run_id, experiment)
-        if said and not cut_short:
-            blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
-            troubles.append(finding("ended", said, [], {"rounds": len(blocks)}))
-        troubles += [
-            finding("name resolution", note.text, [], {"seconds": note.seconds}) for note in provisioners.notes
-        ]
-        if plan.instructions:
-            troubles += unrepeatable_counts(prepared.compiled)
+        if ended_by is not None and not cut_short:
+            seen.append(ended_by)
+        seen += provisioners.observations
         if plan.turn_s is not None and not turns_undecided and not cut_short:
-            troubles += unlike_turns(plan.cells, provisioners)
-        findings = [*provisioners.findings, *troubles, *left_out(prepared.cells), *left_steps(prepared.compiled)]
-        confidence = CONFIDENCE if prepared.stopping is None else prepared.stopping.confidence
-        findings += [*cross_cell_findings(document, confidence), *_of_engines(document, prepared.compiled)]
-        findings += connect_findings(document, prepared.compiled)
-        failed = any(each["status"] == "failed" for cell in document["cells"] for each in cell["rounds"])
-        store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", findings)
+            seen += unlike_turns(plan.cells, provisioners)
+        # One that was gone on with has seen some things before.
+        observations = [each for number, each in enumerate(seen) if each not in seen[:number]]
+        cells = read_run(store, plan.run_id, experiment)["cells"]
+        failed = any(each["status"] == "failed" for cell in cells for each in cell["rounds"])
+        store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", observations)
         ended = True
     finally:
         if not ended:
             store.finish_run(plan.run_id, "failed")
-    return read_document(store, plan.run_id, experiment), cut_short
+    return read_run(store, plan.run_id, experiment), cut_short
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[Finding]:
+def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[dict[str, Any]]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
-    troubles: list[Finding] = []
+    seen: list[dict[str, Any]] = []
     try:
         store.update_run(plan.run_id, device=device_facts(provisioners.workspace.path, provisioners.interrupted))
     except RunInterrupted:
-        return troubles
+        return seen
     except SystemFailed as error:
-        text = f"The storage device could not be measured: {error}."
-        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
+        seen.append({"kind": "probe failed", "probe": "device", "error": str(error)})
     if engine_of(prepared.compiled[0].cell.system.engine).runs_programs:
-        return troubles
+        return seen
     try:
         store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
     except WorkerFailed as error:
-        text = f"The worker's own ceiling could not be measured: {error}."
-        troubles.append(finding("probe failed", text, [], {"error": str(error)}))
-    return troubles
-
-
-def _of_engines(document: Document, compiled: Sequence[CompiledCell]) -> list[Finding]:
-    """Return what engines find in their own cells."""
-    names = dict.fromkeys(each.cell.system.engine for each in compiled)
-    by_engine = {name: [each for each in compiled if each.cell.system.engine == name] for name in names}
-    return [found for name, cells in by_engine.items() for found in engine_of(name).findings(document, cells)]
+        seen.append({"kind": "probe failed", "probe": "ceiling", "error": str(error)})
+    return seen
 
 
 def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
@@ -362,9 +342,13 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
                 "id": cell.id,
                 "system": {"name": cell.system.name, "engine": cell.system.engine},
                 "factors": cell.factors,
+                "left_out": list(each.left_out),
+                # What tells the data that its trials begin with from other data.
+                "data": each.template_key(""),
             }
-            for cell in cells
+            for cell, each in zip(cells, prepared.compiled, strict=True)
         ],
+        "excluded": [{"id": each.cell.id, "reason": each.reason} for each in prepared.cells.excluded],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
         "recommendations": [

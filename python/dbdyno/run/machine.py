@@ -5,11 +5,11 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.engines.null import TARGET
 from dbdyno.errors import InputError
-from dbdyno.run.listening import Interrupted
+from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import Worker, ask
+from dbdyno.workplace.listening import Interrupted
 
 # Of one measurement of the device, and of the worker's ceiling. Of a shorter one of the device, the file is smaller.
 _USUAL_SECONDS = 0.4

@@ -1,18 +1,13 @@
 """Passwords of the systems of a run that goes on: none is stored, so they are given again."""
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.engines import engine_of
-from dbdyno.engines.url import SystemSpec
+from dbdyno.engines.passwords import password_of
 from dbdyno.errors import InputError
+from dbdyno.plan.system import SystemSpec
 from dbdyno.store.secrets import MASK
-
-
-def password_of(system: SystemSpec, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Give the password of a system: its URL's, or that in its engine's variable."""
-    return system.password or environment.get(engine_of(system.engine).password_variable or "")
 
 
 def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:

@@ -1,6 +1,7 @@
 """A trial whose clients are processes of their own: a worker for each, which begin and end each phase together."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from dbdyno.results.merging import merge_intervals, merge_results
 from dbdyno.run.led import LedWorkers
@@ -15,6 +16,8 @@ class Processes:
         plans = parts(plan)
         self._number = len(plans)
         self._led = LedWorkers(plans, timeout_s, [padding] * len(plans))
+        #: What each of them said, as it was said: its ``result`` and its ``intervals``.
+        self.said: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
 
     @property
     def timed_out(self) -> bool:
@@ -42,9 +45,10 @@ class Processes:
             elif number is None:
                 yield event
             elif event["event"] == "interval":
+                self.said[number]["intervals"].append(event)
                 intervals.setdefault(event["index"], {})[number] = event
             elif event["event"] == "result":
-                results[number] = event
+                self.said[number]["result"] = results[number] = event
             yield from self._whole(intervals, self._led.at_work - results.keys())
         yield from self._whole(intervals, set())
         if failure is not None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from dbdyno.design import SINGLE, Cell
+from dbdyno.design import SINGLE
+from dbdyno.plan.cell import Cell
 from dbdyno.report.numbers import figure
 from dbdyno.store import TrialRecord
 from dbdyno.worker import Event

@@ -3,16 +3,15 @@
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines import engine_of
-from dbdyno.engines.provisioner import Note, Place, Provisioner, Ready
+from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.templates import remove_unfinished
-from dbdyno.run.workspace import Workspace
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.templates import remove_unfinished
+from dbdyno.workplace.workspace import Workspace
 
 __all__ = ["Provisioner", "Provisioners", "Ready"]
 
@@ -52,14 +51,9 @@ class Provisioners:
         return self._of[key]
 
     @property
-    def notes(self) -> list[Note]:
-        """What the user should know of the systems."""
-        return [note for each in self._of.values() for note in each.notes or []]
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What the systems' provisioners found."""
-        return [finding for each in self._of.values() for finding in each.findings]
+    def observations(self) -> list[dict[str, Any]]:
+        """What was seen of the systems that the user should know."""
+        return [seen for each in self._of.values() for seen in each.observations]
 
     def close(self) -> None:
         """Close them all, and remove the directory. Raises DbdynoError where one cannot be, when all else is done."""

@@ -8,27 +8,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from dbdyno.compile import CompiledCell
-from dbdyno.design import Cell, block_order, block_seed
-from dbdyno.diagnose import diagnose
-from dbdyno.diagnose_server import diagnose_server
+from dbdyno.design import block_order, block_seed
 from dbdyno.engines import engine_of
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.errors import DbdynoError, InputError
-from dbdyno.results.build import asked_intervals
+from dbdyno.moments import utc_now
+from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.led import LedWorkers
-from dbdyno.run.listening import Interrupted
 from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
-from dbdyno.run.turns import without_one_another
 from dbdyno.stats import Stopping
-from dbdyno.store import Store, TrialRecord, utc_now
+from dbdyno.store import Store, TrialRecord
+from dbdyno.stored.build import asked_intervals
 from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.workplace.listening import Interrupted
 
 # A trial that has no time limit of its own is stopped after this long.
 LONGEST_TRIAL_S = 3600.0
@@ -75,11 +73,11 @@ class Plan:
 
 def carry_out(
     plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
-) -> str | None:
+) -> dict[str, Any] | None:
     """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
 
-    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives a sentence
-    on why it ended when it did, where a rule decided that.
+    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives what
+    is observed of why it ended when it did, where a rule decided that.
     """
     began = time.monotonic()
     compiled = {each.cell.id: each for each in plan.cells}
@@ -104,7 +102,8 @@ def carry_out(
                 store.add_trial(plan.run_id, record)
                 if record.status == "done":
                     # What is drawn is in the store.
-                    plan.done[record.cell, block] = replace(record, intervals=[])
+                    bare = _without_intervals(record.parts)
+                    plan.done[record.cell, block] = replace(record, intervals=[], parts=bare)
                 watcher.trial_ended(record, _throughput(record, compiled[record.cell]))
         ended = _ended(plan, store, block + 1, time.monotonic() - began) if block >= known else None
         if ended:
@@ -112,28 +111,31 @@ def carry_out(
     return None
 
 
-def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> str | None:
-    """Say why no further round is needed; None where one is. The last round of a fixed number says nothing."""
+def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, Any] | None:
+    """Give why no further round is needed; None where one is. The last round of a fixed number says nothing."""
     rule = plan.stopping
     if rule is None:
         return None
-    target = f"±{rule.target * 100:.3g} %"
+    why = None
     if rounds >= rule.minimum and rule.enough(asked_intervals(store.run(plan.run_id), plan.done.values())):
-        return f"Stopped after {rounds} rounds: every interval asked for is within {target}."
-    if rule.budget_s is not None and seconds >= rule.budget_s:
-        return (
-            f"Stopped after {rounds} rounds: the time budget of {rule.budget_s:g} s is spent, {target} is not reached."
-        )
-    if rounds >= rule.maximum:
-        return f"Stopped after {rounds} rounds, the most allowed: {target} is not reached."
-    return None
+        why = "precise"
+    elif rule.budget_s is not None and seconds >= rule.budget_s:
+        why = "budget"
+    elif rounds >= rule.maximum:
+        why = "most"
+    return None if why is None else {"kind": "ended", "rounds": rounds, "why": why}
 
 
 def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:
     """Return a trial's throughput in the unit of its experiment, as its result document will have it."""
     if record.status != "done":
         return None
-    return build_round(record, Measure.of({"measure": compiled.definition.measure.model_dump()}))["throughput"]
+    (trial,) = derived([record])
+    return build_round(trial, Measure.of({"measure": compiled.definition.measure.model_dump()}))["throughput"]
+
+
+def _without_intervals(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each | {"intervals": []} for each in parts]
 
 
 @dataclass
@@ -148,6 +150,8 @@ class Trial:
     durations: dict[str, Any] = field(default_factory=dict)
     result: Event | None = None
     intervals: list[Event] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    around: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     kind: str | None = None
     started: str = field(default_factory=utc_now)
@@ -185,11 +189,13 @@ class Trial:
             position=self.position,
             status=status,
             plan=self.request,
-            result=result,
-            intervals=self.intervals,
+            # Each worker's own words are kept; the one result of several is for the run alone.
+            result=None if self.parts else result,
+            intervals=[] if self.parts else self.intervals,
+            parts=self.parts,
+            around=self.around,
             error=self.error,
             error_kind=self.kind,
-            diagnosis=_limit(result, self.compiled) if result and status == "done" else None,
             started=self.started,
             durations=self.durations,
         )
@@ -246,7 +252,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
         for trial, _ in ready:
             trial.failed(error)
     for trial, system in ready:
-        _add_to_result(trial, system, provisioners, interrupted)
+        _look_around(trial, system, provisioners, interrupted)
 
 
 def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watcher: Watcher) -> Ready | None:
@@ -263,37 +269,24 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
     return system
 
 
-def _add_to_result(trial: Trial, system: Ready, provisioners: Provisioners, interrupted: Interrupted) -> None:
-    """Count a trial's instructions, where that is asked for, and say how its tables were loaded."""
+def _look_around(trial: Trial, system: Ready, provisioners: Provisioners, interrupted: Interrupted) -> None:
+    """Count a trial's instructions, where that is asked for, and keep where its data were and how they got there."""
     if trial.result is None:
         return
     compiled = trial.compiled
-    _doubt_durability(trial.result, system)
+    place = system.target.get("path") or system.target.get("process", {}).get("data")
+    kind = in_memory(Path(place).resolve()) if place else None
+    if kind:
+        trial.around["in_memory"] = kind
     if trial.plan.instructions and not interrupted:
         try:
             with provisioners.of(compiled).ready(compiled, trial.block):
-                trial.result["counted"] = count_instructions(trial.request, trial.result, interrupted)
+                trial.around["counted"] = count_instructions(trial.request, trial.result, interrupted)
         except DbdynoError as error:
             trial.failed(error)
     if system.loaded:
         names = dict.fromkeys(table["name"] for table in compiled.tables)
-        trial.result["loaded"] = system.loaded | {"names": list(names)}
-
-
-def _doubt_durability(result: Event, system: Ready) -> None:
-    """Say where data that no settings can keep are in memory: engines know nothing of it."""
-    place = system.target.get("path") or system.target.get("process", {}).get("data")
-    kind = in_memory(Path(place).resolve()) if place else None
-    durability = result.get("engine", {}).get("durability") or {}
-    if kind and durability.get("class") == POWER_SAFE:
-        because = f"the data lie in memory, on {kind}, whatever the settings: {durability.get('because')}"
-        result["engine"]["durability"] = durability | {"class": PROCESS_SAFE, "because": because}
-
-
-def _limit(result: Event, compiled: CompiledCell) -> dict[str, str] | None:
-    judge = diagnose_server if engine_of(compiled.cell.system.engine).is_server else diagnose
-    statements = {str(each["name"]): str(each["sql"]) for each in compiled.trial.get("statements", [])}
-    return judge(result, compiled.definition.load.clients, compiled.begins, statements)
+        trial.around["loaded"] = system.loaded | {"names": list(names)}
 
 
 def _padding(seed: int, block: int, cell: Cell) -> int:
@@ -317,13 +310,16 @@ def _longest(request: Event, of: int = 1) -> float:
 def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     request, longest = trial.request, _longest(trial.request)
     apart = trial.compiled.definition.load.clients_as == "processes"
-    worker = Processes(request, longest, trial.padding) if apart else Worker(request, longest, trial.padding)
+    processes = Processes(request, longest, trial.padding) if apart else None
+    worker = processes or Worker(request, longest, trial.padding)
     try:
         with interrupted.passing_on_to(worker):
             for event in worker:
                 _hear(trial, event, watcher)
     except WorkerFailed as error:
         trial.failed(error)
+    if processes is not None and trial.result is not None:
+        trial.parts = processes.said
     _time_out(trial, worker.timed_out)
 
 
@@ -332,6 +328,8 @@ def _run_in_turns(trials: Sequence[Trial], turn_s: float, watcher: Watcher, inte
     cpu = trials[0].block
     turns = [{"length_ms": turn_s * 1e3, "index": index, "of": len(trials), "cpu": cpu} for index in range(len(trials))]
     for trial, own in zip(trials, turns, strict=True):
+        # When the first of them began tells them from those of another time.
+        trial.around["together"] = trials[0].started
         trial.request = trial.request | {"task": trial.request["task"] | {"turns": own}}
     longest = max(_longest(trial.request, len(trials)) for trial in trials)
     led = LedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
@@ -345,11 +343,6 @@ def _run_in_turns(trials: Sequence[Trial], turn_s: float, watcher: Watcher, inte
                 _hear(trials[number], event, watcher)
     for number, trial in enumerate(trials):
         _time_out(trial, led.timed_out(number))
-    measured = [trial.result for trial in trials if trial.result is not None]
-    without_one_another(measured)
-    for trial, own in zip(trials, turns, strict=True):
-        if trial.result is not None:
-            trial.result["turns"] |= own
 
 
 def _hear(trial: Trial, event: Event, watcher: Watcher) -> None:

@@ -1,18 +1,15 @@
-"""Trials of a block that take turns: what can, when they do unasked, and what each saw without the others."""
+"""Trials of a block that take turns: what can, and when they do unasked."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import psutil
 
-from dbdyno.compile import CompiledCell
 from dbdyno.engines import engine_of
+from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import DbdynoError, InputError
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.writes import writing_transactions
-from dbdyno.worker import Event
 
 #: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
 Turns = float | Literal["none"] | None
@@ -74,20 +71,14 @@ def sync_unlike(compiled: Sequence[CompiledCell], provisioners: Provisioners) ->
     return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
 
 
-def unlike_turns(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[Finding]:
-    """Return the finding that cells which took turns as they were told do not sync alike, or none."""
+def unlike_turns(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
+    """Give what is observed where cells which took turns as they were told do not sync alike, or nothing."""
     try:
         unlike = sync_unlike(compiled, provisioners)
     except DbdynoError:
         return []
-    if not unlike:
-        return []
-    text = (
-        "These cells do not sync alike what they write, and took turns: what one leaves to the kernel is written to "
-        "the device in the others' turns; `--turns none` measures them one after another."
-    )
     settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
-    return [finding("turns sync unlike", text, list(settings), {"settings": settings})]
+    return [{"kind": "turns sync unlike", "settings": settings}] if settings else []
 
 
 def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
@@ -118,16 +109,3 @@ def _problem(compiled: CompiledCell) -> str | None:
     if compiled.trial["arrival"]["loop"] != "closed":
         return "its transactions start by the clock"
     return None
-
-
-def without_one_another(results: Sequence[Event]) -> None:
-    """Take from what each result says of the whole machine (``machine_percent``) what the others' trials used of it."""
-
-    def own_s(result: Event) -> float:
-        return float(result["cpu"]["process_percent"]) / 100 * float(result.get("watched_s") or result["elapsed_s"])
-
-    used_s = sum(own_s(result) for result in results)
-    for result in results:
-        cpu, real_s = result["cpu"], float(result["turns"]["real_s"])
-        others = float(cpu["machine_percent"]) - (100 * used_s / real_s if real_s > 0 else 0.0)
-        cpu["machine_percent"] = float(cpu["process_percent"]) + max(0.0, others)

@@ -3,7 +3,7 @@
 ``open_store`` gives a ``Store``; ``RunRecord`` and ``TrialRecord`` are what goes in and comes out.
 """
 
-from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, TrialStatus, utc_now
+from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, TrialStatus
 from dbdyno.store.store import Store, default_path, open_store
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "TrialStatus",
     "default_path",
     "open_store",
-    "utc_now",
 ]

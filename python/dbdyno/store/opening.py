@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 
 from dbdyno.errors import InputError, StoreError, reason
-from dbdyno.store.tables import META, METADATA, SCHEMA_VERSION
+from dbdyno.store.tables import META, METADATA, OLDER, SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0
@@ -184,14 +184,17 @@ def _check(engine: Engine, place: str, *, is_sqlite: bool, make: bool) -> bool:
     """
     with engine.begin() as connection:
         names = set(inspect(connection).get_table_names())
-        if META.name in names:
+        if META.name in names and _version(connection) not in OLDER:
             return _is_readable(connection, place)
         # A file of somebody else is left as it was. In a server's database other tables are nothing unusual.
-        if names and is_sqlite:
+        if names and is_sqlite and META.name not in names:
             raise StoreError(f"store {place}: is a database of another program; give another path with --store")
-        if not make:
+        if not make and META.name not in names:
             raise _none_there(place)
     with _making(engine, is_sqlite=is_sqlite) as connection:
+        if META.name in names:
+            _migrate(connection)
+            return _is_readable(connection, place)
         METADATA.create_all(connection, checkfirst=True)
         if _version(connection) is None:
             connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
@@ -213,6 +216,19 @@ def _making(engine: Engine, *, is_sqlite: bool) -> Iterator[Connection]:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield connection
         connection.exec_driver_sql("COMMIT")
+
+
+def _migrate(connection: Connection) -> None:
+    """Bring the tables of an older store to the present version, unless another process has done so meanwhile.
+
+    What older runs concluded when they ended stands in their observations, which name no such kind, and is not said.
+    """
+    version = _version(connection)
+    if version not in OLDER:
+        return
+    for statement in OLDER[version]:
+        connection.exec_driver_sql(statement)
+    connection.execute(update(META).where(META.c.key == "version").values(value=str(SCHEMA_VERSION)))
 
 
 def _version(connection: Connection) -> str | None:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 JsonObject = dict[str, Any]
 RunStatus = Literal["running", "done", "interrupted", "failed"]
 TrialStatus = Literal["done", "failed", "interrupted"]
-
-
-def utc_now() -> str:
-    """Return the present moment as ISO 8601 text in UTC with milliseconds, which sorts by time."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +30,8 @@ class RunRecord:
     ceiling: JsonObject | None = None
     version: str = ""
     """The version of dbdyno that ran it."""
-    findings: list[JsonObject] = field(default_factory=list)
+    observations: list[JsonObject] = field(default_factory=list)
+    """What the laboratory itself saw while it ran: a ``kind``, and what was seen, by name."""
     status: RunStatus = "running"
     started: str = ""
     ended: str | None = None
@@ -56,13 +51,16 @@ class TrialRecord:
     status: TrialStatus
     plan: JsonObject = field(default_factory=dict)
     result: JsonObject | None = None
-    """The worker's ``result`` event; none where the trial ended without one."""
+    """The worker's ``result`` event, as it was said; none where the trial ended without one, or has ``parts``."""
     intervals: list[JsonObject] = field(default_factory=list)
     """The worker's ``interval`` events, in order."""
+    parts: list[JsonObject] = field(default_factory=list)
+    """Of a trial whose clients are processes: what each of their workers said, its ``result`` and ``intervals``."""
+    around: JsonObject = field(default_factory=dict)
+    """What the laboratory did and saw around the load: ``loaded``, ``counted``, ``in_memory`` (the file system in
+    memory that held the data), ``together`` (the same for trials that were interleaved)."""
     error: str | None = None
     error_kind: str | None = None
-    diagnosis: JsonObject | None = None
-    """The limit: ``resource``, ``evidence``, ``advice``."""
     started: str = ""
     durations: JsonObject = field(default_factory=dict)
     """Seconds spent around the load: ``load_s``, ``copy_s``, ``total_s``."""

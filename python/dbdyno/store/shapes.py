@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_OBJECTS = ("design", "options", "host", "plan", "durations")
-_OBJECTS_OR_NOTHING = ("device", "ceiling", "result", "diagnosis")
-_LISTS = ("command", "findings", "intervals")
+_OBJECTS = ("design", "options", "host", "plan", "around", "durations")
+_OBJECTS_OR_NOTHING = ("device", "ceiling", "result")
+_LISTS = ("command", "observations", "intervals", "parts")
 
 # Lists of objects: the others hold texts.
-_OF_OBJECTS = ("findings", "intervals")
+_OF_OBJECTS = ("observations", "intervals", "parts")
 
 
 def checked(row: Mapping[Any, Any]) -> Mapping[Any, Any]:

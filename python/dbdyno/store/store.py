@@ -15,9 +15,10 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from dbdyno.errors import InputError, StoreError
+from dbdyno.moments import utc_now
 from dbdyno.store.opening import default_path, open_engine, reading, shown, store_error, store_url
 from dbdyno.store.process import is_gone
-from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, utc_now
+from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
 from dbdyno.store.secrets import clean_json, mask_command
 from dbdyno.store.shapes import checked
 from dbdyno.store.tables import META, RUNS, TRIALS
@@ -152,9 +153,9 @@ class Store:
         if values:
             self._change_run(run_id, values)
 
-    def finish_run(self, run_id: str, status: RunStatus, findings: Iterable[Mapping[str, object]] = ()) -> None:
-        """Close a run with its status and findings (``kind``, ``text``, ``cells``, ``evidence``); its end is now."""
-        self._change_run(run_id, {"status": status, "findings": clean_json(list(findings)), "ended": utc_now()})
+    def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
+        """Close a run with its status and what the laboratory saw (:class:`RunRecord`); its end is now."""
+        self._change_run(run_id, {"status": status, "observations": clean_json(list(observations)), "ended": utc_now()})
 
     def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:
         """Return the runs, newest first, with how many of their trials gave a result and how many did not.

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 1
-"""Raised whenever the tables change in a way an older dbdyno would misread."""
+SCHEMA_VERSION = 2
+"""Raised whenever the tables change in a way another dbdyno would misread."""
+
+OLDER = {
+    "1": (
+        "ALTER TABLE dbdyno_runs RENAME COLUMN findings TO observations",
+        "ALTER TABLE dbdyno_trials ADD COLUMN parts JSON",
+        "ALTER TABLE dbdyno_trials ADD COLUMN around JSON",
+        "UPDATE dbdyno_trials SET parts = '[]', around = '{}'",
+        "ALTER TABLE dbdyno_trials DROP COLUMN diagnosis",
+    )
+}
+"""By each older version that is still read, the statements that bring its tables to the present one."""
 
 METADATA = MetaData()
 
@@ -32,7 +43,7 @@ RUNS = Table(
     Column("device", JSON(none_as_null=True)),
     Column("ceiling", JSON(none_as_null=True)),
     Column("version", Text, nullable=False),
-    Column("findings", JSON, nullable=False),
+    Column("observations", JSON, nullable=False),
     Column("status", String(16), nullable=False),
     Column("started", String(40), nullable=False, index=True),
     Column("ended", String(40)),
@@ -50,9 +61,10 @@ TRIALS = Table(
     Column("plan", JSON, nullable=False),
     Column("result", JSON(none_as_null=True)),
     Column("intervals", JSON, nullable=False),
+    Column("parts", JSON, nullable=False),
+    Column("around", JSON, nullable=False),
     Column("error", Text),
     Column("error_kind", Text),
-    Column("diagnosis", JSON(none_as_null=True)),
     Column("started", String(40), nullable=False),
     Column("durations", JSON, nullable=False),
     Index("dbdyno_trials_run", "run_id", "id"),

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.server.settings import ServerSettings
-    from dbdyno.experiment.definition import Definition
 
 _COMMAND = 'write one such as `{"find": "user", "filter": {"name": "?"}}`'
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from dbdyno.definition.sql import ANY, Sql
+from dbdyno.definition.tables import Column, Index, Table
 from dbdyno.errors import InputError
-from dbdyno.experiment.sql import ANY, Sql
-from dbdyno.experiment.tables import Column, Index, Table
 from dbdyno.text import shortened
 
 # The field that is a document's key.

@@ -1,10 +1,10 @@
 """The SQL of MySQL and MariaDB."""
 
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.tables import Column, Index, Table
 from dbdyno.engines.dialect import spell
 from dbdyno.engines.translation.dialect import TranslatedDialect
 from dbdyno.engines.translation.sql_target import SqlTarget
-from dbdyno.experiment.definition import Definition
-from dbdyno.experiment.tables import Column, Index, Table
 
 SQL = SqlTarget(
     engine="mysql",

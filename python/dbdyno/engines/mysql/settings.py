@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dbdyno.engines.server.settings import ServerSettings, read_server_settings
 from dbdyno.engines.server.tls import LIBPQ, TlsOptions
-from dbdyno.engines.settings import Scalar
 from dbdyno.errors import InputError
+from dbdyno.plan.settings import Scalar
 
 # The storage engines whose tables dbdyno makes.
 _STORAGE_ENGINES = ("innodb", "myisam", "aria", "memory", "rocksdb")

@@ -10,16 +10,16 @@ from dbdyno.engines.engine import Json
 from dbdyno.engines.postgresql.quoting import QUOTED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.engines.settings import Settings
 from dbdyno.engines.waits import WaitList
+from dbdyno.plan.settings import Settings
 
 if TYPE_CHECKING:
+    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.prefixes import PrefixRules
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
-    from dbdyno.experiment.definition import Definition
 
 
 class Postgresql(ServerEngine):

@@ -1,9 +1,9 @@
 """PostgreSQL's SQL."""
 
+from dbdyno.definition.tables import Column, Table
 from dbdyno.engines.dialect import spell
 from dbdyno.engines.translation.dialect import TranslatedDialect
 from dbdyno.engines.translation.sql_target import SqlTarget
-from dbdyno.experiment.tables import Column, Table
 
 SQL = SqlTarget(
     engine="postgresql",

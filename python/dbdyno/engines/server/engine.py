@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.server.databases import Databases
-from dbdyno.engines.settings import Scalar
 from dbdyno.errors import InputError
+from dbdyno.plan.settings import Scalar
 
 if TYPE_CHECKING:
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.server.settings import ServerSettings
-    from dbdyno.engines.url import SystemSpec
+    from dbdyno.plan.system import SystemSpec
 
 
 class ServerEngine(Engine):

@@ -10,12 +10,12 @@ import secrets
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from dbdyno.claims import Claim, abandoned
-from dbdyno.compile import PLAN
-from dbdyno.engines.url import SystemSpec
 from dbdyno.errors import SystemFailed, reason
 from dbdyno.paths import cache_directory
+from dbdyno.plan.cell import PLAN
+from dbdyno.plan.system import SystemSpec
 from dbdyno.worker import Worker, WorkerFailed
+from dbdyno.workplace.claims import Claim, abandoned
 
 # What makes the names of databases, behind that of the run.
 ENDS = ("trial", "template")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
-from dbdyno.engines.provisioner import Note, Place, Ready
+from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import open_way, server_account, shut_out
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
@@ -22,13 +21,12 @@ from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.run.copying import copy_directory, set_os_cache
-from dbdyno.run.listening import AtOnce
-from dbdyno.run.templates import Template, template
-from dbdyno.run.workspace import Workspace
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
+from dbdyno.workplace.copying import copy_directory, set_os_cache
+from dbdyno.workplace.listening import AtOnce
+from dbdyno.workplace.templates import Template, template
+from dbdyno.workplace.workspace import Workspace
 
 # Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
 _FURTHER_CONNECTIONS = 10
@@ -62,8 +60,6 @@ class Served(Ready):
 class ManagedProvisioner:
     """Starts the servers of one engine."""
 
-    notes: list[Note] | None = None
-
     def __init__(self, engine: str, place: Place) -> None:
         """A server that may not go to the run's workspace gets a place of its own."""
         self._engine = engine
@@ -72,7 +68,7 @@ class ManagedProvisioner:
         self._own: Workspace | None = None
         # By the program asked for. Looking asks programs for their versions; a run keeps to what it began with.
         self._found: dict[str | None, Installation] = {}
-        self.findings: list[Finding] = []
+        self.observations: list[dict[str, Any]] = []
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
@@ -171,11 +167,9 @@ class ManagedProvisioner:
             raise InputError(system, problem, how_to_install(self._engine))
         first, *others = found
         if others:
-            told = ", ".join(f"{each.title} ({each.server})" for each in others)
-            words = f"`{self._engine}:` is {first.title} ({first.server}), of the highest version number here; "
-            words += f"`program=` takes another: {told}."
             installed = {str(each.server): each.title for each in (first, *others)}
-            self.findings.append(finding("one of several servers", words, [], {"installed": installed}))
+            seen = {"kind": "one of several servers", "engine": self._engine, "installed": installed}
+            self.observations.append(seen)
         return first
 
     def _template(self, compiled: CompiledCell, installation: Installation) -> Template:

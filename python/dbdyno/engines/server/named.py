@@ -13,19 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from dbdyno.compile import PLAN, CompiledCell
-from dbdyno.engines.provisioner import Note, Place, Ready
+from dbdyno.engines.passwords import password_of
+from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
-from dbdyno.engines.url import SystemSpec
+from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.moments import utc_now
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.run.passwords import password_of
-from dbdyno.run.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
-from dbdyno.store import utc_now
+from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.worker import ask
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.
@@ -72,7 +71,8 @@ class NamedProvisioner:
         """``system``: the server; ``databases``: how they are made there. Nothing is connected yet."""
         self._allow_writes = place.allow_writes
         self._databases = databases
-        self.findings: list[Finding] = []
+        self.observations: list[dict[str, Any]] = []
+        self._resolved = False
         self._judged: set[str] = set()
         self._system = system
         self._interrupted = place.interrupted
@@ -85,12 +85,12 @@ class NamedProvisioner:
         self._holding: Holding | None = None
         self._checked = False
         self._made: set[str] = set()
-        self.notes: list[Note] | None = None
 
     def check(self, compiled: CompiledCell) -> None:
         """See that the server answers, and that no other run works on it."""
-        if self.notes is None:
-            self.notes = resolution(self._system.name, self._host, self._port)
+        if not self._resolved:
+            self.observations += resolution(self._system.name, self._host, self._port)
+            self._resolved = True
         self._tls = server_settings_of(compiled).tls
         self._inspect(compiled)
         if not self._checked:
@@ -141,7 +141,7 @@ class NamedProvisioner:
             refuse(compiled.cell.system, what, found)
         self._judged.add(asked)
         if found:
-            self.findings.append(allowed(compiled.cell.system, what, found))
+            self.observations.append(allowed(compiled.cell.system, what, found))
 
     def _inspect(self, compiled: CompiledCell) -> None:
         """See that the server answers, and takes the session's settings.
@@ -293,8 +293,8 @@ class NamedProvisioner:
         return lock
 
 
-def resolution(name: str, host: str, port: int) -> list[Note]:
-    """Look how a host's name is resolved, and say what that costs each connection, where it is much."""
+def resolution(name: str, host: str, port: int) -> list[dict[str, Any]]:
+    """Look how a host's name is resolved, and give what that costs each connection, where it is much."""
     if host.startswith("/"):
         return []
     resolved = math.inf
@@ -308,10 +308,10 @@ def resolution(name: str, host: str, port: int) -> list[Note]:
                 break
     except OSError:
         return []
-    notes = []
+    seen = {"kind": "name resolution", "system": name, "host": host}
+    found: list[dict[str, Any]] = []
     if resolved >= _SLOW_S:
-        text = f"{name}: resolving `{host}` took {resolved * 1000:.0f} ms, and each new connection does it again."
-        notes.append(Note(text, resolved))
+        found.append(seen | {"seconds": resolved})
     lost = 0.0
     for number, (family, address) in enumerate(addresses):
         begun = time.monotonic()
@@ -323,13 +323,9 @@ def resolution(name: str, host: str, port: int) -> list[Note]:
             lost += time.monotonic() - begun
             continue
         if number:
-            text = (
-                f"{name}: `{host}` means {addresses[0][1][0]} first, where nothing answers: each new connection loses "
-            )
-            text += f"{lost * 1000:.1f} ms before it tries {address[0]}; write that in the URL."
-            notes.append(Note(text, lost))
+            found.append(seen | {"seconds": lost, "silent": addresses[0][1][0], "answers": address[0]})
         break
-    return notes
+    return found
 
 
 def _makes_data(compiled: CompiledCell) -> bool:

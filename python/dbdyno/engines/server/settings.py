@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dbdyno.engines.server.tls import LIBPQ, Tls, TlsOptions, split_tls
-from dbdyno.engines.settings import Scalar, Settings
 from dbdyno.errors import InputError
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from dbdyno.compile import CompiledCell
+    from dbdyno.plan.cell import CompiledCell
 
 
 @dataclass(frozen=True)

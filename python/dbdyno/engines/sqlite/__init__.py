@@ -1,25 +1,24 @@
 """SQLite, in the worker's own process: the bundled library, or any other that is built or named."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Timed
-from dbdyno.engines.settings import Scalar, Settings
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from dbdyno.compile import CompiledCell
+    from dbdyno.definition.definition import Definition
+    from dbdyno.document.finding import Kind, Measured
+    from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.prefixes import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.sqlite.settings import SqliteSettings
-    from dbdyno.engines.url import SystemSpec
-    from dbdyno.experiment.definition import Definition
-    from dbdyno.results import Document
-    from dbdyno.results.document import Finding
+    from dbdyno.plan.system import SystemSpec
 
 
 class Sqlite(Engine):
@@ -125,11 +124,18 @@ class Sqlite(Engine):
 
         return against_locked(result, begins)
 
-    def findings(self, document: "Document", compiled: "Iterable[CompiledCell]") -> "list[Finding]":
+    @property
+    def finding_kinds(self) -> "tuple[Kind, ...]":
+        """Give those about locks."""
+        from dbdyno.engines.sqlite.lock_findings import KINDS
+
+        return KINDS
+
+    def findings(self, cells: "Sequence[Measured]") -> "list[Finding]":
         """Say why transactions failed because the file was locked."""
         from dbdyno.engines.sqlite.lock_findings import lock_findings
 
-        return lock_findings(document, compiled)
+        return lock_findings(cells)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether it searches: a scan reads all of the index that it may name."""

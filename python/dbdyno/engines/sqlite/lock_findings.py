@@ -4,29 +4,27 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dbdyno.compile import CompiledCell
-from dbdyno.compile.transactions import flat
-from dbdyno.results import Cell, Document
-from dbdyno.results.document import Finding
-from dbdyno.results.finding import finding
-from dbdyno.results.metrics import done
-from dbdyno.results.reading import text
+from dbdyno.document.cell import Cell, JsonObject, Round
+from dbdyno.document.finding import Kind, Measured
+from dbdyno.document.reading import text
+from dbdyno.document.shape import Finding
+from dbdyno.plan.steps import begins, flat
 
-# A cell as it was planned and as it was measured.
-_Measured = tuple[CompiledCell, Cell]
+UPGRADING = Kind("locked while upgrading", ("failed", "statements", "busy_timeout"))
+IMPATIENT = Kind("locked without waiting", ("failed", "busy_timeout"))
+KINDS = (UPGRADING, IMPATIENT)
 
 
-def lock_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[Finding]:
-    """Say why transactions failed because the file was locked, and what cures it; ``compiled``: the cells on SQLite.
+def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
+    """Say why transactions failed because the file was locked, and what cures it; ``cells``: those on SQLite.
 
     That a cure helped is said where a cell was measured that differs in the cure alone.
     """
-    cells = {cell["id"]: cell for cell in document["cells"] if done(cell)}
-    measured = [(each, cells[each.cell.id]) for each in compiled if each.cell.id in cells]
-    locked = [each for each in measured if each[1]["failed"].get("locked", 0) > 0]
-    waits = {cell["id"]: ms for _, cell in locked if (ms := text(cell["system"]["settings"], "busy_timeout"))}
-    upgrading = [each for each in locked if _upgrades(each[0]) and each[1]["id"] in waits]
-    impatient = [cell for _, cell in locked if waits.get(cell["id"]) == "0"]
+    measured = [each for each in cells if _done(each.cell)]
+    locked = [each for each in measured if each.cell["failed"].get("locked", 0) > 0]
+    waits = {cell["id"]: ms for cell, _, _ in locked if (ms := text(cell["system"]["settings"], "busy_timeout"))}
+    upgrading = [each for each in locked if _upgrades(each.task) and each.cell["id"] in waits]
+    impatient = [cell for cell, _, _ in locked if waits.get(cell["id"]) == "0"]
     found = []
     if upgrading:
         words = (
@@ -34,21 +32,21 @@ def lock_findings(document: Document, compiled: Iterable[CompiledCell]) -> list[
             "once another has written, SQLite refuses it at once, whatever busy_timeout says. BEGIN IMMEDIATE takes "
             "the lock at the start, and waits for it"
         )
-        ids = [cell["id"] for _, cell in upgrading]
-        cured = {cell["id"]: other["id"] for one, cell in upgrading if (other := _cured(one, measured)) is not None}
+        ids = [each.cell["id"] for each in upgrading]
+        cured = {each.cell["id"]: other["id"] for each in upgrading if (other := _cured(each, measured)) is not None}
         pairs = "; ".join(f"{after} beside {before}" for before, after in cured.items())
         words += f", and with it alone changed no transaction failed: {pairs}." if cured else "."
         observed = {
-            "failed": _failed(cell for _, cell in upgrading),
-            "statements": {cell["id"]: _upgrades(one) for one, cell in upgrading},
+            "failed": _failed(each.cell for each in upgrading),
+            "statements": {each.cell["id"]: _upgrades(each.task) for each in upgrading},
             "busy_timeout": {each: waits[each] for each in ids},
             "cured": cured,
         }
-        found.append(finding("locked while upgrading", words, ids, observed))
+        found.append(UPGRADING.found(words, ids, observed))
     if impatient:
         words = "No busy_timeout is set: a client that finds the file locked gives up at once; busy_timeout=5000 waits."
         observed = {"failed": _failed(impatient), "busy_timeout": 0}
-        found.append(finding("locked without waiting", words, [cell["id"] for cell in impatient], observed))
+        found.append(IMPATIENT.found(words, [cell["id"] for cell in impatient], observed))
     return found
 
 
@@ -56,20 +54,25 @@ def _failed(cells: Iterable[Cell]) -> dict[str, int]:
     return {cell["id"]: cell["failed"]["locked"] for cell in cells}
 
 
-def _cured(one: CompiledCell, measured: Sequence[_Measured]) -> Cell | None:
+def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
     """Find a cell in which all transactions begin with the lock, nothing else is other, and none failed."""
     alike = _but_for_begin(one)
-    for other, cell in measured:
-        fails = any(each["failed"] for each in done(cell))
-        if other.begins == {"immediate"} and not fails and _but_for_begin(other) == alike:
-            return cell
+    for other in measured:
+        fails = any(each["failed"] for each in _done(other.cell))
+        if begins(other.task) == {"immediate"} and not fails and _but_for_begin(other) == alike:
+            return other.cell
     return None
 
 
-def _but_for_begin(compiled: CompiledCell) -> str:
-    """Give all of what a cell's trials do, but for how their transactions begin."""
-    parts = [compiled.trial, compiled.before, compiled.tables, compiled.after, repr(compiled.settings)]
-    return json.dumps([_without_modes(parts), compiled.cell.system.name], sort_keys=True, default=repr)
+def _but_for_begin(one: Measured) -> str:
+    """Give all of what a cell's trials do, but for how their transactions begin, and where their file lay."""
+    target = {key: value for key, value in one.task.get("target", {}).items() if key != "path"}
+    task = {key: value for key, value in one.task.items() if key != "turns"} | {"target": target}
+    return json.dumps([_without_modes(task), one.data, one.cell["system"]["name"]], sort_keys=True, default=repr)
+
+
+def _done(cell: Cell) -> list[Round]:
+    return [each for each in cell["rounds"] if each["status"] == "done"]
 
 
 def _without_modes(source: Any) -> Any:
@@ -79,10 +82,10 @@ def _without_modes(source: Any) -> Any:
     return [_without_modes(each) for each in source] if isinstance(source, list | tuple) else source
 
 
-def _upgrades(compiled: CompiledCell) -> list[str]:
+def _upgrades(task: JsonObject) -> list[str]:
     """Give a statement that reads, and one that writes after it, in a transaction that begins without a lock."""
-    statements = [str(each["sql"]) for each in compiled.trial["statements"]]
-    for each in compiled.trial["transactions"]:
+    statements = [str(each["sql"]) for each in task.get("statements", [])]
+    for each in task.get("transactions", []):
         inside, read = False, ""
         for step in flat(each["steps"]):
             if step["do"] == "begin":

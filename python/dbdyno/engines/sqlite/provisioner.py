@@ -7,18 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import CompiledCell
-from dbdyno.engines.provisioner import Note, Place, Ready
+from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.sqlite.library import Library, find_library
 from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, settings_of, trial_target
+from dbdyno.engines.writes import OTHER_FILE, allowed, reaching_statements, refuse
 from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.paths import cache_directory
-from dbdyno.results.document import Finding
-from dbdyno.run.copying import copy_file
-from dbdyno.run.listening import Interrupted
-from dbdyno.run.templates import Template, template
-from dbdyno.run.writes import OTHER_FILE, allowed, reaching_statements, refuse
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
+from dbdyno.workplace.copying import copy_file
+from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.templates import Template, template
 
 _SHARED_MEMORY = "-shm"
 _SIDE_FILES = ("-wal", _SHARED_MEMORY, "-journal")
@@ -116,14 +115,12 @@ class _File:
 class FileProvisioner:
     """Keeps the file that trials on SQLite work on; of trials that take turns, each has one of its own."""
 
-    notes: list[Note] | None = None
-
     def __init__(self, place: Place) -> None:
         """Make nothing yet. Where writes are allowed, statements may lead to files that are not copies of dbdyno's."""
         interrupted = place.interrupted
         self._interrupted = interrupted
         self._allow_writes = place.allow_writes
-        self.findings: list[Finding] = []
+        self.observations: list[dict[str, Any]] = []
         self._judged: set[str] = set()
         self._directory = place.workspace.path
         self._files = [_File(self._directory / "trial.db", interrupted)]
@@ -158,7 +155,7 @@ class FileProvisioner:
             refuse(compiled.cell.system, OTHER_FILE, found)
         self._judged.add(asked)
         if found:
-            self.findings.append(allowed(compiled.cell.system, OTHER_FILE, found))
+            self.observations.append(allowed(compiled.cell.system, OTHER_FILE, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """See that a copy of a named file takes what decides its bytes. Raises InputError."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dbdyno.compile import PLAN, CompiledCell
 from dbdyno.engines.sqlite.settings import SqliteSettings
+from dbdyno.plan.cell import PLAN, CompiledCell
 
 # A system as a plan names it.
 Target = dict[str, Any]

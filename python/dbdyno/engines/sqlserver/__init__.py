@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from dbdyno.engines.engine import Json
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.engines.settings import Settings
+from dbdyno.plan.settings import Settings
 
 if TYPE_CHECKING:
+    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.searching import CaseRule, Column
-    from dbdyno.experiment.definition import Definition
 
 _CONTROL = {
     "begin": "begin transaction",

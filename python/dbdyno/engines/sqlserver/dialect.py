@@ -1,9 +1,9 @@
 """SQL Server's SQL."""
 
+from dbdyno.definition.tables import Column
 from dbdyno.engines.dialect import spell
 from dbdyno.engines.translation.dialect import TranslatedDialect
 from dbdyno.engines.translation.sql_target import SqlTarget
-from dbdyno.experiment.tables import Column
 
 SQL = SqlTarget(
     engine="sqlserver",

@@ -1,10 +1,10 @@
 """The dialect of an engine for which statements are translated."""
 
+from dbdyno.definition.definition import Definition
 from dbdyno.engines.dialect import StandardDialect
 from dbdyno.engines.translation.sql_target import SqlTarget
 from dbdyno.engines.translation.translate import translate
 from dbdyno.engines.translation.unsupported import Names
-from dbdyno.experiment.definition import Definition
 
 
 class TranslatedDialect(StandardDialect):

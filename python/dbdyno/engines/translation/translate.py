@@ -3,10 +3,11 @@
 import re
 from typing import TYPE_CHECKING
 
+from dbdyno.definition.sql import ANY
+from dbdyno.engines.statements import numbered
 from dbdyno.engines.translation.sql_target import SqlTarget
 from dbdyno.engines.translation.unsupported import Names, unsupported_by
 from dbdyno.errors import InputError
-from dbdyno.experiment.sql import ANY, numbered
 from dbdyno.sql_tree import VALUE, parsed, sql_tree
 from dbdyno.text import shortened
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbdyno.document.cell import Cell
+from dbdyno.document.shape import Document
 from dbdyno.report.lines import factor_level, factor_names
 from dbdyno.report.numbers import level
-from dbdyno.results.cell_document import Cell
-from dbdyno.results.document import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
+from dbdyno.document.shape import Document
 from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw, fitted
 from dbdyno.report.lines import cell_name, factor_names
-from dbdyno.results.document import Document
 
 _LEAST = 0.001
 _NAMES = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import altair as alt
 
+from dbdyno.document.shape import Document
 from dbdyno.report.charts.axes import Axes, axes
 from dbdyno.report.charts.drawing import SHAPES, Figure, colour, data, decades, draw, fitted
 from dbdyno.report.lines import published_references, published_sources
-from dbdyno.results.document import Document
 
 _HEIGHT = 290
 # Levels further apart than this are shown on a logarithmic axis: on a linear one the smaller would lie on the floor.

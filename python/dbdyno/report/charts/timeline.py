@@ -8,11 +8,11 @@ from typing import Any
 
 import altair as alt
 
+from dbdyno.document.cell import Cell, Round
+from dbdyno.document.reading import number, part
+from dbdyno.document.shape import Document
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.lines import cell_name, factor_names
-from dbdyno.results.cell_document import Cell, Round
-from dbdyno.results.document import Document
-from dbdyno.results.reading import number, part
 
 _AXIS_WIDTH = 62
 _MOST_CELLS = 24

@@ -1,0 +1,90 @@
+"""The load: how many clients, when transactions start, when the trial ends, and what is measured."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dbdyno.definition.mistakes import show, wrong
+from dbdyno.definition.strict import YEAR_S, Count, Name, Positive, Seconds, Strict
+
+FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "other"]
+
+
+class Open(Strict):
+    """An open loop: transactions start by a clock, ``rate`` a second over all clients."""
+
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    gaps: Literal["even", "poisson"] = "poisson"
+
+
+def _read_arrival(value: Any) -> Any:
+    if value == "closed":
+        return None
+    if not isinstance(value, dict):
+        raise wrong(f"{show(value)} is not known here", 'write `"closed"` or `{ rate = 1000 }`')
+    return value
+
+
+class Warmup(Strict):
+    """What comes before the measured window, for each client; the longer of the two."""
+
+    seconds: Seconds = 0.0
+    transactions: Count = 0
+
+
+class Stop(Strict):
+    """What ends the measured window: for each client, whichever comes first of those given.
+
+    ``seconds``: at most a year. Beyond some 10^10 the clocks' arithmetic would end, and with it the window at once.
+    """
+
+    seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)] | None = None
+    transactions: Positive | None = None
+    statements: Positive | None = None
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if self.seconds is None and self.transactions is None and self.statements is None:
+            raise wrong("nothing ends the trial", "give `seconds`, `transactions` or `statements`")
+        return self
+
+
+class Retry(Strict):
+    """What to do with a transaction that fails: tries in all, the kinds tried again, the wait between."""
+
+    attempts: Annotated[int, Field(ge=1, lt=2**32)] = 1
+    on: list[FailureKind] = Field(default_factory=list)
+    wait_ms: Annotated[float, Field(ge=0, le=YEAR_S * 1000, allow_inf_nan=False)] = 0.0
+
+
+class Load(Strict):
+    """The load on a system. ``arrival`` ``None``: a closed loop, a client's next transaction follows its last."""
+
+    clients: Annotated[int, Field(ge=1, lt=2**32)] = 1
+    clients_as: Literal["threads", "processes"] = "threads"
+    connect: Literal["once", "per-transaction"] = "once"
+    prepare: Literal["once", "per-transaction", "never"] = "once"
+    arrival: Annotated[Open | None, BeforeValidator(_read_arrival)] = None
+    warmup: Warmup = Warmup()
+    stop: Stop
+    retry: Retry = Retry()
+    os_cache: Literal["warm", "cold"] = "warm"
+    give_way: bool = False
+
+    @property
+    def sharing(self) -> int:
+        """How many clients share a process, and the library in it."""
+        return 1 if self.clients_as == "processes" else self.clients
+
+
+class Measure(Strict):
+    """What throughput counts, how a report calls it, and what is recorded beside it."""
+
+    unit: Literal["transaction", "statement", "row"] = "transaction"
+    label: Name | None = None
+    phases: bool = False
+    interval_ms: Positive | None = None
+    io: bool = True
+    mutexes: bool | None = None
+    waits: bool = True
+    beyond_cache: bool = False

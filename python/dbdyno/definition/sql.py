@@ -1,0 +1,48 @@
+"""SQL as an experiment writes it: one text for all engines, or one for each.
+
+An engine can have something else in its place, such as commands in JSON.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, ValidationInfo
+
+from dbdyno.definition.engines import engines_of
+from dbdyno.definition.mistakes import nearest, show, wrong
+
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement's text by engine; under ``any`` the one for engines not named."""
+
+    texts: tuple[tuple[str, str], ...]
+
+    def text_for(self, engine: str) -> str | None:
+        """Give the text for an engine, or ``None`` where there is none for it."""
+        texts = dict(self.texts)
+        return texts.get(engine, texts.get(ANY))
+
+
+def _read_sql(value: Any, info: ValidationInfo) -> Sql:
+    engines = engines_of(info)
+    if isinstance(value, str):
+        value = {ANY: value}
+    if not isinstance(value, dict):
+        raise wrong(f"{show(value)} is not a statement", 'give its text, or texts by engine, as in `{ any = "…" }`')
+    for engine, text in value.items():
+        if engines is not None and engine not in (*engines.names, ANY):
+            raise wrong("unknown engine", nearest(engine, (*engines.names, ANY)), key=engine)
+        if not isinstance(text, str) or not text.strip():
+            raise wrong(f"{show(text)} is not a statement", "give its text", key=engine)
+        refused = engines.check_statement(text, engine) if engines is not None else None
+        if refused is not None:
+            raise wrong(f"{show(text)} {refused[0]}", refused[1], key=engine)
+    if not value:
+        raise wrong("there is no text", 'give one, as in `{ any = "…" }`')
+    return Sql(tuple((engine, text.strip().removesuffix(";").rstrip()) for engine, text in value.items()))
+
+
+SqlText = Annotated[Sql, PlainValidator(_read_sql)]

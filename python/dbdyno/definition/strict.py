@@ -1,0 +1,88 @@
+"""The base of all tables of an experiment file: nothing is converted, no unknown key is let pass."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+
+from dbdyno.definition.engines import CONTEXT, Engines, read_engine
+from dbdyno.definition.mistakes import Mistake, from_pydantic, without_tags, wrong
+
+Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+YEAR_S = 365 * 24 * 3600
+Seconds = Annotated[float, Field(ge=0, le=YEAR_S, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1)]
+
+
+EngineName = Annotated[str, BeforeValidator(read_engine)]
+
+
+class Strict(BaseModel):
+    """A table of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_known_keys(cls, data: Any, info: ValidationInfo) -> Any:
+        # An error about an unknown key says where it is, not which keys would have been known; this keeps them.
+        if isinstance(data, dict) and isinstance(info.context, dict):
+            info.context[id(data)] = [field.alias or name for name, field in cls.model_fields.items()]
+        return data
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def find_mistakes(model: type[Model], data: Mapping[str, Any], engines: Engines) -> tuple[Model | None, list[Mistake]]:
+    """Validate a table: the model and no mistakes, or no model and all mistakes in it. ``engines``: those there are."""
+    known: dict[Any, Any] = {CONTEXT: engines}
+    try:
+        return model.model_validate(data, context=known), []
+    except ValidationError as error:
+        mistakes = []
+        for details in error.errors(include_url=False):
+            table = _reach(data, without_tags(details["loc"])[:-1])
+            mistakes.append(from_pydantic(details, known.get(id(table), [])))
+        return None, mistakes
+
+
+def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
+    for part in location:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def read_range(value: Any) -> tuple[int, int] | tuple[float, float]:
+    """Read ``[low, high]``: two whole numbers, or two numbers of which one has a fraction."""
+    numbers = isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
+    if not numbers or len(value) != 2:
+        raise wrong("it must be a list of two numbers", "give the least and the greatest value, as in `[1, 100]`")
+    low, high = value
+    if low > high:
+        raise wrong(f"the least value {low} is above the greatest {high}", f"write `[{high}, {low}]`")
+    return low, high
+
+
+def read_whole_range(value: Any) -> tuple[int, int]:
+    """Read ``[low, high]`` of whole numbers."""
+    low, high = read_range(value)
+    if not isinstance(low, int) or not isinstance(high, int):
+        raise wrong("it must be two whole numbers", "as in `[1, 100]`")
+    return low, high
+
+
+def read_length(value: Any) -> tuple[int, int]:
+    """Read a number for a fixed length or ``[least, greatest]``; neither below 0."""
+    fixed = isinstance(value, int) and not isinstance(value, bool)
+    low, high = (value, value) if fixed else read_whole_range(value)
+    if low < 0 or high >= 2**32:
+        raise wrong("a length must lie from 0 to 4294967295")
+    return low, high

@@ -1,0 +1,147 @@
+"""Transactions and their steps: a step is a table with one key that says what it does."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+
+from dbdyno.definition.conditions import ConditionText
+from dbdyno.definition.engines import engines_of
+from dbdyno.definition.generators import Generator
+from dbdyno.definition.mistakes import TAG, nearest, show, wrong
+from dbdyno.definition.sql import SqlText
+from dbdyno.definition.strict import Name, Positive, Share, Strict
+
+VERBS = ("execute", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
+
+
+def _known_engine(name: str, info: ValidationInfo) -> str:
+    engines = engines_of(info)
+    if engines is not None and name not in engines.names:
+        raise wrong(f"there is no engine `{name}`", nearest(name, engines.names))
+    return name
+
+
+class Step(Strict):
+    """What all steps have: a step with ``include = false`` is not there, nor is one on ``engines`` it does not name."""
+
+    include: bool = True
+    engines: Annotated[list[Annotated[str, AfterValidator(_known_engine)]], Field(min_length=1)] | None = None
+
+
+class Execute(Step):
+    """Run a statement, with a value for each ``?``; ``into`` names variables for the first row's columns."""
+
+    execute: SqlText
+    name: Name | None = None
+    params: list[Generator] = Field(default_factory=list)
+    into: list[Name] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_value_each(self, info: ValidationInfo) -> Self:
+        engines = engines_of(info)
+        for engine, text in self.execute.texts:
+            places = len(self.params) if engines is None else engines.places(text, engine)
+            if places != len(self.params):
+                problem = f"{len(self.params)} values for the {places} places `?` of {show(text)}"
+                raise wrong(problem, "give one value for each `?`", key="params")
+        return self
+
+
+class Begin(Step):
+    """Begin a transaction."""
+
+    begin: Literal["deferred", "immediate", "exclusive"]
+
+
+class Commit(Step):
+    """Commit it."""
+
+    commit: Literal[True]
+
+
+class Rollback(Step):
+    """Roll it back."""
+
+    rollback: Literal[True]
+
+
+class Set(Step):
+    """Give a variable a value; with ``once`` only the first time that a client comes to such a step."""
+
+    set: Name
+    value: Generator
+    once: bool = False
+
+
+class When(Step):
+    """Do ``then`` if a condition holds, else ``else``."""
+
+    when: ConditionText
+    then: Annotated[list["AnyStep"], Field(min_length=1)]
+    otherwise: list["AnyStep"] = Field(alias="else", default_factory=list)
+
+
+class Chance(Step):
+    """Do ``then`` with a probability."""
+
+    chance: Share
+    then: Annotated[list["AnyStep"], Field(min_length=1)]
+
+
+class Repeat(Step):
+    """Do the steps a number of times."""
+
+    repeat: Positive
+    steps: Annotated[list["AnyStep"], Field(min_length=1)]
+
+
+class Think(Step):
+    """Wait some milliseconds, or microseconds."""
+
+    think: Generator
+    unit: Literal["ms", "us"] = "ms"
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise wrong(f"{show(value)} is not a step", 'give a table, as in `{ execute = "select 1" }`')
+    found = [key for key in value if key in VERBS]
+    if len(found) > 1:
+        raise wrong("it does two things: " + " and ".join(found), "make a step of each")
+    if not found:
+        words = [key for key in value if key not in ("include", "engines")]
+        raise wrong("there is no such step", nearest(words[0] if words else "", VERBS), key=words[0] if words else "")
+    return value
+
+
+def _verb(value: Any) -> str:
+    keys = value if isinstance(value, dict) else type(value).model_fields
+    verb: str = next(key for key in keys if key in VERBS)
+    return TAG + verb
+
+
+AnyStep = Annotated[
+    Annotated[Execute, Tag("#execute")]
+    | Annotated[Begin, Tag("#begin")]
+    | Annotated[Commit, Tag("#commit")]
+    | Annotated[Rollback, Tag("#rollback")]
+    | Annotated[Set, Tag("#set")]
+    | Annotated[When, Tag("#when")]
+    | Annotated[Chance, Tag("#chance")]
+    | Annotated[Repeat, Tag("#repeat")]
+    | Annotated[Think, Tag("#think")],
+    Discriminator(_verb),
+    BeforeValidator(_read),
+]
+
+for _model in (When, Chance, Repeat):
+    _model.model_rebuild()
+
+
+class Transaction(Strict):
+    """A unit of work: what is counted, timed and retried as a whole."""
+
+    name: Name
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    include: bool = True
+    steps: Annotated[list[AnyStep], Field(min_length=1)]

@@ -1,0 +1,371 @@
+"""The shape of a cell in the result document: what was measured of one combination of levels, and in each round.
+
+The conventions are those of :mod:`dbdyno.document.shape`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# pydantic makes the JSON Schema and asks for this one before Python 3.12.
+from typing_extensions import TypedDict
+
+JsonObject = dict[str, Any]
+
+
+class Latency(TypedDict):
+    """A latency distribution in milliseconds."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p99_9: float | None
+    max: float | None
+    mean: float | None
+    count: int | None
+    """Recorded events."""
+    at_least: list[str]
+    """Of the figures above, those that are lower bounds: what failed, or was skipped, would have taken so long or
+    longer."""
+
+
+class Throughput(TypedDict):
+    """Throughput over the blocks; only what succeeded counts."""
+
+    mean: float | None
+    """Mean over the rounds that gave a result."""
+    ci95: list[float] | None
+    """The 95 % t interval across blocks, [low, high]; null with fewer than two rounds."""
+    unit: str
+    """What is counted, per second, such as "lookups/s"."""
+
+
+class System(TypedDict):
+    """What was measured, as read back from the engine."""
+
+    name: str
+    engine: str | None
+    version: str | None
+    source_id: str | None
+    compile_options: list[str]
+    settings: JsonObject
+    """Settings in force, read back from the engine."""
+    durability: str | None
+    """power-safe, process-safe, torn-pages or none, as the settings in force say."""
+    durability_because: str | None
+    plans: dict[str, list[str]]
+    """How the engine means to carry out each statement, by its name, a step a line; where it tells."""
+    passed_over: dict[str, list[str]]
+    """The indexes by which the engine could look up rows of a statement, and by its plan does not, by its name."""
+    catalog: JsonObject
+    """The tables that the statements name, with their columns, indexes and collations, as the engine's catalogue has
+    them; empty where it was not read."""
+    lost_updates: JsonObject
+    """Of updates of several sessions to one document, tried before the trials: sessions, acknowledged, counted; empty
+    where it was not tried."""
+
+
+class Observed(TypedDict):
+    """What the engine was seen to do beneath a cell's transactions, in all rounds."""
+
+    commits: int
+    """Transactions that changed rows, between the readings of what was counted."""
+    syncs: float | None
+    """How often the device was asked meanwhile to make something durable; null where nothing tells."""
+    syncs_per_commit: float | None
+    seen_by: str | None
+    """What counted: ``files`` (the file layer below an embedded engine), ``server``, ``device`` (the kernel)."""
+    contradiction: str
+    """Why the system's class of durability cannot be what its settings say; empty where it can."""
+    backlog: dict[str, float]
+    """What was put off when the window ended, for each transaction acknowledged: bytes, pages, versions of rows."""
+
+
+class CpuPercent(TypedDict):
+    """CPU in percent of one core, so that four busy cores are 400; means over the rounds."""
+
+    client: float | None
+    """The worker's process; with an embedded system that includes the database."""
+    server: float | None
+    """The server's processes; null for an embedded system."""
+    hottest_thread: float | None
+    user: float | None
+    system: float | None
+    machine: float | None
+    """The whole machine."""
+    steal: float | None
+    """Taken from this machine by its host."""
+    cores: int | None
+
+
+class Disk(TypedDict):
+    """The device that holds the data, per second and per request; means over the rounds."""
+
+    device: str | None
+    reads_per_s: float | None
+    read_bytes_per_s: float | None
+    read_ms: float | None
+    """Mean latency of a read request."""
+    writes_per_s: float | None
+    write_bytes_per_s: float | None
+    write_ms: float | None
+    flushes_per_s: float | None
+    flush_ms: float | None
+    queue_length: float | None
+
+
+class Limit(TypedDict):
+    """The resource that stopped a cell from going faster."""
+
+    resource: str
+    evidence: str
+    advice: str
+    rounds: int
+    """Rounds in which this resource was the limit."""
+    of: int
+    """Rounds with a diagnosis."""
+
+
+class MutexSite(TypedDict):
+    """A place where clients queued on a mutex, over all rounds."""
+
+    function: str | None
+    mutex: str | None
+    waits: int
+    wait_s: float
+    stack: list[str]
+
+
+class Mutex(TypedDict):
+    """Contention on the engine's mutexes, over all rounds."""
+
+    contended: int
+    wait_s: float
+    wait_share: float | None
+    """Of the clients' time."""
+    sites: list[MutexSite]
+    """The ten with the longest waits."""
+
+
+class Time(TypedDict):
+    """Where the clients' time went, over all rounds."""
+
+    client_s: float
+    """Clients times elapsed seconds, summed over the rounds."""
+    cpu_s: float | None
+    segments: dict[str, float | None]
+    """Seconds per segment, summed over the rounds; null where it was not looked at."""
+    shares: dict[str, float | None]
+    """The same as shares of client_s."""
+
+
+class ShareOfCeiling(TypedDict):
+    """Throughput as a share of what would be possible at most; 1 is the ceiling itself."""
+
+    harness: float | None
+    """Statements a second, of what the worker can do with the null engine and as many clients."""
+    device_sync: float | None
+    """Transactions a second of a power-safe system that synced, of the device's syncs a second one after another.
+    Above 1 where several commits share one sync."""
+    device_read: float | None
+    """Device reads a second, of the most random reads a second the device gave at any depth."""
+
+
+class Published(TypedDict, total=False):
+    """A figure somebody else published, for orientation; never a result of this run."""
+
+    value: float
+    unit: str
+    source: str
+    machine: str
+    year: int
+    cpu_percent: float
+    rounds: list[float]
+    phases_ms: dict[str, float]
+    """Milliseconds of one transaction's parts, by name as in latency_ms."""
+    rows: int
+    """Rows returned by a transaction."""
+
+
+class CellStatement(TypedDict):
+    """A statement that the cell's transactions run."""
+
+    name: str
+    sql: str
+    """As the engine gets it."""
+    values: list[Any]
+    """Of its parameters, where they are the same each time."""
+    rows: float | None
+    """Rows returned by an execution, over all rounds."""
+    plan: list[str]
+    """How the engine means to carry it out, with these values, a step a line; empty where it does not tell."""
+
+
+class LoadStep(TypedDict):
+    """One thing that was done to load the data."""
+
+    step: str
+    """A table, or a part of one; a statement after the rows; in parentheses what the loader did by itself."""
+    rows: int
+    seconds: float
+
+
+class Load(TypedDict):
+    """What it took to load the data that the cell's trials begin with."""
+
+    rows: int
+    rows_s: float
+    """Making the rows and putting them into the tables."""
+    indexes_s: float
+    other_s: float
+    """The rest: setup, syncing."""
+    at: str
+    """When: loaded data are kept, so that it may be before the run."""
+    steps: list[LoadStep]
+
+
+class Waits(TypedDict):
+    """What the server's sessions were seen doing, over all rounds."""
+
+    samples: int
+    """How often was looked."""
+    query_s: float
+    """Seconds that the server took to answer the looks."""
+    sessions: dict[str, float]
+    """Mean number of sessions by wait, ``class:event`` in the server's words; ``CPU:running`` waits for nothing."""
+
+
+class RateBasis(TypedDict):
+    """What a round's throughput is told from, and with it how sure it is by itself."""
+
+    time_s: float
+    """Seconds that the transactions counted took of a client, on average."""
+    count: int
+    """Transactions whose times are known, those that failed included; 0 in an open loop."""
+    seconds: float
+    """The sum of their times, thinking included."""
+    squares: float
+    """The sum of the squares of their times."""
+    resolution: float
+    """By what share the throughput may be off because of what the window's ends cut."""
+    other: float
+    """What the other estimate of few transactions' rate comes to, as a multiple of this one; 1 where there is none."""
+
+
+class Round(TypedDict):
+    """One trial of the cell."""
+
+    block: int
+    position: int
+    """Place in the random order of the block, from 0."""
+    status: str
+    """done, failed or interrupted."""
+    error: str | None
+    error_kind: str | None
+    started: str
+    issued: int
+    ok: int
+    failed: dict[str, int]
+    """Failures by kind."""
+    failures: dict[str, str]
+    """The first message of each kind."""
+    skipped: int
+    in_flight: int
+    retries: int
+    completed: int
+    """Of the transactions begun in the window, those that ended well, in it or later: throughput, latencies and all
+    that is told of a transaction are of these."""
+    elapsed_s: float | None
+    """The length of the window."""
+    ended_by: str | None
+    window: JsonObject
+    """What was to end it: clients, and seconds, transactions or statements of each client."""
+    throughput: float | None
+    """In the unit of the cell; null where the trial gave no result."""
+    transactions_per_s: float | None
+    rate: RateBasis
+    outlier: bool
+    """Far from the other rounds; counted all the same."""
+    instructions: float | None
+    """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
+    rows: int | None
+    """Rows returned by the completed transactions."""
+    rows_squared: float | None
+    """The sum of the squares of the rows that each of them returned; null where it was not counted."""
+    rows_changed: int | None
+    transactions_changing: int | None
+    """Of those completed, how many changed rows."""
+    """Of the same transactions."""
+    statements: int | None
+    """Of the same transactions."""
+    transactions: JsonObject
+    """By name: ok, failed."""
+    statements_by_name: JsonObject
+    """By name: executions, rows, changed; of all transactions, those that failed included."""
+    latency_ms: dict[str, Latency]
+    cpu_percent: CpuPercent
+    scheduling: JsonObject
+    """voluntary_switches, involuntary_switches, run_queue_wait_s, batch_threads."""
+    disk: Disk
+    process_io: JsonObject
+    """read_bytes, write_bytes of the worker's process."""
+    io: dict[str, float | None]
+    """Counts of the engine: syncs, reads, read_bytes, writes, write_bytes, lock_calls, file_lock_waits, cache_hits,
+    cache_misses, cache_spills; null what nothing looked at, as on a server."""
+    segments: dict[str, float | None]
+    """Seconds of the clients' time; null where it was not looked at."""
+    client_s: float | None
+    peak_rss_bytes: int | None
+    warmup: JsonObject
+    observed: JsonObject
+    """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
+    turns: JsonObject
+    """Of a trial that took turns with others; empty elsewhere."""
+    """seconds, transactions."""
+    durations: JsonObject
+    """Seconds around the load: load_s, copy_s, start_s, total_s."""
+    limit: Limit | None
+    intervals: list[JsonObject]
+    """One object for each second of the window; see docs/results.md."""
+    histograms: dict[str, str]
+    """HdrHistogram V2, base64, in nanoseconds, by name."""
+
+
+class Cell(TypedDict):
+    """One combination of levels."""
+
+    id: str
+    system: System
+    factors: JsonObject
+    throughput: Throughput
+    instructions: float | None
+    """Of each thing that throughput counts, mean of the rounds that counted them."""
+    latency_ms: dict[str, Latency]
+    """Over all rounds, from merged histograms, by name: service, response, queue, failed, at_least, connect, prepare, …
+
+    What clients waited for (``response``, in a closed loop ``service``) counts what did not end well as a lower
+    bound."""
+    histograms: dict[str, str]
+    """The same as HdrHistogram V2, base64, in nanoseconds."""
+    cpu_percent: CpuPercent
+    disk: Disk
+    io_per_transaction: dict[str, float | None]
+    """The engine's own counts divided by the transactions that succeeded, over all rounds; null as in the rounds."""
+    observed: Observed
+    rows_per_transaction: float | None
+    """Rows returned by a transaction that succeeded, over all rounds."""
+    rows_standard_error: float | None
+    """Of that; null where it is not known how the transactions differed."""
+    time: Time | None
+    mutex: Mutex | None
+    waits: Waits | None
+    """Null where there is no server, or it does not tell."""
+    limit: Limit | None
+    share_of_ceiling: ShareOfCeiling
+    published: Published | None
+    failed: dict[str, int]
+    """Failures by kind over all rounds."""
+    statements: list[CellStatement]
+    load: Load | None
+    """Loading the data; null where there was nothing to load, or it is not known."""
+    rounds: list[Round]

@@ -1,0 +1,219 @@
+"""What a statement searches for, as far as its text tells: patterns that begin with fixed characters, equal columns."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.engines import known_engine
+from dbdyno.engines.statements import numbered
+from dbdyno.sql_tree import VALUE, sql_tree
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A column as a statement names it. ``table``: whose it is, by its own name; ``None`` where that does not show."""
+
+    name: str
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class PrefixSearch:
+    """A search by ``LIKE`` for what begins with ``prefix``; ``written``: its column, as the statement has it.
+
+    ``escape``: what takes the meaning from a wildcard, where the statement says it.
+    """
+
+    written: str
+    pattern: str
+    prefix: str
+    column: ColumnName
+    escape: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The condition as SQL, with the pattern in it."""
+        pattern = self.pattern.replace("'", "''")
+        return f"{self.written} like '{pattern}'"
+
+
+def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch | None:
+    """Find the first ``LIKE`` of a statement whose pattern begins with fixed characters, and does not end there.
+
+    ``values``: those of its parameters, or none where they are not the same each time; ``engine``: whose it is.
+    ``None``: it has no such search, or its pattern is not known.
+    """
+    from sqlglot import exp
+
+    tree = _tree(sql, engine)
+    for node in tree.find_all(exp.Like) if tree is not None else ():
+        column, pattern = node.this.unnest(), _text(node.expression, values)
+        denied = node.args.get("negate") or node.find_ancestor(exp.Not) is not None
+        escape: str | None = "\\" if known_engine(engine).backslash_escapes else None
+        if isinstance(node.parent, exp.Escape):
+            escape = _text(node.parent.expression, values)
+        # One of several conditions joined by OR is not what decides whether an index serves.
+        is_asked = node.find_ancestor(exp.Where, exp.Join) is not None and node.find_ancestor(exp.Or, exp.Case) is None
+        if denied or not is_asked or pattern is None or not isinstance(column, exp.Column):
+            continue
+        prefix, whole = _beginning(pattern, escape)
+        if prefix and not whole:
+            written = ".".join(part.name for part in column.parts)
+            said = escape if isinstance(node.parent, exp.Escape) else None
+            return PrefixSearch(written, pattern, prefix, _named(column), said)
+    return None
+
+
+def _beginning(pattern: str, escape: str | None) -> tuple[str, bool]:
+    """Give the fixed characters with which a pattern begins, and whether they are all of it."""
+    fixed, characters = "", iter(pattern)
+    for character in characters:
+        if character == escape:
+            fixed += next(characters, "")
+        elif character in "%_":
+            return fixed, False
+        else:
+            fixed += character
+    return fixed, True
+
+
+def _named(column: "exp.Column") -> ColumnName:
+    """Say whose a column is: that of the table it names, or of the only one there is where it stands."""
+    from sqlglot import exp
+
+    kinds = (exp.Select, exp.Update, exp.Delete)
+    scope = column.find_ancestor(*kinds)
+    tables = [each for each in scope.find_all(exp.Table) if each.find_ancestor(*kinds) is scope] if scope else []
+    if column.table:
+        tables = [each for each in tables if each.alias_or_name.lower() == column.table.lower()]
+    return ColumnName(column.name, tables[0].name if len(tables) == 1 else None)
+
+
+def compared_columns(sql: str, values: Sequence[Any], engine: str) -> set[ColumnName]:
+    """Give the columns that a statement compares with texts by the engine's usual rule."""
+    from sqlglot import exp
+
+    sides = (
+        side.unnest()
+        for node in _text_comparisons(sql, values, engine)
+        for side in (node.this, node.args.get("expression"))
+        if side is not None
+    )
+    return {_named(side) for side in sides if isinstance(side, exp.Column) and not side.name.startswith(VALUE)}
+
+
+def looks_for_some(sql: str, engine: str) -> bool:
+    """Whether a statement asks for rows by what an index could look up: a column that is equal, greater or between.
+
+    One whose text cannot be read does not.
+    """
+    from sqlglot import exp
+
+    tree = _tree(sql, engine)
+    kinds = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In)
+    return tree is not None and any(
+        isinstance(node.this.unnest(), exp.Column)
+        and node.find_ancestor(exp.Where, exp.Join) is not None
+        and node.find_ancestor(exp.Not, exp.Or) is None
+        for node in tree.find_all(*kinds)
+    )
+
+
+def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
+    """Give the operator by which an engine's statement compares texts, ``LIKE`` or ``=``.
+
+    ``values``: those of its parameters. ``None``: it compares none, or not by the engine's usual rule, or cannot be
+    read. Whether a column is compared with a column as texts is not in the statement; that is taken for no.
+    """
+    from sqlglot import exp
+
+    found = [isinstance(each, exp.Like) for each in _text_comparisons(sql, values, engine)]
+    if not found:
+        return None
+    return "LIKE" if any(found) else "="
+
+
+def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
+    """Whether a statement may return fewer rows where more texts compare equal.
+
+    It asks for what does not compare equal, or keeps one of those that do.
+    """
+    from sqlglot import exp
+
+    unlike = (exp.NEQ, exp.NullSafeNEQ)
+    return any(
+        isinstance(each, unlike)
+        or each.args.get("negate")
+        or each.find_ancestor(exp.Not, exp.Case, exp.If) is not None
+        or each.root().find(exp.Distinct, exp.Group, exp.SetOperation) is not None
+        for each in _text_comparisons(sql, values, engine)
+    )
+
+
+def _tree(sql: str, engine: str) -> "exp.Expr | None":
+    """Read a statement, with a name for each place for a value; ``None`` where it cannot be read."""
+    dialect = known_engine(engine).grammar
+    return sql_tree(numbered(sql, VALUE, engine), dialect) if dialect else None
+
+
+def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator["exp.Expr"]:
+    """Give where a statement compares texts by the engine's usual rule."""
+    tree = _tree(sql, engine)
+    if tree is None:
+        return
+    from sqlglot import exp
+
+    kinds = (exp.Like, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In)
+    for node in tree.find_all(*kinds):
+        sides = node.expressions if isinstance(node, exp.In) else [node.this, node.expression]
+        of_texts = isinstance(node, exp.Like) or any(_is_text(each, values) for each in sides)
+        # What is set is compared with nothing.
+        of_texts = of_texts and not isinstance(node.parent, exp.Update | exp.OnConflict)
+        if of_texts and node.find(exp.Collate, exp.Lower, exp.Upper) is None and not _casts_to_bytes(node):
+            yield node
+
+
+def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
+    """Whether a side of a comparison is a text that stands in the statement, or is given as a value."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Array | exp.Tuple):
+        return any(_is_text(each, values) for each in node.expressions)
+    return _text(node, values) is not None
+
+
+def _text(node: "exp.Expr", values: Sequence[Any]) -> str | None:
+    """Give a text that stands in the statement, or is given as a value; ``None`` where it is something else."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Cast):
+        return _text(node.this, values)
+    if isinstance(node, exp.Any):
+        return "" if _is_text(node.this, values) else None
+    if isinstance(node, exp.Column) and node.name.startswith(VALUE):
+        index = int(node.name.removeprefix(VALUE)) - 1
+        value = values[index] if index < len(values) else None
+        return value if isinstance(value, str) else None
+    return (
+        str(node.this) if isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string) else None
+    )
+
+
+def _casts_to_bytes(node: "exp.Expr") -> bool:
+    from sqlglot import exp
+
+    kinds = (exp.DataType.Type.BINARY, exp.DataType.Type.VARBINARY)
+    return any(each.to.this in kinds for each in node.find_all(exp.Cast))
+
+
+def gives_one_row(sql: str) -> bool:
+    """Whether a statement surely returns one row whatever it finds, as a count does."""
+    return bool(_ONE_ROW.match(sql)) and not re.search(r"\b(group\s+by|over|union)\b", sql, re.IGNORECASE)

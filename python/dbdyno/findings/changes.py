@@ -1,0 +1,128 @@
+"""What the cells of a run say together: what more of a factor does, and each step of a chain.
+
+A sentence is a claim like a verdict of the table, and is held to the same test. Which cell is the best and which the
+worst is known only after the fact, so the p values are corrected for all pairs that could have been picked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import JsonObject, texts
+from dbdyno.document.shape import Comparison, Finding
+from dbdyno.findings.rule import Material, Rule
+from dbdyno.results.judging import Pair, judge
+from dbdyno.stats import CONFIDENCE, MARGIN
+
+CHANGE = Kind("change", ("ratio", "ci95"))
+
+
+_DIFFERENT = ("faster", "slower")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two cells that may be compared. ``where``: the levels of the other factors, where there are several."""
+
+    where: str
+    first: Any
+    other: Any
+
+
+def cross_cell_findings(
+    cells: Sequence[Cell],
+    report: JsonObject,
+    comparisons: Sequence[Comparison],
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
+) -> list[Finding]:
+    """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
+
+    Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
+    one before. Only changes are told that are differences as verdicts are (:func:`dbdyno.stats.decide`, all pairs of
+    the run that could have been picked decided together), whose interval at ``confidence``, paired within blocks, lies
+    clear of no change by the margin, and which the run's own comparisons of the same two cells do not leave open. Of a
+    chain's step that is left open the ratio is told, as such. Of levels that are questions of their own there is
+    nothing to tell.
+    """
+    axis = report.get("along") or report.get("x")
+    if not axis or axis in texts(report.get("questions")):
+        return []
+    chain = bool(report.get("chain"))
+    groups = list(_groups(cells, axis))
+    pairs = [
+        _Pair(where, first, other)
+        for where, group in groups
+        for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
+    ]
+    table = {frozenset((each["a"], each["b"])): each for each in comparisons}
+    made = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin)
+    extremes = {cell["id"] for _, group in groups for cell in _extremes(group)}
+    found = []
+    for pair, decided in zip(pairs, made, strict=True):
+        if not chain and pair.other["id"] not in extremes:
+            continue
+        known = table.get(frozenset((pair.first["id"], pair.other["id"])))
+        verdicts = [decided["verdict"]] if known is None else [decided["verdict"], known["verdict"]]
+        text = _change(axis, pair, decided, verdicts, chain=chain)
+        if text is not None:
+            ids = [pair.first["id"], pair.other["id"]]
+            observed = {"ratio": decided["ratio"], "ci95": decided["ci95"], "p": decided["p"]}
+            found.append(CHANGE.found(text, ids, observed))
+    return found
+
+
+def _groups(cells: Sequence[Cell], axis: str) -> Iterator[tuple[str, list[Any]]]:
+    """Give the measured cells that differ in the axis alone, with the levels of the other factors that are several."""
+    groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
+    for cell in cells:
+        if axis in cell["factors"]:
+            others = tuple((name, level) for name, level in cell["factors"].items() if name != axis)
+            groups.setdefault(others, []).append(cell)
+    several = {name for others in groups for name, _ in others if len({dict(each).get(name) for each in groups}) > 1}
+    for others, group in groups.items():
+        measured = [cell for cell in group if cell["throughput"]["mean"] is not None]
+        if len(measured) > 1:
+            yield ", ".join(f"{name}={level}" for name, level in others if name in several), measured
+
+
+def _extremes(cells: list[Any]) -> list[Any]:
+    """Give the best cell of a group, and the worst of those after the first."""
+    return [
+        max(cells, key=lambda cell: cell["throughput"]["mean"]),
+        min(cells[1:], key=lambda cell: cell["throughput"]["mean"]),
+    ]
+
+
+def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str | None], *, chain: bool) -> str | None:
+    """Tell a change; nothing where there is nothing to tell. ``verdicts``: all that there are of the pair."""
+    ratio, ci95, margin = decided["ratio"], decided["ci95"], decided["margin"]
+    if ratio is None or ci95 is None or decided["lacking"]:
+        return None
+    size = f"{ratio:.3g} times ({ci95[0]:.3g} to {ci95[1]:.3g})"
+    steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
+    name = "throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    at = f"With {pair.where}: {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
+    if decided["unlike"]:
+        return f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['unlike'])}." if chain else None
+    if all(verdict in _DIFFERENT for verdict in verdicts):
+        if ci95[0] < 1 + margin and ci95[1] > 1 / (1 + margin):
+            return None
+        return f"{at} {'rises' if ratio > 1 else 'falls'} to {size} {steps}."
+    if chain and "inconclusive" in verdicts:
+        return f"{at} {steps} is {size}: not settled by {decided['blocks']} rounds."
+    return None
+
+
+def _of_run(material: Material) -> list[Finding]:
+    return cross_cell_findings(
+        material.cells, material.report, material.comparisons, material.margin, material.confidence
+    )
+
+
+RULE = Rule(_of_run, (CHANGE,))

@@ -1,0 +1,30 @@
+"""Why a run ended when it did, where a rule decided that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import number, part
+from dbdyno.document.shape import Finding
+from dbdyno.findings.rule import Material, Rule
+
+ENDED = Kind("ended", ("rounds", "why"))
+
+
+def ended(material: Material) -> Iterator[Finding]:
+    """Say it, by the rule that the design has and the laboratory found to hold."""
+    rule = part(material.run.design, "stopping")
+    target = f"±{(number(rule, 'target') or 0.0) * 100:.3g} %"
+    words = {
+        "precise": f": every interval asked for is within {target}.",
+        "budget": f": the time budget of {number(rule, 'budget_s') or 0.0:g} s is spent, {target} is not reached.",
+        "most": f", the most allowed: {target} is not reached.",
+    }
+    for each in material.observed(ENDED):
+        if each["why"] in words:
+            evidence = {"rounds": each["rounds"], "why": each["why"]}
+            yield ENDED.found(f"Stopped after {each['rounds']} rounds{words[each['why']]}", [], evidence)
+
+
+RULE = Rule(ended, (ENDED,))

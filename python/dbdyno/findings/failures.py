@@ -1,0 +1,59 @@
+"""Transactions that failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.shape import Finding
+from dbdyno.findings.rule import Rule
+from dbdyno.findings.words import percent
+
+FAILURES = Kind("failures", ("kind", "by_cell"))
+
+
+# Cells whose failures are told one by one.
+_MOST_CELLS = 5
+
+
+def failures(cells: Sequence[Cell]) -> list[Finding]:
+    """Say how many transactions failed in the trials that count, by kind and message, with each cell's own share.
+
+    A cell's message is the one that most of its rounds met first.
+    """
+    found: dict[tuple[str, str], list[tuple[Cell, int, int]]] = {}
+    for cell in cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        issued = sum(each["issued"] for each in done)
+        for kind, times in sum((Counter(each["failed"]) for each in done), Counter()).items():
+            messages = Counter(message for each in done if (message := each["failures"].get(kind)))
+            first = messages.most_common(1)[0][0] if messages else ""
+            found.setdefault((kind, first), []).append((cell, times, issued))
+    return [_failures(kind, message, hit) for (kind, message), hit in found.items()]
+
+
+def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]]) -> Finding:
+    hit.sort(key=lambda each: -each[1] / each[2])
+    what = f"transactions failed ({kind})" + (f': "{message}"' if message else "")
+    what += "; they are not in the throughput"
+    if len(hit) == 1:
+        text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}.{_how_long(hit[0][0])}"
+    else:
+        parts = [f"{times:,} of {issued:,} ({percent(times / issued)}) at {cell['id']}" for cell, times, issued in hit]
+        more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
+        text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
+    shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
+    return FAILURES.found(text, shares, {"kind": kind, "by_cell": shares})
+
+
+def _how_long(cell: Cell) -> str:
+    """Say how long transactions took until they failed: that is a lower bound of the time that clients waited."""
+    times = cell["latency_ms"].get("failed")
+    if times is None or times["p50"] is None or times["max"] is None:
+        return ""
+    return f" It took {times['p50']:,.4g} ms at the median until they failed, {times['max']:,.4g} ms at the most."
+
+
+RULE = Rule(lambda material: failures(material.cells), (FAILURES,))

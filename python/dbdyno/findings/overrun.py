@@ -1,0 +1,45 @@
+"""Interleaved trials that were in one another's way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import JsonObject, number
+from dbdyno.document.shape import Finding
+from dbdyno.findings.rule import Material, Rule
+from dbdyno.results.metrics import done
+
+OVERRUN = Kind("overrun", ("warning", "share"))
+
+
+# Trials that take turns: the share of the time in which they went on into the others' turns.
+_OVERRUN = 0.05
+
+
+def _overran(cell: Cell) -> tuple[str, JsonObject] | None:
+    """What does not pause (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
+    overrun_s = elapsed_s = 0.0
+    for each in done(cell):
+        overrun_s += number(each["turns"], "overrun_s") or 0.0
+        elapsed_s += each["elapsed_s"] or 0.0
+    if overrun_s <= _OVERRUN * elapsed_s:
+        return None
+    words = (
+        f"Syncs and the like went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside "
+        "other cells: longer `--turns` have less of that."
+    )
+    return words, {"share": overrun_s / elapsed_s}
+
+
+def overrun(material: Material) -> Iterator[Finding]:
+    """Say of which cells what does not pause outlasted the turns."""
+    for cell in material.cells:
+        said = _overran(cell)
+        if said is not None:
+            words, observed = said
+            yield OVERRUN.found(words, [cell["id"]], {"warning": OVERRUN.name, **observed})
+
+
+RULE = Rule(overrun, (OVERRUN,))

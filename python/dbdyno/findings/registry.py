@@ -1,0 +1,98 @@
+"""All findings, a line for each: the one place that names them. Documents have them in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbdyno.document.finding import Kind
+from dbdyno.document.shape import Finding
+from dbdyno.findings import (
+    beyond_the_device,
+    busy_client,
+    changes,
+    connecting,
+    counts_vary,
+    cut_short,
+    disturbed,
+    durability_contradicted,
+    ended,
+    failures,
+    few_transactions,
+    fits_in_cache,
+    lost_updates,
+    name_resolution,
+    not_measured,
+    of_engines,
+    other_counts,
+    other_products,
+    other_rows,
+    outliers,
+    overrun,
+    prefix_scans,
+    probe_failed,
+    recommendations,
+    several_servers,
+    skipped,
+    slower_device,
+    stalled,
+    steps_left_out,
+    turns_sync_unlike,
+    two_levels,
+    unlike_work,
+    unreadable,
+    unsettled,
+    writes_allowed,
+)
+from dbdyno.findings.rule import Material, Rule
+
+RULES: tuple[Rule, ...] = (
+    # What was done is not the same.
+    durability_contradicted.RULE,
+    unlike_work.RULE,
+    other_rows.RULE,
+    other_counts.RULE,
+    # Searches, and what was tried against them.
+    prefix_scans.RULE,
+    recommendations.RULE,
+    # What the run did, and saw.
+    several_servers.RULE,
+    writes_allowed.RULE,
+    probe_failed.RULE,
+    ended.RULE,
+    name_resolution.RULE,
+    counts_vary.RULE,
+    turns_sync_unlike.RULE,
+    not_measured.RULE,
+    steps_left_out.RULE,
+    # Several cells together.
+    changes.RULE,
+    of_engines.RULE,
+    connecting.RULE,
+    other_products.RULE,
+    # What did not end well.
+    lost_updates.RULE,
+    failures.RULE,
+    skipped.RULE,
+    cut_short.RULE,
+    # What makes figures doubtful.
+    beyond_the_device.RULE,
+    slower_device.RULE,
+    outliers.RULE,
+    disturbed.RULE,
+    unsettled.RULE,
+    stalled.RULE,
+    few_transactions.RULE,
+    two_levels.RULE,
+    busy_client.RULE,
+    overrun.RULE,
+    fits_in_cache.RULE,
+    unreadable.RULE,
+)
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for rule in RULES for kind in rule.kinds}
+"""All kinds, by name."""
+
+
+def find_all(material: Material) -> list[Finding]:
+    """Give all that is worth a sentence about a run."""
+    return [found for rule in RULES for found in rule.find(material)]

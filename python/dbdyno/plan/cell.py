@@ -1,0 +1,111 @@
+"""One cell of an experiment, and what it is once it is resolved: its plans, and the key of the data it starts from."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dbdyno.definition.definition import Definition
+from dbdyno.definition.levels import Level
+from dbdyno.plan.settings import Settings
+from dbdyno.plan.steps import begins
+from dbdyno.plan.system import SystemSpec
+
+PLAN = "dbdyno.plan/1"
+
+# A system as a plan names it.
+Target = dict[str, Any]
+
+# Raised when the worker's way of making rows changes, so that no template of the old way is taken for a new one.
+TEMPLATE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of levels. ``levels`` has one for each factor of the experiment, in the file's order.
+
+    ``id`` names, in that order, the factors that have several levels in the file and those that are at a level which
+    is not in the file; it depends on nothing but the file and the cell, so that a cell has the same id in every run.
+    """
+
+    id: str
+    levels: Mapping[str, Level] = field(hash=False)
+    system: SystemSpec = field(hash=False)
+
+    @property
+    def factors(self) -> dict[str, bool | int | float | str]:
+        """The value of each factor; of a named level, its name."""
+        return {name: level.value for name, level in self.levels.items()}
+
+
+@dataclass(frozen=True)
+class CompiledCell:
+    """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target.
+
+    ``left_out``: what kinds of steps are for other engines only.
+    """
+
+    cell: Cell
+    definition: Definition
+    settings: Settings
+    before: list[str]
+    tables: list[dict[str, Any]]
+    after: list[str]
+    trial: dict[str, Any]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> list[str]:
+        """The program and its arguments, of an ``exec:`` system, with the levels of the factors put in."""
+        values = {name: level.name for name, level in self.cell.levels.items()}
+        return [word.format(**values) for word in shlex.split(self.cell.system.command)]
+
+    @property
+    def begins(self) -> set[str]:
+        """The modes in which its transactions begin: none where each statement is one of its own."""
+        return begins(self.trial)
+
+    def template_key(self, identity: str) -> str:
+        """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
+
+        ``identity``: of what writes them, the library (its version and source id) or the server. Not in the key: the
+        run's seed, and settings that connections or servers are given at a trial.
+        """
+        tables = [table | {"file": table["file"] and file_digest(table["file"])} for table in self.tables]
+        content = {
+            "version": TEMPLATE_VERSION,
+            "engine": self.cell.system.engine,
+            "library": identity,
+            "seed": self.definition.data_seed,
+            "pragmas": self.settings.of_files,
+            "before": self.before,
+            "tables": tables,
+            "after": self.after,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def load_plan(self, target: Target) -> dict[str, Any]:
+        """Give the plan that makes the tables and fills them on a target."""
+        task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": self.after}
+        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+
+    def trial_plan(self, target: Target, seed: int) -> dict[str, Any]:
+        """Give the plan of a trial on a target that holds the tables. ``seed``: that of the block."""
+        task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
+        return {"schema": PLAN, "seed": seed, "task": task}
+
+
+def file_digest(path: str) -> str:
+    """Give the SHA-256 of a file's content, in hexadecimal. A file that has not changed is read once."""
+    stat = Path(path).stat()
+    return _digest(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+@cache
+def _digest(path: str, *_state: int) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,24 @@
+"""The transactions of a plan's task."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+PlanStep = dict[str, Any]
+
+
+def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
+    """Give the steps of a plan's transaction, those inside others behind them."""
+    for step in steps:
+        yield step
+        for inner in ("steps", "then", "otherwise"):
+            yield from flat(step.get(inner) or [])
+
+
+def begins(task: Mapping[str, Any]) -> set[str]:
+    """Give the modes in which a task's transactions begin: none where each statement is one of its own."""
+    steps = [step for each in task.get("transactions", []) for step in flat(each["steps"])]
+    modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
+    # A statement can begin one too.
+    words = [str(each["sql"]).lower().split() for each in task.get("statements", [])]
+    begun = [each for each in words if each[:1] in (["begin"], ["savepoint"])]
+    return modes | {next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun}

@@ -1,0 +1,227 @@
+"""Writing a result to files: JSON, CSV (one row for each round) and Markdown.
+
+A file is written beside its place and renamed into it: a reader finds the old one or the new one, never a half.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dbdyno.document.shape import Document
+from dbdyno.errors import InputError, reason
+from dbdyno.report.durable_lines import durability
+from dbdyno.report.lines import (
+    ceilings,
+    cell_names,
+    compared_cells,
+    comparison_notes,
+    comparison_ratio,
+    comparison_sees,
+    comparison_word,
+    factor_names,
+    failed_trials,
+    findings,
+    interval,
+    latency,
+    limits,
+    notes_on_measuring,
+    published_sources,
+    published_value,
+    round_value,
+    warnings,
+)
+from dbdyno.report.numbers import figure, level, percent, whole
+from dbdyno.report.phases import loads, phase_columns
+
+_ROUND_COLUMNS = (
+    "status", "throughput", "unit", "elapsed_s", "issued", "ok", "failed", "skipped", "in_flight", "retries", "rows",
+    "rows_changed", "statements", "cpu_percent", "hottest_thread_percent", "service_p50_ms", "service_p90_ms",
+    "service_p99_ms", "service_p99_9_ms", "service_max_ms", "instructions", "outlier", "limit", "error",
+)  # fmt: skip
+
+
+def check_writable(path: Path | str, option: str = "") -> None:
+    """Make sure that a file can be written at ``path``, before a run begins. Nothing is left behind.
+
+    Raises ``InputError``, which names ``option`` where given: the time of a run must not be lost to a typing mistake.
+    """
+    target = Path(path)
+    place = f"{option} {target}".strip()
+    if target.is_dir():
+        raise InputError(place, "is a directory", "give the name of a file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise InputError(place, "may not be written", "give another file")
+    try:
+        descriptor, probe = tempfile.mkstemp(dir=target.parent, prefix=".dbdyno-")
+    except OSError as error:
+        raise InputError(place, reason(error), "give a file in a directory that is there and can be written") from error
+    os.close(descriptor)
+    Path(probe).unlink()
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a file at once or not at all, readable as files made by the user are. ``InputError`` where it cannot be."""
+    target = Path(path)
+    temporary: Path | None = None
+    try:
+        # Beside the target, since a rename works within one file system only.
+        with tempfile.NamedTemporaryFile(
+            "w", dir=target.parent, prefix=".dbdyno-", delete=False, encoding="utf-8", newline=""
+        ) as file:
+            temporary = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(
+            str(target), reason(error), "give a file in a directory that is there and can be written"
+        ) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_json(document: Mapping[str, Any], path: Path | str) -> None:
+    """Write a whole document, such as ``dbdyno.run/1``. ``InputError`` where the file cannot be written."""
+    write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_csv(document: Document, path: Path | str) -> None:
+    """Write one row for each round, failed ones included. ``InputError`` where the file cannot be written."""
+    write_text(path, csv_text(document))
+
+
+def write_markdown(document: Document, path: Path | str) -> None:
+    """Write table, verdicts, limits and findings as Markdown. ``InputError`` where the file cannot be written."""
+    write_text(path, markdown_text(document))
+
+
+def csv_text(document: Document) -> str:
+    """Return the rounds as CSV: run, cell, factors, block (from 0), position in the block, then the numbers."""
+    factors = list(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    # A factor may be called like one of our columns.
+    head = [
+        f"factor_{name}" if name in {"run", "cell", "block", "position", *_ROUND_COLUMNS} else name for name in factors
+    ]
+    writer.writerow(["run", "cell", *head, "block", "position", *_ROUND_COLUMNS])
+    for cell in document["cells"]:
+        levels = [level(cell["factors"][name]) if name in cell["factors"] else "" for name in factors]
+        for each in cell["rounds"]:
+            service = each["latency_ms"].get("service")
+            values: list[object] = [
+                each["status"], each["throughput"], cell["throughput"]["unit"], each["elapsed_s"], each["issued"],
+                each["ok"], sum(each["failed"].values()), each["skipped"], each["in_flight"], each["retries"],
+                each["rows"], each["rows_changed"], each["statements"], each["cpu_percent"]["client"],
+                each["cpu_percent"]["hottest_thread"],
+            ]  # fmt: skip
+            values += [service[name] if service else None for name in ("p50", "p90", "p99", "p99_9", "max")]
+            limit = each["limit"]["resource"] if each["limit"] else None
+            values += [each["instructions"], int(each["outlier"]), limit, each["error"]]
+            writer.writerow([document["id"], cell["id"], *levels, each["block"], each["position"], *values])
+    return out.getvalue()
+
+
+def markdown_text(document: Document) -> str:
+    """Return table, verdicts, limits and findings as Markdown."""
+    parts = [f"## {_plain(document['title'])}", f"run `{document['id']}`, started {document['started'][:19]} UTC"]
+    if document["question"]:
+        parts.append(_plain(document["question"]))
+    # Above the numbers: who reads no further than the table must have seen it.
+    parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
+    parts.append(_markdown_table(document))
+    parts.append(_phases(document))
+    notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
+    notes += notes_on_measuring(document)
+    notes += loads(document)
+    notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
+    parts.append("  \n".join(_plain(note) for note in notes))
+    if document["comparisons"]:
+        parts.append(_comparisons(document))
+    for title, statements in (
+        ("What limits it", limits(document)),
+        ("Findings", findings(document)),
+    ):
+        if statements:
+            lines = [
+                f"- {_plain(each.text)} ({_plain(cell_names(document, each.cells))})"
+                + (f"  \n  → {_plain(each.advice)}" if each.advice else "")
+                for each in statements
+            ]
+            parts.append(f"### {title}\n\n" + "\n".join(lines))
+    if document["failed_trials"]:
+        lines = [f"- {_plain(each.text)} ({_plain(', '.join(each.cells))})" for each in failed_trials(document)]
+        parts.append("### Failed trials\n\n" + "\n".join(lines))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown_table(document: Document) -> str:
+    cells = document["cells"]
+    if not cells:
+        return ""
+    names = factor_names(document)
+    shares = ceilings(document)
+    published = any(cell["published"] for cell in cells)
+    head = [*names, cells[0]["throughput"]["unit"], "95 %", "CPU %", "p50 ms", "p99 ms", *shares]
+    head += ["published"] if published else []
+    head += ["rounds"]
+    rows = []
+    for index, cell in enumerate(cells):
+        row = [level(cell["factors"].get(name, "")) for name in names]
+        row += [figure(cell["throughput"]["mean"]), interval(cell), whole(cell["cpu_percent"]["client"])]
+        row += [latency(cell, name) for name in ("p50", "p99")]
+        row += [percent(values[index]) for values in shares.values()]
+        row += [published_value(cell["published"])] if published else []
+        row += [" ".join(round_value(each) for each in cell["rounds"])]
+        rows.append(row)
+    align = ["---"] * len(names) + ["--:"] * (len(head) - len(names) - 1) + ["---"]
+    return _table(head, align, rows)
+
+
+def _phases(document: Document) -> str:
+    columns = phase_columns(document)
+    if not columns:
+        return ""
+    names = factor_names(document)
+    rows = [[level(cell["factors"].get(name, "")) for name in names] for cell in document["cells"]]
+    rows = [row + [column.values[index] for column in columns] for index, row in enumerate(rows)]
+    return _table([*names, *(each.head for each in columns)], ["---"] * len(names) + ["--:"] * len(columns), rows)
+
+
+def _comparisons(document: Document) -> str:
+    heads, cells = compared_cells(document)
+    rows = [
+        [*names, comparison_ratio(each), comparison_sees(each), comparison_word(each)]
+        for names, each in zip(cells, document["comparisons"], strict=True)
+    ]
+    align = [*("---" for _ in heads), "---", "--:", "---"]
+    made = _table([*heads, "ratio [95 %]", "could see", "verdict"], align, rows)
+    return "\n\n".join([made, *(_plain(note) for note in comparison_notes(document))])
+
+
+def _table(head: list[str], align: list[str], rows: list[list[str]]) -> str:
+    lines = [[_plain(each) for each in head], align, *([_plain(each) for each in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Keep words of others from becoming markup: they may come from an experiment file or an engine's message."""
+    for character in "\\`*_[]<>#|":
+        text = text.replace(character, "\\" + character)
+    return " ".join(text.split())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

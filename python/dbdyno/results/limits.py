@@ -1,0 +1,36 @@
+"""The limit of a trial, from what is stored of it."""
+
+from __future__ import annotations
+
+from dbdyno.diagnose import diagnose
+from dbdyno.diagnose_server import diagnose_server
+from dbdyno.document.cell import Limit
+from dbdyno.document.reading import count, objects, part, text
+from dbdyno.engines import engine_of_product, known_engine
+from dbdyno.plan.steps import begins
+from dbdyno.store.records import TrialRecord
+
+
+def limit_of(trial: TrialRecord) -> Limit | None:
+    """Name the resource that stopped a trial from going faster; None where it gave no result, or nothing is known.
+
+    ``trial``: as :func:`dbdyno.results.derived.derived` gives it.
+    """
+    if trial.status != "done" or not trial.result:
+        return None
+    task = part(trial.plan, "task")
+    planned = text(part(task, "target"), "engine")
+    engine = known_engine(planned) if planned else engine_of_product(text(part(trial.result, "engine"), "engine"))
+    judge = diagnose_server if engine.is_server else diagnose
+    statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
+    modes = begins(task) if task.get("transactions") else None
+    found = judge(trial.result, count(task, "clients") or 1, modes, statements)
+    if found is None:
+        return None
+    return {
+        "resource": found["resource"],
+        "evidence": found["evidence"],
+        "advice": found["advice"],
+        "rounds": 1,
+        "of": 1,
+    }

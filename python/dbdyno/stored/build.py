@@ -1,0 +1,176 @@
+"""Building the result document from a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dbdyno.document.cell import Cell, Published
+from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
+from dbdyno.document.shape import Document, FailedTrial, Recommendation
+from dbdyno.findings.registry import find_all
+from dbdyno.findings.rule import Material
+from dbdyno.results.cells import build_cell
+from dbdyno.results.comparing import baseline_pairs
+from dbdyno.results.derived import derived
+from dbdyno.results.judging import Pair, judge, ratio_of_pair
+from dbdyno.results.metrics import rates_by_block
+from dbdyno.results.rounds import Measure
+from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
+from dbdyno.store.records import RunRecord, TrialRecord
+
+# By cell, the trials that count, in the order of blocks.
+_Latest = Mapping[str, Sequence[TrialRecord]]
+
+
+def build_document(
+    run: RunRecord,
+    trials: Iterable[TrialRecord],
+    *,
+    published: Mapping[str, Published] | None = None,
+) -> Document:
+    """Build the result document (``dbdyno.run/1``) of a run, finished or not, from its stored trials.
+
+    ``published``: figures somebody else published, by cell id, shown beside and never mixed in. Of several trials of a
+    cell in a block the latest counts. Cells come in the order of ``run.design["cells"]``; those without a trial are
+    there with nothing measured.
+    """
+    design = run.design
+    measure = Measure.of(design)
+    confidence = _confidence(design)
+    latest = _latest(trials)
+    cells: list[Cell] = []
+    unreadable: dict[str, list[str]] = {}
+    for cell, words in _cells(run, latest, published or {}):
+        cells.append(cell)
+        unreadable[cell["id"]] = words
+    given = number(design, "margin")
+    material = Material(
+        run=run,
+        cells=cells,
+        measure=measure,
+        tasks=_tasks(latest),
+        factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
+        report=part(design, "report"),
+        comparisons=judge(_pairs(design, cells, confidence), MARGIN if given is None else given),
+        recommendations=_recommendations(design),
+        margin=MARGIN if given is None else given,
+        confidence=confidence,
+        unreadable=unreadable,
+    )
+    return {
+        "schema": "dbdyno.run/1",
+        "id": run.id,
+        "experiment": run.experiment,
+        "title": text(design, "title") or run.experiment,
+        "question": text(design, "question") or "",
+        "status": run.status,
+        "started": run.started,
+        "ended": run.ended,
+        "dbdyno": run.version,
+        "command": run.command,
+        "seed": run.seed,
+        "options": run.options,
+        "host": run.host,
+        "device": run.device or {},
+        "ceiling": run.ceiling or {},
+        "factors": {name: list(levels) for name, levels in material.factors.items()},
+        "report": material.report,
+        "measure": {"unit": measure.unit, "label": measure.label},
+        "rounds": count(design, "rounds"),
+        "confidence": confidence,
+        "cells": cells,
+        "comparisons": list(material.comparisons),
+        "recommendations": list(material.recommendations),
+        "findings": find_all(material),
+        "failed_trials": _failed(cells),
+    }
+
+
+def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
+    """Return the intervals that a run is to make narrow: of the ratios of its table, and of cells that are in none.
+
+    What must not be ranked, and what further rounds do not settle, is not waited for; its cells are each by itself.
+    """
+    confidence = _confidence(run.design)
+    cells = [cell for cell, _ in _cells(run, _latest(trials), {}, latencies=False)]
+    pairs = _pairs(run.design, cells, confidence)
+    ranked = [pair for pair in pairs if not pair.unlike and not pair.is_bounded]
+    paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
+    alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
+    return [*(ratio_of_pair(pair) for pair in ranked), *(rate_interval(rates, confidence) for rates in alone)]
+
+
+def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list[Pair]:
+    questions = texts(part(design, "report").get("questions"))
+    return baseline_pairs(cells, confidence, questions, of_sides=bool(part(design, "against")))
+
+
+def _cells(
+    run: RunRecord, latest: _Latest, published: Mapping[str, Published], *, latencies: bool = True
+) -> Iterator[tuple[Cell, list[str]]]:
+    """Give the cells of a run, each with the troubles with its data. Without ``latencies`` those are of rounds only."""
+    for planned in _planned(run.design, latest):
+        name = str(planned.get("id", ""))
+        yield build_cell(
+            planned,
+            latest.get(name, []),
+            run,
+            Measure.of(run.design),
+            published.get(name),
+            _confidence(run.design),
+            latencies=latencies,
+        )
+
+
+def _confidence(design: JsonObject) -> float:
+    """Return the nominal confidence of a run's intervals."""
+    return number(part(design, "stopping"), "confidence") or CONFIDENCE
+
+
+def _tasks(latest: _Latest) -> dict[str, JsonObject]:
+    """Return what the trials of each cell were to do, of those that began."""
+    tasks = {cell: next((task for each in of if (task := part(each.plan, "task"))), {}) for cell, of in latest.items()}
+    return {cell: task for cell, task in tasks.items() if task}
+
+
+def _latest(trials: Iterable[TrialRecord]) -> _Latest:
+    """Return the trial that counts for each cell and block, by cell in the order of blocks."""
+    by_cell: dict[str, dict[int, TrialRecord]] = {}
+    for trial in derived(trials):
+        by_cell.setdefault(trial.cell, {})[trial.block] = trial
+    return {cell: [blocks[block] for block in sorted(blocks)] for cell, blocks in by_cell.items()}
+
+
+def _planned(design: JsonObject, trials: Mapping[str, Sequence[TrialRecord]]) -> list[JsonObject]:
+    """Return the planned cells, and after them any that were measured without being planned."""
+    planned = objects(design.get("cells"))
+    known = {str(each.get("id", "")) for each in planned}
+    return planned + [{"id": cell} for cell in trials if cell not in known]
+
+
+def _recommendations(design: JsonObject) -> list[Recommendation]:
+    return [
+        {
+            "name": text(each, "name") or "",
+            "answers": text(each, "answers") or "",
+            "engine": text(each, "engine") or "",
+            "does": text(each, "does") or "",
+            "cells": {base: str(cell) for base, cell in part(each, "cells").items()},
+        }
+        for each in objects(design.get("recommendations"))
+    ]
+
+
+def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
+    return [
+        {
+            "cell": cell["id"],
+            "block": each["block"],
+            "status": each["status"],
+            "kind": each["error_kind"],
+            "error": each["error"] or "no cause was recorded",
+        }
+        for cell in cells
+        for each in cell["rounds"]
+        if each["status"] != "done"
+    ]

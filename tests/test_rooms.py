@@ -1,0 +1,81 @@
+"""The rooms of the package, its folders and the files beside them: which imports which, and that none hang together."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import dbdyno
+
+PACKAGE = Path(dbdyno.__file__).parent
+
+# Parts that a user may do without: commands load them when they are asked for.
+OPTIONAL = ("cpu", "pgbench")
+
+
+def imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The modules of the package that some statements import."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.startswith("dbdyno."))
+        elif isinstance(node, ast.ImportFrom) and node.module == "dbdyno":
+            yield from (f"dbdyno.{each.name}" for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dbdyno."):
+            yield str(node.module)
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def rooms() -> dict[str, set[str]]:
+    """By room, those that it imports, wherever in a file: for types alone, or in the function that needs it, too."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        own = found.setdefault(room_of(path), set())
+        own |= {module.split(".")[1] for module in imports(ast.walk(tree(path)))} - {room_of(path)}
+    return found
+
+
+def circle(of: dict[str, set[str]]) -> list[str]:
+    """One circle of rooms, the first again at its end; empty where there is none."""
+    try:
+        TopologicalSorter(of).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_rooms_do_not_hang_together() -> None:
+    found = rooms()
+    assert {"engines", "results", "findings", "stored", "run"} <= set(found)
+    assert circle(found) == []
+
+
+@pytest.mark.parametrize("back", [("engines", "experiment"), ("definition", "engines"), ("results", "findings")])
+def test_an_import_that_ties_a_knot_is_seen(back: tuple[str, str]) -> None:
+    low, high = back
+    tied = rooms()
+    tied[low].add(high)
+    assert {low, high} <= set(circle(tied))
+
+
+@pytest.mark.parametrize("part", OPTIONAL)
+def test_only_the_command_line_imports_an_optional_part(part: str) -> None:
+    assert {room for room, of in rooms().items() if part in of} == {"cli"}
+
+
+@pytest.mark.parametrize("part", OPTIONAL)
+def test_the_command_line_imports_an_optional_part_when_it_is_asked_for(part: str) -> None:
+    """Files of the command line that are about the part alone are imported within a function themselves."""
+    at_once = {path: set(imports(tree(path).body)) for path in (PACKAGE / "cli").glob("*.py")}
+    about_it = {path for path, of in at_once.items() if any(each.startswith(f"dbdyno.{part}.") for each in of)}
+    assert all(path.stem.startswith(part) for path in about_it)
+    named = {f"dbdyno.cli.{path.stem}" for path in about_it}
+    assert [path.name for path, of in at_once.items() if of & named] == []
