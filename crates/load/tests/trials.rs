@@ -3,7 +3,7 @@
 
 use dbdyno_engines::null::NullEngine;
 use dbdyno_engines::sqlite::{SqliteEngine, Watch};
-use dbdyno_load::client::EndedBy;
+use dbdyno_load::report::EndedBy;
 use dbdyno_load::trial::Site;
 use dbdyno_load::{Alone, Event, Outcome, TrialError};
 use dbdyno_plan::document::{FailureKind, Trial};

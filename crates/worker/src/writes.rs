@@ -1,7 +1,7 @@
 //! Which statements write, and which name something beyond their database.
 
+use crate::error::WorkError;
 use crate::events::Events;
-use crate::work::WorkError;
 use dbdyno_engines::reach::reach;
 use dbdyno_engines::sql_text::{Dialect, Template};
 use dbdyno_engines::writes::{Use, Writes as Answer};

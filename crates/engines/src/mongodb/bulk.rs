@@ -3,8 +3,8 @@
 use super::command::Command;
 use super::options::Options;
 use super::reply::failure_of;
-use super::scan::garbled;
 use super::session::MongodbSession;
+use super::values::garbled;
 use super::{MongodbEngine, other, put, values};
 use crate::Failure;
 use crate::net::block_on;

@@ -1,9 +1,8 @@
 //! How a connection begins: what the server is, and who we are.
 
 use super::reply::failure_of;
-use super::scan::garbled;
 use super::scram::Scram;
-use super::values::{find, integer};
+use super::values::{find, garbled, integer};
 use super::wire::Wire;
 use crate::Failure;
 use crate::net::in_time;

@@ -2,8 +2,8 @@
 
 use super::command::{Answer, Columns, Command};
 use super::kind_of;
-use super::scan::{Document, Field, garbled};
-use super::values::{document, find, integer};
+use super::scan::{Document, Field};
+use super::values::{document, find, garbled, integer};
 use crate::{Capture, Failure, Rows};
 use bson::RawDocument;
 use dbdyno_plan::document::FailureKind;

@@ -4,12 +4,11 @@
 //! The raw documents of the crate `bson` verify each name and length, which makes an answer of one row 2.6 times as dear to
 //! read, and one of a hundred rows 5 times: all that the loop does not read is read by them.
 
-use super::values;
+use super::values::{self, garbled};
 use crate::Failure;
 use bson::oid::ObjectId;
 use bson::spec::ElementType;
 use bson::{Decimal128, RawDocument};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::Owned;
 
 /// The kinds of values, as the byte before a name says them.
@@ -194,15 +193,6 @@ fn value_length(of: u8, bytes: &[u8]) -> Option<usize> {
         kind::DB_POINTER => 4 + length(bytes)? + OBJECT_ID,
         _ => return None,
     })
-}
-
-/// The failure of a server that does not speak as MongoDB's do.
-#[cold]
-pub fn garbled() -> Failure {
-    Failure::new(
-        FailureKind::Connection,
-        "the server sent what is no message of MongoDB's protocol",
-    )
 }
 
 #[cfg(test)]

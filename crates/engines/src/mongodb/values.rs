@@ -1,9 +1,9 @@
 //! What BSON's values are to a variable and to people, and the raw documents of the crate `bson` by paths.
 
-use super::scan::garbled;
 use crate::Failure;
 use bson::oid::ObjectId;
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, RawDocument};
+use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::Owned;
 use std::fmt::Write as _;
 
@@ -111,6 +111,15 @@ fn write_json(value: RawBsonRef<'_>, out: &mut String) {
         Owned::Text(text) => write!(out, "{text:?}"),
         _ => Ok(()),
     };
+}
+
+/// The failure of a server that does not speak as MongoDB's do.
+#[cold]
+pub fn garbled() -> Failure {
+    Failure::new(
+        FailureKind::Connection,
+        "the server sent what is no message of MongoDB's protocol",
+    )
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Messages each way (MongoDB's documentation, "MongoDB Wire Protocol"): OP_MSG, a document that is a command, and one
 //! that answers it.
 
-use super::scan::garbled;
-use super::values;
+use super::values::{self, garbled};
 use crate::Failure;
 use crate::net::Connection;
 use bson::RawDocument;
