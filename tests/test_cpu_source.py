@@ -154,7 +154,10 @@ def test_kinds_of_statements(sql: str, kind: str) -> None:
 
 def test_colours_lose_no_text() -> None:
     lines = ["/* a", "b */ int x = 5; // <c>", '  char *z = "a\\"/*"; if( x<y ) return \'&\';', "#define A 1"]
+    lines += ["", "\t\f'", "x\ry"]
     html = "\n".join(coloured(lines))
+    assert len(list(coloured(lines))) == len(lines)
+    assert not list(coloured([]))
     assert '<i class="k">int</i>' in html and '<i class="c">b */</i>' in html
     import re
     from html import unescape

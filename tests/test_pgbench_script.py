@@ -13,7 +13,6 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.pgbench.experiment import builtin_scripts, from_options, pgbench_experiment
 from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
 from dbdyno.pgbench.script import Presets, assigned_variables, read_script
-from dbdyno.pgbench.toml import write_toml
 from experiment_files import TABLE, compiled
 from experiment_files import steps as written
 
@@ -266,22 +265,6 @@ def test_a_script_that_makes_tables_prepares_nothing_before(tmp_path: Path, text
     script.write_text(text)
     made = from_options([str(script)], 1, [], ["sqlite:"])
     assert [level.name for level in made.factors["prepare"].levels] == [prepare]
-
-
-_VALUES = st.recursive(
-    st.one_of(
-        st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False), st.text()
-    ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
-    max_leaves=12,
-)
-
-
-@given(st.dictionaries(st.text(), _VALUES, max_size=4))
-def test_toml_is_read_back_as_it_was(data: dict[str, Any]) -> None:
-    import tomllib
-
-    assert tomllib.loads(write_toml(data)) == data
 
 
 def made_of(text: str, table: str = "") -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@
 use crate::live::{Live, Work};
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
-use crate::trial::Shared;
+use crate::shared::Shared;
 use dbdyno_engine::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode, Trial};
 use dbdyno_plan::expression::Compiled;

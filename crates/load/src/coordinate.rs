@@ -1,10 +1,12 @@
 //! The coordinating thread of a trial: leads the clients through the phases, and watches the machine meanwhile.
 
+use crate::error::TrialError;
+use crate::event::{Event, Interval};
 use crate::latency::Timeline;
 use crate::lead::Lead;
 use crate::live::{Live, LiveCounts};
+use crate::shared::Shared;
 use crate::slices::Switch;
-use crate::trial::{Event, Interval, Shared, TrialError};
 use crate::turns::{self, Turns};
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::{Engine, Failure};

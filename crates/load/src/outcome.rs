@@ -1,14 +1,14 @@
 //! What a trial found, put together from what its clients and its coordinating thread have seen.
 
 use crate::books::Books;
-use crate::client::{ClientReport, EndedBy};
 use crate::coordinate::Watched;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
 use crate::rate::Rate;
+use crate::report::{ClientReport, EndedBy};
+use crate::shared::Shared;
 use crate::threads::Record;
 use crate::time::Time;
-use crate::trial::Shared;
 use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::{Contention, SessionCounters, ThreadCounters};
 use dbdyno_engine::waits::Waits;

@@ -18,7 +18,7 @@
 //! of unlike length make that too great, since the window begins where one ends. So few clients have both figures, the
 //! likelier one is the rate, and by how much the two differ goes into its interval.
 
-use crate::client::{ClientReport, EndedBy};
+use crate::report::{ClientReport, EndedBy};
 use serde::Serialize;
 
 /// Transactions of a client in a window, from which on its own quotient is right to less than a thousandth.

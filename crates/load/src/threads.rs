@@ -1,13 +1,14 @@
 //! The threads that clients run in.
 
-use crate::client::{self, ClientReport};
+use crate::client;
 use crate::latency::Timeline;
 use crate::live::Live;
 use crate::pacing::ThreadTimer;
 use crate::recorder::Recorder;
+use crate::report::ClientReport;
 use crate::runtime::{self, SharedTimer};
 use crate::share::{Share, ThreadReport};
-use crate::trial::Shared;
+use crate::shared::Shared;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
 use dbdyno_plan::program::Programs;

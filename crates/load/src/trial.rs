@@ -1,12 +1,13 @@
 //! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
 
-use crate::books::Unbalanced;
 use crate::coordinate::coordinate;
+use crate::error::TrialError;
+use crate::event::Event;
 use crate::latency::Timeline;
 use crate::lead::Lead;
-use crate::live::{Live, LiveCounts};
+use crate::live::Live;
 use crate::outcome::{Outcome, conclude};
-use crate::pacing::Timer;
+use crate::shared::Shared;
 use crate::threads::{give_way, run_thread, threads};
 use dbdyno_engine::driver::Site;
 use dbdyno_engine::observed::{Counters, Observed, rise};
@@ -15,188 +16,10 @@ use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_plan::program::Programs;
-use dbdyno_probes::disk::{Disk, DiskActivity};
-use dbdyno_probes::process::CpuShare;
-use dbdyno_probes::{Clock, ProbeError};
+use dbdyno_probes::Clock;
+use dbdyno_probes::disk::Disk;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Why a trial gave no result.
-#[derive(Debug, thiserror::Error)]
-pub enum TrialError {
-    /// The plan cannot be carried out.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// No session could be opened, or its statements could not be prepared.
-    #[error("client {client}: {failure}")]
-    Connect {
-        /// The client's number.
-        client: u32,
-        /// What the engine said.
-        #[source]
-        failure: Failure,
-    },
-    /// The accounts do not add up.
-    #[error(transparent)]
-    Books(#[from] Unbalanced),
-    /// The machine's figures could not be read.
-    #[error(transparent)]
-    Probe(#[from] ProbeError),
-    /// A thread could not be started, or broke off.
-    #[error("{0}")]
-    Thread(String),
-    /// Whoever leads the trial did not say when a phase starts.
-    #[error("waiting to be told when to start: {0}")]
-    Lead(#[source] std::io::Error),
-}
-
-/// What a trial says while it runs.
-#[derive(Debug)]
-pub enum Event {
-    /// A phase begins: `connect`, `warmup`, `window`.
-    Phase(&'static str),
-    /// An interval of the window is over.
-    Interval(Box<Interval>),
-}
-
-/// One interval of the timeline.
-#[derive(Debug, Clone)]
-pub struct Interval {
-    /// Its number, from 0.
-    pub index: u64,
-    /// Its start and end in seconds of the window.
-    pub span_s: (f64, f64),
-    /// What was done in it.
-    pub counts: LiveCounts,
-    /// 50th and 99th percentile and greatest service time in nanoseconds, of the transactions recorded in it.
-    pub service_ns: Option<(u64, u64, u64)>,
-    /// CPU used.
-    pub cpu: CpuShare,
-    /// What the disk did.
-    pub disk: Option<DiskActivity>,
-}
-
-/// What the clients of a trial share.
-pub struct Shared<'a, E: Engine> {
-    pub(crate) engine: &'a E,
-    pub(crate) trial: &'a Trial,
-    pub(crate) programs: &'a Programs,
-    pub(crate) seed: u64,
-    pub(crate) clock: Clock,
-    pub(crate) stop: &'a AtomicBool,
-    /// How many threads the clients are divided among.
-    pub(crate) threads: u32,
-    /// When the others of those that take turns had ended; nanoseconds of the clock, 0 where they have not.
-    pub(crate) alone: Arc<AtomicU64>,
-    /// Whether these take no processor from a server.
-    pub(crate) give_way: bool,
-    /// Clients that have connected, or failed to.
-    pub(crate) connected: AtomicU32,
-    /// Clients that have warmed up.
-    pub(crate) warm: AtomicU32,
-    /// When the warm-up starts; 0: not known yet; the greatest number: never.
-    pub(crate) warmup_start: AtomicU64,
-    /// When the window's phase starts, likewise.
-    pub(crate) window_start: AtomicU64,
-    /// Clients that have ended a transaction of the lead-in.
-    pub(crate) led_in: AtomicU32,
-    /// When the window began, after the lead-in; 0: not yet. By the clients' clock, which stands still between turns.
-    measured_from: AtomicU64,
-    /// Clients that have ended all transactions that count.
-    pub(crate) settled: AtomicU32,
-    /// Set between the first and the last reading of the machine's figures.
-    pub(crate) watched: AtomicBool,
-    pub(crate) refused: AtomicBool,
-    /// Set when all is over: the clients' threads, whose CPU times are read to the end, may end.
-    pub(crate) released: AtomicBool,
-    /// The coordinating thread, which is woken when something has come.
-    coordinator: std::thread::Thread,
-}
-
-impl<E: Engine> Shared<'_, E> {
-    /// Whether the trial is to end early.
-    #[inline(always)]
-    pub(crate) fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Counts a client in.
-    pub(crate) fn arrive(&self, at: &AtomicU32, result: &Result<(), Failure>) {
-        if result.is_err() {
-            self.refused.store(true, Ordering::Relaxed);
-        }
-        at.fetch_add(1, Ordering::Release);
-    }
-
-    /// Waits until a start has been set and has come.
-    pub(crate) async fn wait_for<T: Timer>(&self, timer: &T, start: &AtomicU64) -> u64 {
-        loop {
-            match start.load(Ordering::Acquire) {
-                0 => timer.look_again().await,
-                u64::MAX => return u64::MAX,
-                at => {
-                    timer.sleep_until(at).await;
-                    return at;
-                }
-            }
-        }
-    }
-
-    /// Whether the window begins and ends while all clients are at work; see [`crate::client`].
-    pub(crate) fn leads_in(&self) -> bool {
-        let window = &self.trial.window;
-        matches!(self.trial.arrival, Arrival::Closed)
-            && window.seconds.is_some()
-            && window.transactions.is_none()
-            && window.statements.is_none()
-    }
-
-    /// The window begins at `moment` by the clients' clock, if it has not yet.
-    pub(crate) fn begin_measuring(&self, moment: u64) {
-        let begun = self
-            .measured_from
-            .compare_exchange(0, moment.max(1), Ordering::AcqRel, Ordering::Acquire);
-        if begun.is_ok() {
-            self.coordinator.unpark();
-        }
-    }
-
-    /// When the window began by the clients' clock; `None`: it has not yet.
-    pub(crate) fn measured_from(&self) -> Option<u64> {
-        match self.measured_from.load(Ordering::Acquire) {
-            0 => None,
-            moment => Some(moment),
-        }
-    }
-
-    /// Asks when a phase starts; where nobody says, the clients wait for it no longer.
-    pub(crate) fn start(&self, lead: &mut impl Lead, phase: &'static str, at: &AtomicU64) -> Result<u64, TrialError> {
-        lead.start(phase, self.clock, notice::<E>()).map_err(|error| {
-            at.store(u64::MAX, Ordering::Release);
-            TrialError::Lead(error)
-        })
-    }
-
-    /// The number of a client among those of all processes, by its number in this one; and how many there are.
-    pub(crate) fn place_of(&self, client: u32) -> (u32, u32) {
-        match self.trial.part {
-            None => (client, self.trial.clients),
-            Some(part) => (part.first + client, part.of),
-        }
-    }
-
-    /// Waits, in the coordinating thread, until all clients have come.
-    pub(crate) fn gather(&self, at: &AtomicU32) {
-        while at.load(Ordering::Acquire) < self.trial.clients {
-            std::thread::sleep(std::time::Duration::from_micros(200));
-        }
-    }
-}
-
-/// Nanoseconds between telling the start and the start itself, so that every client is there.
-fn notice<E: Engine>() -> u64 {
-    if E::REMOTE { 10_000_000 } else { 2_000_000 }
-}
+use std::sync::{Mutex, PoisonError};
 
 /// Carries out a trial.
 ///

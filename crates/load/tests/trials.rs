@@ -4,7 +4,7 @@
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Site};
 use dbdyno_engines::Target;
-use dbdyno_load::client::EndedBy;
+use dbdyno_load::report::EndedBy;
 use dbdyno_load::{Alone, Event, Outcome, TrialError};
 use dbdyno_plan::document::{FailureKind, Trial};
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! The plan document: one JSON object that says everything about one piece of work of one worker process.
 
+use crate::error::PlanError;
 use crate::generator::Generator;
 use crate::target::Target;
 use crate::transaction::Transaction;
@@ -29,7 +30,7 @@ pub struct Plan {
 
 impl Plan {
     /// Reads a plan from its JSON text.
-    pub fn from_json(text: &str) -> Result<Self, crate::PlanError> {
+    pub fn from_json(text: &str) -> Result<Self, PlanError> {
         Ok(serde_json::from_str(text)?)
     }
 }

@@ -1,35 +1,23 @@
 //! Generators made ready to run: checked, with their tables computed, and no allocation per value.
 
 mod chance;
+mod scope;
 mod stamps;
 
 pub use chance::{choose, probability, thresholds};
+pub use scope::Scope;
 
-use crate::PlanError;
+use crate::error::PlanError;
 use crate::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
+use crate::names::Names;
 use crate::random::{Stream, below, permute, row_stream};
 use crate::value::{Literal, Owned, Text, Value, Values};
 use crate::vocabulary::Vocabulary;
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};
+use scope::index;
 use stamps::{unix_milliseconds, uuid, write_time, write_uuid};
 use std::fmt::Write as _;
-
-/// What a value is made from: the stream, the variables, and where in the work we are.
-pub struct Scope<'a> {
-    /// The seed with which the tables are or were filled.
-    pub seed: u64,
-    /// The random stream.
-    pub stream: &'a mut Stream,
-    /// The row's number; of meaning only to makers compiled for rows.
-    pub row: u64,
-    /// The transaction's variables.
-    pub variables: &'a [Owned],
-    /// How often each serial generator of this client has been used.
-    pub counters: &'a mut [u64],
-    /// The client's number and the number of clients.
-    pub client: (u32, u32),
-}
 
 /// Where a generator stands, which decides what its index is.
 #[derive(Debug)]
@@ -38,38 +26,6 @@ pub enum Place<'a> {
     Row,
     /// In a transaction: the index counts uses; names and counters are kept here.
     Transaction(&'a mut Names),
-}
-
-/// The variables and counters that the steps of all transactions use, in order of first mention.
-#[derive(Debug, Default)]
-pub struct Names {
-    variables: Vec<String>,
-    counters: usize,
-}
-
-impl Names {
-    /// The slot of a variable; a new one at its first mention.
-    pub fn variable(&mut self, name: &str) -> usize {
-        self.find(name).unwrap_or_else(|| {
-            self.variables.push(name.to_owned());
-            self.variables.len() - 1
-        })
-    }
-
-    /// The slot of a variable that has been mentioned.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        self.variables.iter().position(|known| known == name)
-    }
-
-    /// How many variables there are.
-    pub fn variables(&self) -> usize {
-        self.variables.len()
-    }
-
-    /// How many counters there are.
-    pub fn counters(&self) -> usize {
-        self.counters
-    }
 }
 
 /// A generator ready to run.
@@ -455,10 +411,7 @@ impl Place<'_> {
     fn counter(&mut self) -> Option<usize> {
         match self {
             Place::Row => None,
-            Place::Transaction(names) => {
-                names.counters += 1;
-                Some(names.counters - 1)
-            }
+            Place::Transaction(names) => Some(names.new_counter()),
         }
     }
 }
@@ -515,17 +468,6 @@ fn fuse(of: Maker, stream: u64, row: Maker) -> Kind {
             stream,
             row: Box::new(row),
         },
-    }
-}
-
-fn index(counter: Option<usize>, scope: &mut Scope<'_>) -> u64 {
-    match counter {
-        None => scope.row,
-        Some(slot) => {
-            let used = scope.counters[slot];
-            scope.counters[slot] += 1;
-            used * u64::from(scope.client.1) + u64::from(scope.client.0)
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A fixed list of invented words that look like English, of which the first are the most frequent, as in real text.
 
-use crate::PlanError;
+use crate::error::PlanError;
 use crate::generator::VocabularyOf;
 use crate::random::{Stream, below, mix};
 use crate::value::Text;

@@ -1,6 +1,6 @@
 //! The source of the bundled SQLite, packed into the worker.
 
-use crate::work::WorkError;
+use crate::error::WorkError;
 use std::io::Write as _;
 use std::path::Path;
 

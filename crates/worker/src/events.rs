@@ -1,6 +1,6 @@
 //! The events a worker writes: one JSON object a line. `docs/plan-format.md` describes them.
 
-use crate::work::WorkError;
+use crate::error::WorkError;
 use dbdyno_engine::Facts;
 use dbdyno_load::latency::Latencies;
 use dbdyno_load::{Interval, Outcome};

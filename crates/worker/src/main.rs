@@ -4,6 +4,7 @@
 //! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written.
 
 mod amalgamation;
+mod error;
 mod events;
 mod led;
 mod work;
@@ -11,6 +12,7 @@ mod writes;
 
 use clap::{Parser, Subcommand};
 use dbdyno_plan::Plan;
+use error::WorkError;
 use events::Events;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Some(Command::Schema) => events
             .line(&dbdyno_engines::registry::plan_schema())
-            .map_err(work::WorkError::from),
+            .map_err(WorkError::from),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
         None => run(&events),
     };
@@ -55,18 +57,18 @@ fn main() -> ExitCode {
     // If standard output is gone there is nobody to tell.
     let _ = events.error(&error);
     match error {
-        work::WorkError::Plan(_) => ExitCode::from(2),
+        WorkError::Plan(_) => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
 }
 
-fn run(events: &Events) -> Result<(), work::WorkError> {
+fn run(events: &Events) -> Result<(), WorkError> {
     listen()?;
     work::carry_out(&read_plan()?, events, &STOP)
 }
 
 /// Reads the plan: a line, behind which others may follow later, or all there is.
-fn read_plan() -> Result<Plan, work::WorkError> {
+fn read_plan() -> Result<Plan, WorkError> {
     let mut text = String::new();
     std::io::stdin().read_line(&mut text)?;
     if let Ok(plan) = Plan::from_json(&text) {

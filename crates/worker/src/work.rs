@@ -1,62 +1,19 @@
 //! Carries out a plan's task with the engine it names.
 
+use crate::error::WorkError;
 use crate::events::Events;
 use crate::led::Led;
 use crate::writes;
+use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
-use dbdyno_engine::{Engine, Failure};
 use dbdyno_engines::Target;
-use dbdyno_load::{Alone, Event, TrialError};
+use dbdyno_load::{Alone, Event};
 use dbdyno_plan::document::{Hold, Trial};
-use dbdyno_plan::{Plan, PlanError, Task};
-use dbdyno_probes::{Clock, ProbeError};
+use dbdyno_plan::{Plan, Task};
+use dbdyno_probes::Clock;
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Why a plan was not carried out.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkError {
-    /// The plan is wrong.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The trial gave no result.
-    #[error(transparent)]
-    Trial(TrialError),
-    /// The engine refused.
-    #[error("{0}")]
-    Engine(#[from] Failure),
-    /// The machine could not be measured.
-    #[error(transparent)]
-    Probe(#[from] ProbeError),
-    /// The plan could not be read, or an event not be written.
-    #[error("{0}")]
-    Output(#[from] std::io::Error),
-}
-
-impl From<TrialError> for WorkError {
-    fn from(error: TrialError) -> Self {
-        match error {
-            TrialError::Plan(error) => Self::Plan(error),
-            other => Self::Trial(other),
-        }
-    }
-}
-
-impl WorkError {
-    /// A word for the laboratory to tell the kinds apart.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Plan(_) => "plan",
-            Self::Trial(TrialError::Connect { .. }) => "connect",
-            Self::Trial(TrialError::Books(_)) => "books",
-            Self::Trial(_) => "trial",
-            Self::Engine(_) => "engine",
-            Self::Probe(_) => "probe",
-            Self::Output(_) => "output",
-        }
-    }
-}
 
 /// Carries out a plan. `stop` ends a window early.
 pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {

@@ -1,7 +1,7 @@
 //! Which statements write, and which name something beyond their database.
 
+use crate::error::WorkError;
 use crate::events::Events;
-use crate::work::WorkError;
 use dbdyno_engine::driver::Driver as _;
 use dbdyno_engine::writes::Writes as Answer;
 use dbdyno_engines::Target;

@@ -1,38 +1,38 @@
 """C as HTML with its comments, strings, keywords, numbers and directives told apart."""
 
-import re
 from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import groupby
 
-_KEYWORDS = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "u8 u16 u32 u64 i8 i16 i64"
-)
-_TOKEN = re.compile(
-    r"(?P<c>/\*.*?(?:\*/|$)|//.*)"
-    r'|(?P<s>"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')'
-    rf"|(?P<k>\b(?:{'|'.join(_KEYWORDS.split())})\b)"
-    r"|(?P<n>\b\d\w*\b)"
-    r"|(?P<p>^\s*#.*)"
-)
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Number, String, _TokenType, is_token_subtype
+
+# The first that holds a token is its class. Pygments' own formatter gives every name and bracket an element too, which
+# makes the page of a count some times as long.
+_CLASSES = ((Comment.Preproc, "p"), (Comment, "c"), (String, "s"), (Keyword, "k"), (Number, "n"))
 
 
 def coloured(lines: Iterable[str]) -> Iterator[str]:
     """Give lines of C as HTML. The classes: c comment, s string, k keyword, n number, p directive."""
-    within = False
-    for line in lines:
-        start, html = 0, ""
-        if within:
-            end = line.find("*/")
-            start = len(line) if end < 0 else end + 2
-            html = f'<i class="c">{escape(line[:start], quote=False)}</i>'
-            within = end < 0
-        at = start
-        for token in _TOKEN.finditer(line, start):
-            html += escape(line[at : token.start()], quote=False)
-            html += f'<i class="{token.lastgroup}">{escape(token[0], quote=False)}</i>'
-            at = token.end()
-            if token.lastgroup == "c" and token[0].startswith("/*") and not token[0].endswith("*/"):
-                within = True
-        yield html + escape(line[at:], quote=False)
+    lines = list(lines)
+    if not lines:
+        return
+    text = "\n".join(lines)
+    tokens = ((_class(kind), token) for _, kind, token in get_lexer_by_name("c").get_tokens_unprocessed(text))
+    html = ""
+    for name, group in groupby(tokens, key=lambda token: token[0]):
+        first, *rest = "".join(token for _, token in group).split("\n")
+        html += _element(name, first)
+        for line in rest:
+            yield html
+            html = _element(name, line)
+    yield html
+
+
+def _class(kind: _TokenType) -> str | None:
+    return next((name for of, name in _CLASSES if is_token_subtype(kind, of)), None)
+
+
+def _element(name: str | None, text: str) -> str:
+    html = escape(text, quote=False)
+    return f'<i class="{name}">{html}</i>' if name and text else html

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tomli_w
+
 from dbdyno.definition.expression import AUTOMATIC, NAME
 from dbdyno.definition.mistakes import nearest_or
 from dbdyno.engines.statements import without_texts
@@ -13,7 +15,6 @@ from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import package_path, parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
-from dbdyno.pgbench.toml import write_toml
 
 # What pgbench's `-i` makes for each unit of scale.
 BRANCHES = 1
@@ -66,7 +67,7 @@ def pgbench_experiment(
     read = [read_script(each.text, each.place, presets, "${begin}", dynamic) for each in sources]
     data = _data(sources, read, scale, own_tables)
     place = ", ".join(dict.fromkeys(source.place for source in sources))
-    return make_experiment(parse(write_toml(data), place, sources[0].folder))
+    return make_experiment(parse(tomli_w.dumps(data), place, sources[0].folder))
 
 
 def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], systems: Sequence[str]) -> Experiment:

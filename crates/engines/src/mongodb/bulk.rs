@@ -1,13 +1,14 @@
 //! Filling collections: documents in long messages, each the array of one insert.
 
-use super::bson::{self, garbled};
 use super::command::Command;
 use super::options::Options;
 use super::reply::failure_of;
 use super::session::MongodbSession;
 use super::target::MongodbTarget;
-use super::{MongodbEngine, other};
+use super::values::garbled;
+use super::{MongodbEngine, other, put, values};
 use crate::server::net::block_on;
+use bson::rawdoc;
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
@@ -59,7 +60,7 @@ async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> 
     let answer = wire.document(&place)?;
     match failure_of(answer)? {
         Some(failure) => Err(failure),
-        None => Ok(answer.get("n")?.and_then(|field| field.integer())),
+        None => Ok(values::find(answer, &["n"]).and_then(values::integer)),
     }
 }
 
@@ -72,10 +73,8 @@ async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> R
     while there {
         let wire = session.wire();
         let message = wire.begin();
-        let command = bson::begin(&mut wire.connection.out);
-        bson::put_text(b"insert", &table.name, &mut wire.connection.out);
-        bson::put_text(b"$db", &database, &mut wire.connection.out);
-        bson::end(command, &mut wire.connection.out);
+        let command = rawdoc! {"insert": table.name.as_str(), "$db": database.as_str()};
+        wire.connection.out.extend_from_slice(command.as_bytes());
         let sequence = wire.begin_sequence("documents");
         let mut documents = 0;
         while there && documents < DOCUMENTS && wire.connection.out.len() - message < MESSAGE {
@@ -98,14 +97,14 @@ async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> R
 
 /// Writes a row as a document. A whole number that is its key becomes an identifier.
 fn put_row(table: &LoadTable, values: &Values, out: &mut bytes::BytesMut) {
-    let document = bson::begin(out);
+    let document = put::begin(out);
     for (column, value) in table.columns.iter().zip(values.iter()) {
         match value {
             Value::Integer(value) if column.name == KEY => {
-                bson::put_object_id(column.name.as_bytes(), bson::object_id(value), out);
+                put::object_id(column.name.as_bytes(), values::object_id(value), out);
             }
-            value => bson::put_value(column.name.as_bytes(), value, out),
+            value => put::value(column.name.as_bytes(), value, out),
         }
     }
-    bson::end(document, out);
+    put::end(document, out);
 }

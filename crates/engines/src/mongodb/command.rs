@@ -1,9 +1,10 @@
 //! Commands: JSON that is turned into BSON once, with places for its parameters.
 
-use super::bson::{self, kind};
 use super::json::Json;
 use super::options::Options;
-use super::parts::{Builder, Form, Part, digits};
+use super::parts::{Builder, Form, Part};
+use super::{put, values};
+use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::{Failure, check_count};
 use dbdyno_plan::document::FailureKind;
@@ -90,8 +91,8 @@ impl Command {
         }
         let mut builder = Builder::default();
         builder.open(fields, |builder| {
-            options.put(name, json, &mut builder.bytes);
-            bson::put_text(b"$db", database, &mut builder.bytes);
+            put::fields(&options.fields(name, json), &mut builder.bytes);
+            put::text(b"$db", database, &mut builder.bytes);
         })?;
         builder.cut();
         let batch = json.get("batchSize").or_else(|| json.get("cursor")?.get("batchSize"));
@@ -127,10 +128,10 @@ impl Command {
         for part in &self.parts {
             match part {
                 Part::Bytes(bytes) => out.put_slice(bytes),
-                Part::Open => opened.push(bson::begin(out)),
+                Part::Open => opened.push(put::begin(out)),
                 Part::Close => {
                     if let Some(start) = opened.pop() {
-                        bson::end(start, out);
+                        put::end(start, out);
                     }
                 }
                 Part::Place(name, form) => {
@@ -150,20 +151,17 @@ fn read(text: &str) -> Result<Json, String> {
 #[inline]
 fn put_formed(name: &[u8], form: Form, value: Value<'_>, out: &mut BytesMut) -> Result<(), Failure> {
     match (form, value) {
-        (Form::Value, value) | (_, value @ Value::Null) => bson::put_value(name, value, out),
-        (Form::ObjectId, Value::Integer(value)) => bson::put_object_id(name, bson::object_id(value), out),
-        (Form::ObjectId, Value::Text(text)) => match digits(text) {
-            Some(id) => bson::put_object_id(name, id, out),
-            None => {
+        (Form::Value, value) | (_, value @ Value::Null) => put::value(name, value, out),
+        (Form::ObjectId, Value::Integer(value)) => put::object_id(name, values::object_id(value), out),
+        (Form::ObjectId, Value::Text(text)) => match ObjectId::parse_str(text) {
+            Ok(id) => put::object_id(name, id, out),
+            Err(_) => {
                 return Err(unfit(
                     "an object's identifier is a whole number, or 24 hexadecimal digits",
                 ));
             }
         },
-        (Form::Date, Value::Integer(value)) => {
-            bson::put_name(kind::DATE, name, out);
-            out.put_i64_le(value);
-        }
+        (Form::Date, Value::Integer(value)) => put::date(name, value, out),
         (Form::ObjectId, _) => {
             return Err(unfit(
                 "an object's identifier is a whole number, or 24 hexadecimal digits",
@@ -205,7 +203,6 @@ fn unfit(why: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bson::Document;
     use super::*;
 
     fn written(text: &str, values: &[Value<'_>]) -> Result<String, Failure> {
@@ -215,13 +212,7 @@ mod tests {
         let mut out = BytesMut::from(&b"before"[..]);
         command.write(&given, &mut Vec::new(), &mut out)?;
         let document = out.split_off(6);
-        let fields = Document::of(&document)?.map(|field| {
-            let field = field.unwrap();
-            let mut text = String::from_utf8_lossy(field.name).into_owned() + "=";
-            field.write_json(&mut text);
-            text
-        });
-        Ok(fields.collect::<Vec<_>>().join(" "))
+        Ok(values::json(values::document(&document)?, false))
     }
 
     #[test]
@@ -229,17 +220,17 @@ mod tests {
         let find = r#"{"find": "foo", "filter": {"i": "?", "s": {"$gte": "?", "$lt": "x"}}, "limit": 2}"#;
         assert_eq!(
             written(find, &[Value::Integer(7), Value::Text("ü")]).unwrap(),
-            r#"find="foo" filter={"i": 7, "s": {"$gte": "ü", "$lt": "x"}} limit=2 $db="d""#
+            r#"{"find": "foo", "filter": {"i": 7, "s": {"$gte": "ü", "$lt": "x"}}, "limit": 2, "$db": "d"}"#
         );
         let update = r#"{"update": "foo", "updates": [{"q": {"_id": {"$oid": "?"}}, "u": {"$inc": {"n": 1}}}]}"#;
         assert_eq!(
             written(update, &[Value::Integer(5)]).unwrap(),
-            r#"update="foo" updates=[{"q": {"_id": 5}, "u": {"$inc": {"n": 1}}}] $db="d""#
+            r#"{"update": "foo", "updates": [{"q": {"_id": 5}, "u": {"$inc": {"n": 1}}}], "$db": "d"}"#
         );
         let insert = r#"{"insert": "foo", "documents": [{"a": "?", "b": null}, {"a": "?", "b": true}]}"#;
         assert_eq!(
             written(insert, &[Value::Real(0.5), Value::Null]).unwrap(),
-            r#"insert="foo" documents=[{"a": 0.5, "b": null}, {"a": null, "b": true}] $db="d""#
+            r#"{"insert": "foo", "documents": [{"a": 0.5, "b": null}, {"a": null, "b": true}], "$db": "d"}"#
         );
     }
 

@@ -1,17 +1,18 @@
 //! What the server is, read back from itself; of FerretDB, which does not tell, from how its process was started.
 
 use super::MongodbEngine;
-use super::bson::{self, Document, Field};
 use super::command::Command;
 use super::login;
 use super::lost_updates;
 use super::options::Options;
 use super::reply::failure_of;
 use super::session::MongodbSession;
+use super::values::{find, integer, shown};
 use crate::server::ServerProcess;
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::{Owned, Value, Values};
+use dbdyno_plan::value::{Value, Values};
 use std::collections::BTreeMap;
 
 type Settings = BTreeMap<String, String>;
@@ -48,16 +49,13 @@ const FERRETDB_PRAGMAS: [(&str, &str); 3] = [
 /// Reads the version, the settings in force and the plans of the statements.
 pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
     let mut session = engine.open().await?;
-    let place = ask(&mut session, |out| bson::put_integer(b"buildInfo", 1, out)).await?;
+    let place = ask(&mut session, rawdoc! {"buildInfo": 1_i64}).await?;
     let build = session.wire().document(&place)?;
-    let text = |name: &str| {
-        let field = build.find(&[name])?;
-        field.text().map(str::to_owned)
-    };
+    let text = |name: &str| build.get_str(name).ok().map(str::to_owned);
     let version = text("version").unwrap_or_default();
     let git = text("gitVersion").unwrap_or_default();
-    let newer = build.find(&["ferretdb", "version"]);
-    let ferretdb = text("ferretdbVersion").or_else(|| newer?.text().map(str::to_owned));
+    let newer = find(build, &["ferretdb", "version"]);
+    let ferretdb = text("ferretdbVersion").or_else(|| newer?.as_str().map(str::to_owned));
     let plans = plans(engine, &mut session).await?;
     let lost_updates = lost_updates::probe(engine).await;
     match ferretdb {
@@ -92,37 +90,32 @@ pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
     }
 }
 
-async fn ask(
-    session: &mut MongodbSession,
-    put: impl FnOnce(&mut bytes::BytesMut),
-) -> Result<std::ops::Range<usize>, Failure> {
-    login::ask(session.wire(), "admin", put).await
+async fn ask(session: &mut MongodbSession, command: RawDocumentBuf) -> Result<std::ops::Range<usize>, Failure> {
+    login::ask(session.wire(), "admin", command).await
 }
 
 /// The settings of a MongoDB server: parameters, and what it was started with. Without the right to look, none.
 async fn settings(session: &mut MongodbSession) -> Result<Settings, Failure> {
     let mut settings = Settings::new();
-    let asked = ask(session, |out| bson::put_text(b"getParameter", "*", out)).await;
+    let asked = ask(session, rawdoc! {"getParameter": "*"}).await;
     if let Some(place) = allowed(asked)? {
-        for field in session.wire().document(&place)?.flatten() {
-            let name = String::from_utf8_lossy(field.name);
-            if SHOWN.contains(&&*name) {
-                settings.insert(name.into_owned(), shown(&field));
+        for (name, value) in session.wire().document(&place)?.iter().flatten() {
+            if SHOWN.contains(&name.as_str()) {
+                settings.insert(name.as_str().to_owned(), shown(value));
             }
         }
     }
-    let asked = ask(session, |out| bson::put_integer(b"getCmdLineOpts", 1, out)).await;
-    if let Some(place) = allowed(asked)? {
-        let options = session.wire().document(&place)?.find(&["parsed"]);
-        if let Some(options) = options.and_then(|field| field.document()) {
-            flatten("", options, &mut settings);
-        }
+    let asked = ask(session, rawdoc! {"getCmdLineOpts": 1_i64}).await;
+    if let Some(place) = allowed(asked)?
+        && let Ok(options) = session.wire().document(&place)?.get_document("parsed")
+    {
+        flatten("", options, &mut settings);
     }
-    let asked = ask(session, |out| bson::put_integer(b"serverStatus", 1, out)).await;
+    let asked = ask(session, rawdoc! {"serverStatus": 1_i64}).await;
     if let Some(place) = allowed(asked)? {
         let status = session.wire().document(&place)?;
-        if let Some(name) = status.find(&["storageEngine", "name"]) {
-            settings.insert("storageEngine".into(), shown(&name));
+        if let Some(name) = find(status, &["storageEngine", "name"]) {
+            settings.insert("storageEngine".into(), shown(name));
         }
     }
     Ok(settings)
@@ -138,27 +131,17 @@ fn allowed<T>(asked: Result<T, Failure>) -> Result<Option<T>, Failure> {
     }
 }
 
-fn flatten(above: &str, options: Document<'_>, settings: &mut Settings) {
-    for field in options.flatten() {
-        let name = format!("{above}{}", String::from_utf8_lossy(field.name));
+fn flatten(above: &str, options: &RawDocument, settings: &mut Settings) {
+    for (name, value) in options.iter().flatten() {
+        let name = format!("{above}{}", name.as_str());
         if PLACES.iter().any(|place| name.starts_with(place)) {
             continue;
         }
-        match field.document() {
-            Some(inner) if field.kind == bson::kind::DOCUMENT => flatten(&format!("{name}."), inner, settings),
-            _ => drop(settings.insert(name, shown(&field))),
+        match value {
+            RawBsonRef::Document(inner) => flatten(&format!("{name}."), inner, settings),
+            value => drop(settings.insert(name, shown(value))),
         }
     }
-}
-
-/// A value as a setting: a text without quotes.
-fn shown(field: &Field<'_>) -> String {
-    if let Owned::Text(text) = field.value() {
-        return text;
-    }
-    let mut text = String::new();
-    field.write_json(&mut text);
-    text
 }
 
 /// With what pragmas FerretDB opens its SQLite databases, from the command line of its process, where that is known.
@@ -284,32 +267,29 @@ async fn plans(engine: &MongodbEngine, session: &mut MongodbSession) -> Result<B
 
 /// The steps of an explanation: of MongoDB, its stages from the outermost on; of FerretDB, those of the query it sends to
 /// SQLite, and what of the command that does not hold.
-fn steps(answer: Document<'_>) -> Vec<String> {
+fn steps(answer: &RawDocument) -> Vec<String> {
     let mut steps = Vec::new();
-    let lines = answer
-        .find(&["queryPlanner", "Plan"])
-        .and_then(|field| field.document());
+    let lines = find(answer, &["queryPlanner", "Plan"]).and_then(|lines| lines.as_array());
     for line in lines.into_iter().flatten().flatten() {
         // `id=2 parent=0 notused=0 detail=SCAN foo`
-        let text = line.text().unwrap_or_default();
+        let text = line.as_str().unwrap_or_default();
         steps.push(text.split_once("detail=").map_or(text, |(_, detail)| detail).to_owned());
     }
-    let pushed = answer.find(&["filterPushdown"]).and_then(|field| field.integer());
-    let filter = answer.find(&["command", "filter"]).and_then(|field| field.document());
-    if !steps.is_empty() && pushed == Some(0) && filter.is_some_and(|mut filter| filter.next().is_some()) {
+    let pushed = find(answer, &["filterPushdown"]).and_then(integer);
+    let filter = find(answer, &["command", "filter"]).and_then(|filter| filter.as_document());
+    if !steps.is_empty() && pushed == Some(0) && filter.is_some_and(|filter| !filter.is_empty()) {
         steps.push("filter: applied by FerretDB to the documents that SQLite returns".into());
     }
-    let mut stage = answer
-        .find(&["queryPlanner", "winningPlan", "queryPlan"])
-        .or_else(|| answer.find(&["queryPlanner", "winningPlan"]))
-        .and_then(|field| field.document());
+    let mut stage = find(answer, &["queryPlanner", "winningPlan", "queryPlan"])
+        .or_else(|| find(answer, &["queryPlanner", "winningPlan"]))
+        .and_then(|stage| stage.as_document());
     while let Some(document) = stage {
-        let name = document.find(&["stage"]).map(|name| shown(&name));
-        let index = document.find(&["indexName"]).map(|index| format!(" {}", shown(&index)));
+        let name = find(document, &["stage"]).map(shown);
+        let index = find(document, &["indexName"]).map(|index| format!(" {}", shown(index)));
         if let Some(name) = name {
             steps.push(name + &index.unwrap_or_default());
         }
-        stage = document.find(&["inputStage"]).and_then(|field| field.document());
+        stage = document.get_document("inputStage").ok();
     }
     steps
 }

@@ -1,12 +1,14 @@
 //! How a connection begins: what the server is, and who we are.
 
-use super::bson::{self, Document, garbled, kind};
 use super::reply::failure_of;
 use super::scram::Scram;
 use super::target::MongodbTarget;
+use super::values::{find, garbled, integer};
 use super::wire::Wire;
 use crate::server::net::in_time;
-use bytes::BytesMut;
+use bson::raw::cstr;
+use bson::spec::BinarySubtype;
+use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::ops::Range;
@@ -33,12 +35,10 @@ pub async fn begin(target: &MongodbTarget, auth_source: &str) -> Result<Wire, Fa
 }
 
 /// Sends a command, and gives the place of its answer, which says that all is well.
-pub async fn ask(wire: &mut Wire, database: &str, put: impl FnOnce(&mut BytesMut)) -> Result<Range<usize>, Failure> {
+pub async fn ask(wire: &mut Wire, database: &str, mut command: RawDocumentBuf) -> Result<Range<usize>, Failure> {
+    command.append(cstr!("$db"), database);
     let message = wire.begin();
-    let document = bson::begin(&mut wire.connection.out);
-    put(&mut wire.connection.out);
-    bson::put_text(b"$db", database, &mut wire.connection.out);
-    bson::end(document, &mut wire.connection.out);
+    wire.connection.out.extend_from_slice(command.as_bytes());
     wire.end(message);
     wire.connection.flush().await?;
     let place = wire.answer().await?;
@@ -50,44 +50,27 @@ pub async fn ask(wire: &mut Wire, database: &str, put: impl FnOnce(&mut BytesMut
 
 /// Says hello, and gives the ways in which the user can log in, where the server tells.
 async fn greet(wire: &mut Wire, whose: Option<String>) -> Result<Vec<String>, Failure> {
-    let place = ask(wire, "admin", |out| {
-        bson::put_integer(b"hello", 1, out);
-        if let Some(whose) = &whose {
-            bson::put_text(b"saslSupportedMechs", whose, out);
-        }
-        bson::put_name(kind::DOCUMENT, b"client", out);
-        let client = bson::begin(out);
-        for (part, fields) in [
-            ("application", &[("name", "dbdyno")][..]),
-            (
-                "driver",
-                &[("name", "dbdyno-worker"), ("version", env!("CARGO_PKG_VERSION"))],
-            ),
-            ("os", &[("type", std::env::consts::OS)]),
-        ] {
-            bson::put_name(kind::DOCUMENT, part.as_bytes(), out);
-            let start = bson::begin(out);
-            fields
-                .iter()
-                .for_each(|(name, value)| bson::put_text(name.as_bytes(), value, out));
-            bson::end(start, out);
-        }
-        bson::end(client, out);
-    })
-    .await?;
+    let mut command = rawdoc! {"hello": 1_i64};
+    if let Some(whose) = whose {
+        command.append(cstr!("saslSupportedMechs"), whose);
+    }
+    let client = rawdoc! {
+        "application": {"name": "dbdyno"},
+        "driver": {"name": "dbdyno-worker", "version": env!("CARGO_PKG_VERSION")},
+        "os": {"type": std::env::consts::OS},
+    };
+    command.append(cstr!("client"), client);
+    let place = ask(wire, "admin", command).await?;
     let hello = wire.document(&place)?;
-    let version = hello.find(&["maxWireVersion"]).and_then(|field| field.integer());
+    let version = find(hello, &["maxWireVersion"]).and_then(integer);
     if version.is_none_or(|version| version < NEEDED_VERSION) {
         let message = "the server is too old: it must be MongoDB 5.0 or later, or speak its protocol";
         return Err(Failure::new(FailureKind::Connection, message));
     }
-    let mechanisms = hello
-        .find(&["saslSupportedMechs"])
-        .and_then(|field| field.document())
-        .into_iter()
-        .flatten()
-        .filter_map(|field| field.ok()?.text().map(str::to_owned));
-    Ok(mechanisms.collect())
+    let mechanisms = hello.get_array("saslSupportedMechs").into_iter().flatten();
+    Ok(mechanisms
+        .filter_map(|each| each.ok()?.as_str().map(str::to_owned))
+        .collect())
 }
 
 async fn log_in(
@@ -106,12 +89,9 @@ async fn log_in(
     }
     let password = target.password.as_deref().unwrap_or("");
     let mut scram = Scram::new(user, password).map_err(impossible)?;
-    let place = ask(wire, database, |out| {
-        bson::put_integer(b"saslStart", 1, out);
-        bson::put_text(b"mechanism", MECHANISM, out);
-        bson::put_bytes(b"payload", scram.first().as_bytes(), out);
-    })
-    .await?;
+    let first = binary(scram.first().as_bytes());
+    let start = rawdoc! {"saslStart": 1_i64, "mechanism": MECHANISM, "payload": first};
+    let place = ask(wire, database, start).await?;
     let (conversation, payload, _) = step(wire.document(&place)?)?;
     let answer = scram.answer(&payload).map_err(impossible)?;
     let (_, payload, mut done) = go_on(wire, database, conversation, answer.as_bytes()).await?;
@@ -129,24 +109,24 @@ async fn go_on(
     conversation: i64,
     payload: &[u8],
 ) -> Result<(i64, Vec<u8>, bool), Failure> {
-    let place = ask(wire, database, |out| {
-        bson::put_integer(b"saslContinue", 1, out);
-        bson::put_integer(b"conversationId", conversation, out);
-        bson::put_bytes(b"payload", payload, out);
-    })
-    .await?;
+    let command = rawdoc! {"saslContinue": 1_i64, "conversationId": conversation, "payload": binary(payload)};
+    let place = ask(wire, database, command).await?;
     step(wire.document(&place)?)
 }
 
+fn binary(bytes: &[u8]) -> Binary {
+    Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: bytes.to_vec(),
+    }
+}
+
 /// Number and payload of the server's step, and whether it is the last.
-fn step(answer: Document<'_>) -> Result<(i64, Vec<u8>, bool), Failure> {
-    let conversation = answer.find(&["conversationId"]).and_then(|field| field.integer());
-    let done = answer.find(&["done"]).and_then(|field| field.integer());
-    let payload = answer
-        .find(&["payload"])
-        .and_then(|field| field.bytes().map(<[u8]>::to_vec));
-    match (conversation, payload) {
-        (Some(conversation), Some(payload)) => Ok((conversation, payload, done == Some(1))),
+fn step(answer: &RawDocument) -> Result<(i64, Vec<u8>, bool), Failure> {
+    let conversation = find(answer, &["conversationId"]).and_then(integer);
+    let done = find(answer, &["done"]).and_then(integer);
+    match (conversation, answer.get_binary("payload")) {
+        (Some(conversation), Ok(payload)) => Ok((conversation, payload.bytes.to_vec(), done == Some(1))),
         _ => Err(garbled()),
     }
 }

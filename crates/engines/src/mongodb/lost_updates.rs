@@ -5,10 +5,11 @@
 //! the database is the laboratory's own.
 
 use super::MongodbEngine;
+use super::login;
 use super::session::MongodbSession;
-use super::{bson, login};
+use super::values::{find, integer};
 use crate::server::net::block_on;
-use bytes::BytesMut;
+use bson::{RawDocumentBuf, rawdoc};
 use dbdyno_engine::{Failure, LostUpdates, Session as _};
 use dbdyno_plan::document::FailureKind;
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ pub async fn probe(engine: &MongodbEngine) -> Option<LostUpdates> {
     let mut first = engine.open().await.ok()?;
     let found = tried(engine, &mut first, &collection).await;
     // What could not be made need not be dropped, and a session that is lost has nothing to close.
-    let _ = ask(&mut first, |out| bson::put_text(b"drop", &collection, out)).await;
+    let _ = ask(&mut first, rawdoc! {"drop": collection.as_str()}).await;
     let _ = first.close().await;
     found.ok().flatten()
 }
@@ -54,14 +55,8 @@ async fn tried(
     first: &mut MongodbSession,
     collection: &str,
 ) -> Result<Option<LostUpdates>, Failure> {
-    ask(first, |out| {
-        bson::put_text(b"insert", collection, out);
-        list(out, b"documents", |out| {
-            bson::put_integer(b"_id", 1, out);
-            bson::put_integer(b"n", 0, out);
-        });
-    })
-    .await?;
+    let insert = rawdoc! {"insert": collection, "documents": [{"_id": 1_i64, "n": 0_i64}]};
+    ask(first, insert).await?;
     let counts: Vec<Result<u64, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..SESSIONS)
             .map(|_| scope.spawn(|| block_on(update(engine, collection))))
@@ -80,12 +75,11 @@ async fn tried(
         acknowledged += count?;
     }
     let database = first.database().to_owned();
-    let place = login::ask(first.wire(), &database, |out| {
-        bson::put_text(b"find", collection, out);
-    })
-    .await?;
-    let batch = first.wire().document(&place)?.find(&["cursor", "firstBatch", "0", "n"]);
-    Ok(batch.and_then(|field| field.integer()).map(|counted| LostUpdates {
+    let place = login::ask(first.wire(), &database, rawdoc! {"find": collection}).await?;
+    let batch = find(first.wire().document(&place)?, &["cursor", "firstBatch"]).and_then(|batch| batch.as_array());
+    let document = batch.and_then(|batch| batch.get_document(0).ok());
+    let counted = document.and_then(|document| find(document, &["n"])).and_then(integer);
+    Ok(counted.map(|counted| LostUpdates {
         sessions: SESSIONS as u32,
         acknowledged,
         counted: counted.max(0) as u64,
@@ -98,20 +92,12 @@ async fn update(engine: &MongodbEngine, collection: &str) -> Result<u64, Failure
     let (mut acknowledged, begun) = (0, Instant::now());
     for _ in 0..UPDATES {
         let database = session.database().to_owned();
-        let answer = login::ask(session.wire(), &database, |out| {
-            bson::put_text(b"update", collection, out);
-            list(out, b"updates", |out| {
-                within(out, b"q", |out| bson::put_integer(b"_id", 1, out));
-                within(out, b"u", |out| {
-                    within(out, b"$inc", |out| bson::put_integer(b"n", 1, out));
-                });
-            });
-        })
-        .await;
+        let update = rawdoc! {"update": collection, "updates": [{"q": {"_id": 1_i64}, "u": {"$inc": {"n": 1_i64}}}]};
+        let answer = login::ask(session.wire(), &database, update).await;
         match answer {
             Ok(place) => {
-                let changed = session.wire().document(&place)?.find(&["nModified"]);
-                acknowledged += u64::from(changed.and_then(|field| field.integer()) == Some(1));
+                let changed = find(session.wire().document(&place)?, &["nModified"]);
+                acknowledged += u64::from(changed.and_then(integer) == Some(1));
             }
             Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
             // What was refused is not acknowledged.
@@ -125,25 +111,9 @@ async fn update(engine: &MongodbEngine, collection: &str) -> Result<u64, Failure
     Ok(acknowledged)
 }
 
-async fn ask(session: &mut MongodbSession, put: impl FnOnce(&mut BytesMut)) -> Result<(), Failure> {
+async fn ask(session: &mut MongodbSession, command: RawDocumentBuf) -> Result<(), Failure> {
     let database = session.database().to_owned();
-    login::ask(session.wire(), &database, put).await.map(|_| ())
-}
-
-/// Writes a field that is a document.
-fn within(out: &mut BytesMut, name: &[u8], put: impl FnOnce(&mut BytesMut)) {
-    bson::put_name(bson::kind::DOCUMENT, name, out);
-    let document = bson::begin(out);
-    put(out);
-    bson::end(document, out);
-}
-
-/// Writes a field that is a list of one document.
-fn list(out: &mut BytesMut, name: &[u8], put: impl FnOnce(&mut BytesMut)) {
-    bson::put_name(bson::kind::ARRAY, name, out);
-    let array = bson::begin(out);
-    within(out, b"0", put);
-    bson::end(array, out);
+    login::ask(session.wire(), &database, command).await.map(|_| ())
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! once; at each use the values are put into their places, and the command goes as a whole: there is nothing to prepare on
 //! the server. Of the documents that come back, only those whose fields are captured are looked into.
 
-mod bson;
 mod bulk;
 mod check;
 mod command;
@@ -16,10 +15,13 @@ mod lost_updates;
 mod observe;
 mod options;
 mod parts;
+mod put;
 mod reply;
+mod scan;
 mod scram;
 mod session;
 mod target;
+mod values;
 mod wire;
 mod writes;
 

@@ -1,7 +1,9 @@
 //! What a MongoDB server asked of the device, and what it put off, as `serverStatus` tells. FerretDB does not tell.
 
 use super::MongodbEngine;
-use super::{bson, login};
+use super::login;
+use super::values::{find, integer};
+use bson::rawdoc;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::{Failure, Session as _};
 
@@ -20,16 +22,13 @@ async fn status<const N: usize>(
     wanted: [(&'static str, [&str; 3]); N],
 ) -> Result<Counters, Failure> {
     let mut session = engine.open().await?;
-    let asked = login::ask(session.wire(), "admin", |out| {
-        bson::put_integer(b"serverStatus", 1, out)
-    })
-    .await;
+    let asked = login::ask(session.wire(), "admin", rawdoc! {"serverStatus": 1_i64}).await;
     let mut found = Counters::new();
     // Who may not look sees nothing.
     if let Ok(place) = asked {
         let status = session.wire().document(&place)?;
         for (name, path) in wanted {
-            let value = status.find(&path).and_then(|field| field.integer());
+            let value = find(status, &path).and_then(integer);
             found.extend(value.map(|value| (name, value as f64)));
         }
     }

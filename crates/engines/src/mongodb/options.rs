@@ -1,9 +1,9 @@
 //! What a session is begun with: options of MongoDB's connection strings that concern commands, and how long these may
 //! take.
 
-use super::bson::{self, kind};
 use super::json::Json;
-use bytes::{BufMut as _, BytesMut};
+use bson::raw::cstr;
+use bson::{RawDocumentBuf, rawdoc};
 
 const KNOWN: &str = "authSource, journal, maxTimeMS, readConcernLevel, w, wtimeoutMS";
 
@@ -51,61 +51,45 @@ impl Options {
         Ok(options)
     }
 
-    /// Writes the fields that a command gets, unless its text has them.
-    pub fn put(&self, name: &str, command: &Json, out: &mut BytesMut) {
+    /// The fields that a command gets, unless its text has them.
+    pub fn fields(&self, name: &str, command: &Json) -> RawDocumentBuf {
         let reads = matches!(name, "find" | "aggregate" | "count" | "distinct");
         let writes = matches!(name, "insert" | "update" | "delete" | "findAndModify" | "findandmodify");
         let is_free = |field: &str| command.get(field).is_none();
+        let mut fields = RawDocumentBuf::new();
         if writes && is_free("writeConcern") && (self.w.is_some() || self.journal.is_some()) {
-            bson::put_name(kind::DOCUMENT, b"writeConcern", out);
-            let start = bson::begin(out);
-            match &self.w {
-                Some(w) => match w.parse() {
-                    Ok(number) => bson::put_integer(b"w", number, out),
-                    Err(_) => bson::put_text(b"w", w, out),
-                },
-                None => bson::put_integer(b"w", 1, out),
-            }
+            let w = self.w.as_deref().unwrap_or("1");
+            let mut concern = match w.parse::<i64>() {
+                Ok(number) => rawdoc! {"w": number},
+                Err(_) => rawdoc! {"w": w},
+            };
             if let Some(journal) = self.journal {
-                bson::put_name(kind::BOOLEAN, b"j", out);
-                out.put_u8(u8::from(journal));
+                concern.append(cstr!("j"), journal);
             }
             if let Some(timeout) = self.write_timeout_ms {
-                bson::put_integer(b"wtimeout", timeout, out);
+                concern.append(cstr!("wtimeout"), timeout);
             }
-            bson::end(start, out);
+            fields.append(cstr!("writeConcern"), concern);
         }
         if let Some(level) = self.read_concern.as_deref().filter(|_| reads && is_free("readConcern")) {
-            bson::put_name(kind::DOCUMENT, b"readConcern", out);
-            let start = bson::begin(out);
-            bson::put_text(b"level", level, out);
-            bson::end(start, out);
+            fields.append(cstr!("readConcern"), rawdoc! {"level": level});
         }
         if let Some(most) = self.max_time_ms.filter(|_| reads && is_free("maxTimeMS")) {
-            bson::put_integer(b"maxTimeMS", most, out);
+            fields.append(cstr!("maxTimeMS"), most);
         }
+        fields
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bson::Document;
+    use super::super::values::json;
     use super::*;
 
-    fn put(pairs: &[(&str, &str)], name: &str, command: &str) -> String {
+    fn fields(pairs: &[(&str, &str)], name: &str, command: &str) -> String {
         let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-        let mut out = BytesMut::new();
-        let start = bson::begin(&mut out);
         let command = serde_json::from_str(command).unwrap();
-        Options::read(&pairs).unwrap().put(name, &command, &mut out);
-        bson::end(start, &mut out);
-        let fields = Document::of(&out).unwrap().map(|field| {
-            let field = field.unwrap();
-            let mut text = String::from_utf8_lossy(field.name).into_owned() + "=";
-            field.write_json(&mut text);
-            text
-        });
-        fields.collect::<Vec<_>>().join(" ")
+        json(&Options::read(&pairs).unwrap().fields(name, &command), false)
     }
 
     #[test]
@@ -117,19 +101,19 @@ mod tests {
             ("maxTimeMS", "100"),
         ];
         assert_eq!(
-            put(&all, "insert", "{}"),
-            r#"writeConcern={"w": 1, "j": true, "wtimeout": 5}"#
+            fields(&all, "insert", "{}"),
+            r#"{"writeConcern": {"w": 1, "j": true, "wtimeout": 5}}"#
         );
         assert_eq!(
-            put(&all, "find", "{}"),
-            r#"readConcern={"level": "local"} maxTimeMS=100"#
+            fields(&all, "find", "{}"),
+            r#"{"readConcern": {"level": "local"}, "maxTimeMS": 100}"#
         );
-        assert_eq!(put(&all, "find", r#"{"maxTimeMS": 1, "readConcern": {}}"#), "");
+        assert_eq!(fields(&all, "find", r#"{"maxTimeMS": 1, "readConcern": {}}"#), "{}");
         assert_eq!(
-            put(&[("w", "majority")], "update", "{}"),
-            r#"writeConcern={"w": "majority"}"#
+            fields(&[("w", "majority")], "update", "{}"),
+            r#"{"writeConcern": {"w": "majority"}}"#
         );
-        assert_eq!(put(&all, "create", "{}"), "");
+        assert_eq!(fields(&all, "create", "{}"), "{}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! JSON cut into pieces of BSON: bytes as they are, and places for parameters.
 
-use super::bson::{self, OBJECT_ID, kind};
 use super::json::Json;
+use super::put;
+use super::scan::kind;
+use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_plan::value::Value;
 
@@ -66,22 +68,22 @@ impl Builder {
 
     fn field(&mut self, name: &[u8], value: &Json) -> Result<(), String> {
         match value {
-            Json::Null => bson::put_name(kind::NULL, name, &mut self.bytes),
+            Json::Null => put::field(kind::NULL, name, &mut self.bytes),
             Json::Boolean(value) => {
-                bson::put_name(kind::BOOLEAN, name, &mut self.bytes);
+                put::field(kind::BOOLEAN, name, &mut self.bytes);
                 self.bytes.put_u8(u8::from(*value));
             }
             // As short as it can be, as MongoDB's own programs write it.
             Json::Integer(value) => match i32::try_from(*value) {
                 Ok(short) => {
-                    bson::put_name(kind::INT32, name, &mut self.bytes);
+                    put::field(kind::INT32, name, &mut self.bytes);
                     self.bytes.put_i32_le(short);
                 }
-                Err(_) => bson::put_integer(name, *value, &mut self.bytes),
+                Err(_) => put::integer(name, *value, &mut self.bytes),
             },
-            Json::Real(value) => bson::put_value(name, Value::Real(*value), &mut self.bytes),
+            Json::Real(value) => put::value(name, Value::Real(*value), &mut self.bytes),
             Json::Text(text) if text == PLACE => self.place(name, Form::Value),
-            Json::Text(text) => bson::put_text(name, text, &mut self.bytes),
+            Json::Text(text) => put::text(name, text, &mut self.bytes),
             Json::List(items) => {
                 let numbered = items
                     .iter()
@@ -108,15 +110,15 @@ impl Builder {
     }
 
     fn document(&mut self, of: u8, name: &[u8], fields: &[(String, Json)]) -> Result<(), String> {
-        bson::put_name(of, name, &mut self.bytes);
+        put::field(of, name, &mut self.bytes);
         if fields.iter().any(|(_, value)| has_places(value)) {
             return self.open(fields, |_| {});
         }
-        let start = bson::begin(&mut self.bytes);
+        let start = put::begin(&mut self.bytes);
         for (name, value) in fields {
             self.field(name.as_bytes(), value)?;
         }
-        bson::end(start, &mut self.bytes);
+        put::end(start, &mut self.bytes);
         Ok(())
     }
 
@@ -125,23 +127,20 @@ impl Builder {
         let wrong = |what: &str| Err(format!("`{sign}`: {what}"));
         match (sign, value) {
             ("$oid", Json::Text(text)) if text == PLACE => self.place(name, Form::ObjectId),
-            ("$oid", Json::Text(text)) => match digits(text) {
-                Some(id) => bson::put_object_id(name, id, &mut self.bytes),
-                None => return wrong("write 24 hexadecimal digits, or \"?\""),
+            ("$oid", Json::Text(text)) => match ObjectId::parse_str(text) {
+                Ok(id) => put::object_id(name, id, &mut self.bytes),
+                Err(_) => return wrong("write 24 hexadecimal digits, or \"?\""),
             },
             ("$oid", _) => return wrong("write 24 hexadecimal digits, or \"?\""),
             ("$date", Json::Text(text)) if text == PLACE => self.place(name, Form::Date),
-            ("$date", Json::Integer(value)) => {
-                bson::put_name(kind::DATE, name, &mut self.bytes);
-                self.bytes.put_i64_le(*value);
-            }
+            ("$date", Json::Integer(value)) => put::date(name, *value, &mut self.bytes),
             ("$date", _) => return wrong("write milliseconds since 1970, or \"?\""),
             ("$numberLong", Json::Text(text)) => match text.parse() {
-                Ok(value) => bson::put_integer(name, value, &mut self.bytes),
+                Ok(value) => put::integer(name, value, &mut self.bytes),
                 Err(_) => return wrong("write a whole number as a text"),
             },
             ("$numberDouble", Json::Text(text)) => match text.parse() {
-                Ok(value) => bson::put_value(name, Value::Real(value), &mut self.bytes),
+                Ok(value) => put::value(name, Value::Real(value), &mut self.bytes),
                 Err(_) => return wrong("write a number as a text"),
             },
             // An operator, such as `$inc`, or what the server may know.
@@ -158,16 +157,4 @@ fn has_places(json: &Json) -> bool {
         Json::Object(fields) => fields.iter().any(|(_, value)| has_places(value)),
         _ => false,
     }
-}
-
-/// The identifier that 24 hexadecimal digits write.
-pub fn digits(text: &str) -> Option<[u8; OBJECT_ID]> {
-    let mut id = [0; OBJECT_ID];
-    if text.len() != 2 * OBJECT_ID || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in id.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(id)
 }

@@ -1,8 +1,10 @@
 //! What a server answers to a command: rows, numbers of documents, or an error.
 
-use super::bson::{Document, Field, garbled};
 use super::command::{Answer, Columns, Command};
 use super::kind_of;
+use super::scan::{Document, Field};
+use super::values::{document, find, garbled, integer};
+use bson::RawDocument;
 use dbdyno_engine::{Capture, Failure, Rows};
 use dbdyno_plan::document::FailureKind;
 
@@ -17,9 +19,9 @@ pub struct Read {
 
 /// Reads an answer; the columns of its first row go to `capture`.
 #[inline]
-pub fn read(answer: Document<'_>, command: &Command, capture: &mut Capture<'_>) -> Result<Read, Failure> {
+pub fn read(answer: &[u8], command: &Command, capture: &mut Capture<'_>) -> Result<Read, Failure> {
     let mut parts = Parts::default();
-    for field in answer {
+    for field in Document::of(answer)? {
         let field = field?;
         match field.name {
             b"ok" => parts.is_ok = field.integer() == Some(1),
@@ -33,7 +35,7 @@ pub fn read(answer: Document<'_>, command: &Command, capture: &mut Capture<'_>) 
         }
     }
     if !parts.is_ok || parts.is_refused {
-        return Err(failure_of(answer)?.unwrap_or_else(garbled));
+        return Err(failure_of(document(answer)?)?.unwrap_or_else(garbled));
     }
     let mut read = Read::default();
     match command.answer {
@@ -153,26 +155,28 @@ fn take_row(document: Document<'_>, columns: &Columns, capture: &mut Capture<'_>
 
 /// The failure that an answer tells of, if it does: of the whole command, of one of its writes, or of their safekeeping.
 #[cold]
-pub fn failure_of(answer: Document<'_>) -> Result<Option<Failure>, Failure> {
-    let is_ok = answer.get("ok")?.and_then(|field| field.integer()) == Some(1);
-    if !is_ok {
+pub fn failure_of(answer: &RawDocument) -> Result<Option<Failure>, Failure> {
+    let ok = answer.get("ok").map_err(|_| garbled())?;
+    if ok.and_then(integer) != Some(1) {
         return Ok(Some(told(answer)));
     }
-    let first = |name: &str| answer.find(&[name]).and_then(|field| field.document());
-    let write = first("writeErrors").and_then(|mut errors| errors.next()?.ok()?.document());
-    Ok(write.or_else(|| first("writeConcernError")).map(told))
+    let write = answer
+        .get_array("writeErrors")
+        .and_then(|errors| errors.get_document(0));
+    Ok(write
+        .or_else(|_| answer.get_document("writeConcernError"))
+        .ok()
+        .map(told))
 }
 
 /// The failure that a document with a code and a message is.
-fn told(error: Document<'_>) -> Failure {
-    let code = error.find(&["code"]).and_then(|field| field.integer());
-    let message = error.find(&["errmsg"]).and_then(|field| field.text());
-    let name = error.find(&["codeName"]).and_then(|field| field.text());
-    let message = message.unwrap_or("the server does not say why");
+fn told(error: &RawDocument) -> Failure {
+    let code = find(error, &["code"]).and_then(integer);
+    let message = error.get_str("errmsg").unwrap_or("the server does not say why");
     let kind = code.map_or(FailureKind::Other, |code| kind_of(code, message));
     let code = code.map_or_else(|| "?".to_owned(), |code| code.to_string());
-    match name {
-        Some(name) => Failure::new(kind, format!("{message} ({code}, {name})")),
-        None => Failure::new(kind, format!("{message} ({code})")),
+    match error.get_str("codeName") {
+        Ok(name) => Failure::new(kind, format!("{message} ({code}, {name})")),
+        Err(_) => Failure::new(kind, format!("{message} ({code})")),
     }
 }

@@ -1,12 +1,13 @@
 //! One session: what is asked of it, and how the answer is read.
 
 use super::Text;
-use super::bson;
 use super::login;
 use super::options::Options;
 use super::reply::{Read, read};
 use super::target::MongodbTarget;
 use super::wire::Wire;
+use bson::raw::cstr;
+use bson::rawdoc;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::value::Values;
@@ -99,17 +100,14 @@ impl Session for MongodbSession {
         let command = &self.statements[self.asked].command;
         let place = self.wire.answer().await?;
         marks.note_first_row();
-        let Read { mut rows, mut more } = read(self.wire.document(&place)?, command, &mut capture)?;
+        let Read { mut rows, mut more } = read(self.wire.bytes(&place), command, &mut capture)?;
         while let Some((cursor, collection)) = more {
-            let place = login::ask(&mut self.wire, &self.database, |out| {
-                bson::put_integer(b"getMore", cursor, out);
-                bson::put_text(b"collection", &collection, out);
-                if let Some(batch) = command.batch {
-                    bson::put_integer(b"batchSize", batch, out);
-                }
-            })
-            .await?;
-            let next = read(self.wire.document(&place)?, command, &mut capture)?;
+            let mut next = rawdoc! {"getMore": cursor, "collection": collection};
+            if let Some(batch) = command.batch {
+                next.append(cstr!("batchSize"), batch);
+            }
+            let place = login::ask(&mut self.wire, &self.database, next).await?;
+            let next = read(self.wire.bytes(&place), command, &mut capture)?;
             rows.returned += next.rows.returned;
             more = next.more;
         }

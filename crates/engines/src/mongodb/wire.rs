@@ -1,9 +1,10 @@
 //! Messages each way (MongoDB's documentation, "MongoDB Wire Protocol"): OP_MSG, a document that is a command, and one
 //! that answers it.
 
-use super::bson::{Document, garbled};
 use super::target::MongodbTarget;
+use super::values::{self, garbled};
 use crate::server::net::Connection;
+use bson::RawDocument;
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
 use std::ops::Range;
@@ -80,7 +81,7 @@ impl Wire {
         self.end(start);
     }
 
-    /// The place of the answer to the last message, for [`Self::document`]. It stays there until the next is asked for.
+    /// The place of the answer to the last message, for [`Self::bytes`]. It stays there until the next is asked for.
     #[inline]
     pub async fn answer(&mut self) -> Result<Range<usize>, Failure> {
         loop {
@@ -91,10 +92,15 @@ impl Wire {
         }
     }
 
-    /// The document of an answer.
+    /// The bytes of an answer's document.
     #[inline(always)]
-    pub fn document(&self, place: &Range<usize>) -> Result<Document<'_>, Failure> {
-        Document::of(self.connection.taken(place.clone()))
+    pub fn bytes(&self, place: &Range<usize>) -> &[u8] {
+        self.connection.taken(place.clone())
+    }
+
+    /// The document of an answer.
+    pub fn document(&self, place: &Range<usize>) -> Result<&RawDocument, Failure> {
+        values::document(self.bytes(place))
     }
 
     #[inline]

@@ -1,7 +1,8 @@
 //! Computing an expression: the values' types, and what the operators do with them.
 
 use super::functions;
-use super::{Function, Node};
+use super::tree::Function;
+use super::trouble::Trouble;
 use crate::random::{Stream, mix};
 use crate::value::Owned;
 
@@ -32,32 +33,16 @@ pub struct Context<'a> {
     pub data_seed: u64,
 }
 
-/// Why an expression has no value.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Trouble {
-    /// An integer divided by zero.
-    #[error("division by zero")]
-    DivisionByZero,
-    /// A result that is no 64-bit integer.
-    #[error("the result of `{0}` is out of the range of a 64-bit integer")]
-    Overflow(&'static str),
-    /// A double where an integer is wanted, and none is near.
-    #[error("{0} is out of the range of a 64-bit integer")]
-    NoInteger(f64),
-    /// A value of one type where another is wanted.
-    #[error("{0} is not {1}")]
-    Type(&'static str, &'static str),
-    /// A text in a variable that is no number.
-    #[error("the variable `{name}` holds {value}, which is not a number")]
-    NotANumber {
-        /// The variable.
-        name: String,
-        /// What it holds, as a reader knows it.
-        value: String,
-    },
-    /// A function's argument that it cannot take.
-    #[error("{0}")]
-    Argument(String),
+/// A part of an expression, with numbers for names.
+#[derive(Debug, Clone)]
+pub enum Node {
+    Constant(Scalar),
+    Variable(usize, Box<str>),
+    ClientId,
+    RandomSeed,
+    DefaultSeed,
+    Call(Function, Box<[Node]>),
+    Case(Box<[(Node, Node)]>, Box<Node>),
 }
 
 type Outcome = Result<Scalar, Trouble>;

@@ -1,6 +1,6 @@
 //! The random distributions and hashes of expressions.
 
-use super::evaluate::Trouble;
+use super::trouble::Trouble;
 use crate::random::{Stream, below};
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};

@@ -5,6 +5,7 @@ use crate::random::{Stream, client_stream};
 use crate::transaction::{Step, Transaction};
 use crate::value::Owned;
 use proptest::prelude::*;
+use serde::Deserialize;
 
 fn constant(value: Literal) -> Expression {
     Expression::Constant { value }

@@ -1,6 +1,6 @@
 //! Chances and choices as bounds on a random number.
 
-use crate::PlanError;
+use crate::error::PlanError;
 use crate::random::Stream;
 use rand::Rng as _;
 

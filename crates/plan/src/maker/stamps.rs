@@ -1,6 +1,6 @@
 //! Identifiers and times.
 
-use super::{Scope, index};
+use super::scope::{Scope, index};
 use crate::generator::{UuidFormat, UuidKind};
 use crate::value::Text;
 use rand::Rng as _;

@@ -1,10 +1,11 @@
 //! From steps to operations.
 
-use super::{Execute, Op};
-use crate::PlanError;
+use super::op::{Execute, Op};
+use crate::error::PlanError;
 use crate::expression::Compiled;
 use crate::generator::Generator;
-use crate::maker::{Maker, Names, Place, probability};
+use crate::maker::{Maker, Place, probability};
+use crate::names::Names;
 use crate::transaction::{Compare, Step};
 
 /// What has been compiled so far.

@@ -1,0 +1,35 @@
+//! Why a trial gave no result.
+
+use crate::books::Unbalanced;
+use dbdyno_engine::Failure;
+use dbdyno_plan::PlanError;
+use dbdyno_probes::ProbeError;
+
+/// Why a trial gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// The plan cannot be carried out.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// No session could be opened, or its statements could not be prepared.
+    #[error("client {client}: {failure}")]
+    Connect {
+        /// The client's number.
+        client: u32,
+        /// What the engine said.
+        #[source]
+        failure: Failure,
+    },
+    /// The accounts do not add up.
+    #[error(transparent)]
+    Books(#[from] Unbalanced),
+    /// The machine's figures could not be read.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// A thread could not be started, or broke off.
+    #[error("{0}")]
+    Thread(String),
+    /// Whoever leads the trial did not say when a phase starts.
+    #[error("waiting to be told when to start: {0}")]
+    Lead(#[source] std::io::Error),
+}

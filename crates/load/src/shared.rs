@@ -1,0 +1,133 @@
+//! What the clients of a trial and its coordinating thread share: the plan, the clock, and the phases they pass together.
+
+use crate::error::TrialError;
+use crate::lead::Lead;
+use crate::pacing::Timer;
+use dbdyno_engine::{Engine, Failure};
+use dbdyno_plan::document::{Arrival, Trial};
+use dbdyno_plan::program::Programs;
+use dbdyno_probes::Clock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// What the clients of a trial share.
+pub struct Shared<'a, E: Engine> {
+    pub(crate) engine: &'a E,
+    pub(crate) trial: &'a Trial,
+    pub(crate) programs: &'a Programs,
+    pub(crate) seed: u64,
+    pub(crate) clock: Clock,
+    pub(crate) stop: &'a AtomicBool,
+    /// How many threads the clients are divided among.
+    pub(crate) threads: u32,
+    /// When the others of those that take turns had ended; nanoseconds of the clock, 0 where they have not.
+    pub(crate) alone: Arc<AtomicU64>,
+    /// Whether these take no processor from a server.
+    pub(crate) give_way: bool,
+    /// Clients that have connected, or failed to.
+    pub(crate) connected: AtomicU32,
+    /// Clients that have warmed up.
+    pub(crate) warm: AtomicU32,
+    /// When the warm-up starts; 0: not known yet; the greatest number: never.
+    pub(crate) warmup_start: AtomicU64,
+    /// When the window's phase starts, likewise.
+    pub(crate) window_start: AtomicU64,
+    /// Clients that have ended a transaction of the lead-in.
+    pub(crate) led_in: AtomicU32,
+    /// When the window began, after the lead-in; 0: not yet. By the clients' clock, which stands still between turns.
+    pub(crate) measured_from: AtomicU64,
+    /// Clients that have ended all transactions that count.
+    pub(crate) settled: AtomicU32,
+    /// Set between the first and the last reading of the machine's figures.
+    pub(crate) watched: AtomicBool,
+    pub(crate) refused: AtomicBool,
+    /// Set when all is over: the clients' threads, whose CPU times are read to the end, may end.
+    pub(crate) released: AtomicBool,
+    /// The coordinating thread, which is woken when something has come.
+    pub(crate) coordinator: std::thread::Thread,
+}
+
+impl<E: Engine> Shared<'_, E> {
+    /// Whether the trial is to end early.
+    #[inline(always)]
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Counts a client in.
+    pub(crate) fn arrive(&self, at: &AtomicU32, result: &Result<(), Failure>) {
+        if result.is_err() {
+            self.refused.store(true, Ordering::Relaxed);
+        }
+        at.fetch_add(1, Ordering::Release);
+    }
+
+    /// Waits until a start has been set and has come.
+    pub(crate) async fn wait_for<T: Timer>(&self, timer: &T, start: &AtomicU64) -> u64 {
+        loop {
+            match start.load(Ordering::Acquire) {
+                0 => timer.look_again().await,
+                u64::MAX => return u64::MAX,
+                at => {
+                    timer.sleep_until(at).await;
+                    return at;
+                }
+            }
+        }
+    }
+
+    /// Whether the window begins and ends while all clients are at work; see `client`.
+    pub(crate) fn leads_in(&self) -> bool {
+        let window = &self.trial.window;
+        matches!(self.trial.arrival, Arrival::Closed)
+            && window.seconds.is_some()
+            && window.transactions.is_none()
+            && window.statements.is_none()
+    }
+
+    /// The window begins at `moment` by the clients' clock, if it has not yet.
+    pub(crate) fn begin_measuring(&self, moment: u64) {
+        let begun = self
+            .measured_from
+            .compare_exchange(0, moment.max(1), Ordering::AcqRel, Ordering::Acquire);
+        if begun.is_ok() {
+            self.coordinator.unpark();
+        }
+    }
+
+    /// When the window began by the clients' clock; `None`: it has not yet.
+    pub(crate) fn measured_from(&self) -> Option<u64> {
+        match self.measured_from.load(Ordering::Acquire) {
+            0 => None,
+            moment => Some(moment),
+        }
+    }
+
+    /// Asks when a phase starts; where nobody says, the clients wait for it no longer.
+    pub(crate) fn start(&self, lead: &mut impl Lead, phase: &'static str, at: &AtomicU64) -> Result<u64, TrialError> {
+        lead.start(phase, self.clock, notice::<E>()).map_err(|error| {
+            at.store(u64::MAX, Ordering::Release);
+            TrialError::Lead(error)
+        })
+    }
+
+    /// The number of a client among those of all processes, by its number in this one; and how many there are.
+    pub(crate) fn place_of(&self, client: u32) -> (u32, u32) {
+        match self.trial.part {
+            None => (client, self.trial.clients),
+            Some(part) => (part.first + client, part.of),
+        }
+    }
+
+    /// Waits, in the coordinating thread, until all clients have come.
+    pub(crate) fn gather(&self, at: &AtomicU32) {
+        while at.load(Ordering::Acquire) < self.trial.clients {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+    }
+}
+
+/// Nanoseconds between telling the start and the start itself, so that every client is there.
+fn notice<E: Engine>() -> u64 {
+    if E::REMOTE { 10_000_000 } else { 2_000_000 }
+}

@@ -1,0 +1,50 @@
+//! Why a plan was not carried out.
+
+use dbdyno_engine::Failure;
+use dbdyno_load::TrialError;
+use dbdyno_plan::PlanError;
+use dbdyno_probes::ProbeError;
+
+/// Why a plan was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The plan is wrong.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The trial gave no result.
+    #[error(transparent)]
+    Trial(TrialError),
+    /// The engine refused.
+    #[error("{0}")]
+    Engine(#[from] Failure),
+    /// The machine could not be measured.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The plan could not be read, or an event not be written.
+    #[error("{0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl From<TrialError> for WorkError {
+    fn from(error: TrialError) -> Self {
+        match error {
+            TrialError::Plan(error) => Self::Plan(error),
+            other => Self::Trial(other),
+        }
+    }
+}
+
+impl WorkError {
+    /// A word for the laboratory to tell the kinds apart.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::Trial(TrialError::Connect { .. }) => "connect",
+            Self::Trial(TrialError::Books(_)) => "books",
+            Self::Trial(_) => "trial",
+            Self::Engine(_) => "engine",
+            Self::Probe(_) => "probe",
+            Self::Output(_) => "output",
+        }
+    }
+}
