@@ -342,6 +342,7 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
                 "id": cell.id,
                 "system": {"name": cell.system.name, "engine": cell.system.engine},
                 "factors": cell.factors,
+                "asked": dict(each.settings.shown()),
                 "left_out": list(each.left_out),
                 # What tells the data that its trials begin with from other data.
                 "data": each.template_key(""),
