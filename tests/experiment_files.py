@@ -54,7 +54,7 @@ def steps(text: str, *, table: str = TABLE, factors: str = "") -> Experiment:
 
 def compiled(made: Experiment, url: str = "sqlite:") -> list[CompiledCell]:
     """Compile all cells of an experiment for one system."""
-    cells = make_cells(made, systems=[parse_url(url)], refuse=lambda cell: refusal(made, cell))
+    cells = make_cells(made, systems=[parse_url(url)], refuse=refusal)
     return [compile_cell(made, cell) for cell in cells.cells]
 
 

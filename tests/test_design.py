@@ -142,13 +142,13 @@ def test_no_password_reaches_a_cell() -> None:
 def test_an_unsafe_combination_is_left_out_with_the_reason() -> None:
     made = load_experiment("pk-lookup")
     chosen = parse_set(["library_threading=0", "threads=1,2", "cache=private"], made)
-    cells = make_cells(made, chosen, refuse=lambda cell: refusal(made, cell))
+    cells = make_cells(made, chosen, refuse=refusal)
     assert [cell.id for cell in cells.cells] == ["threads=1,cache=private,library_threading=0"]
     assert [each.reason for each in cells.excluded] == [
         "`library_threading=0` leaves SQLite without any mutex: 2 clients in one process would corrupt its memory"
     ]
     with pytest.raises(InputError, match="2 clients in one process would corrupt its memory"):
-        make_cells(made, parse_set(["config_threading=single", "threads=2"], made), refuse=lambda c: refusal(made, c))
+        make_cells(made, parse_set(["config_threading=single", "threads=2"], made), refuse=refusal)
 
 
 def cells_of(count: int) -> list[Cell]:

@@ -53,7 +53,7 @@ def test_markdown_has_table_limits_and_failures() -> None:
     text = markdown_text(lookup_document())
     assert "| private | 4 |" in text
     assert "use fewer clients, or connections that share less" in text
-    assert text.count("clients wait 75 %") == 1
+    assert text.count("clients waited 75 %") == 1
     assert "the worker was killed by signal 9 (cache=private threads=4 round 5)" in text
 
 

@@ -130,6 +130,13 @@ def seen(blind: bool, kind: str, **observed: Any) -> list[Finding]:
     return build_document(run_record({"stopping": {"target": 0.03}}, observations=[observation]), [])["findings"]
 
 
+def asked_for(blind: bool) -> list[Finding]:
+    design = {"cells": [{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "asked": {"threads": "100"}}]}
+    engine = {"engine": "sqlite", "settings": {} if blind else {"threads": "8"}}
+    trial = TrialRecord(cell="a", block=0, position=0, status="done", result=result() | {"engine": engine})
+    return build_document(run_record(design), [trial])["findings"]
+
+
 STATEMENT = {"statement": "update t set v = 1", "why": "the plan", "certain": True, "told": "`update` writes"}
 
 
@@ -240,6 +247,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         blind, cells=[{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "left_out": ["begin"]}]
     ),
     "counts vary": counted,
+    "setting not in force": lambda blind: asked_for(blind),  # noqa: PLW0108
     "ended": lambda blind: seen(blind, "ended", rounds=5, why="precise"),
     "probe failed": lambda blind: seen(blind, "probe failed", probe="device", error="it is gone"),
     "name resolution": lambda blind: seen(blind, "name resolution", system="mysql://db/", host="db", seconds=0.2),

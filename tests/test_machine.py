@@ -12,6 +12,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.resolve import resolve
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
 from dbdyno.store import open_store
@@ -42,7 +43,7 @@ steps = [
 
 def compiled(text: str) -> CompiledCell:
     experiment = make_experiment(parse(text, "test", Path()))
-    return compile_cell(experiment, Cell("a", {}, parse_url("sqlite:")))
+    return compile_cell(experiment, resolve(experiment, Cell("a", {}, parse_url("sqlite:"))))
 
 
 @pytest.mark.parametrize(("seconds", "size"), [(None, 64 << 20), ("0.1", 16 << 20), ("0.01", 4 << 20), ("2", 64 << 20)])

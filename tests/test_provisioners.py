@@ -79,7 +79,7 @@ def test_a_storage_engine_that_a_server_lacks_is_an_error_before_the_first_trial
     # RocksDB is a plugin, which may be there.
     lacking = "no_such_engine"
     cell = compiled(small(), "mysql:?engine=rocksdb&sort_buffer_size=1M")
-    cell = replace(cell, settings=replace(cell.settings, storage_engine=lacking))
+    cell = replace(cell, cell=replace(cell.cell, settings=replace(cell.settings, storage_engine=lacking)))
     with Provisioners() as provisioners:
         with pytest.raises(InputError, match=f"has no storage engine `{lacking}`"):
             provisioners.of(cell).check(cell)
@@ -125,7 +125,8 @@ def test_what_a_session_refuses_is_bad_input(
         cell = compiled(small(), f"{url}?{TAKEN[engine]}")
         provisioners.of(cell).check(cell)
         if engine == "mysql":
-            cell = replace(cell, settings=replace(cell.settings, storage_engine="no_such_engine"))
+            other = replace(cell.settings, storage_engine="no_such_engine")
+            cell = replace(cell, cell=replace(cell.cell, settings=other))
             with pytest.raises(InputError, match="Unknown storage engine"):
                 provisioners.of(cell).check(cell)
     # Without a server it is not the settings.

@@ -13,8 +13,9 @@ from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Factor
-from dbdyno.plan.cell import Cell
+from dbdyno.plan.cell import Cell, ResolvedCell
 from dbdyno.plan.system import SystemSpec
+from dbdyno.resolve import resolve
 
 DEFAULT_SYSTEM = "sqlite:"
 
@@ -38,7 +39,7 @@ class Excluded:
 class Cells:
     """The cells of a run, in the order of the file's levels, and the combinations left out."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[ResolvedCell, ...]
     excluded: tuple[Excluded, ...] = ()
 
 
@@ -103,7 +104,7 @@ def make_cells(
     experiment: Experiment,
     chosen: Chosen | None = None,
     systems: Sequence[SystemSpec] = (),
-    refuse: Callable[[Cell], str | None] | None = None,
+    refuse: Callable[[ResolvedCell], str | None] | None = None,
 ) -> Cells:
     """Combine the levels of all factors, those of ``chosen`` in place of the file's.
 
@@ -119,16 +120,19 @@ def make_cells(
     )
     factors, usual = factors_of(experiment), experiment.usual_factors()
     chosen[SYSTEM] = tuple(map(Level.of, specs))
-    cells: list[Cell] = []
+    cells: list[ResolvedCell] = []
     excluded: list[Excluded] = []
-    alike = _Alike(experiment)
+    alike = _Alike()
     for combination in product(*(chosen[name] if name in chosen else usual[name].levels for name in factors)):
         levels = dict(zip(factors, combination, strict=True))
         cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
-        reason = _exclusion(experiment, cell) or alike.reason(cell) or (refuse(cell) if refuse else None)
+        reason = _exclusion(experiment, cell)
         if reason is None:
-            cells.append(cell)
-        else:
+            resolved = resolve(experiment, cell)
+            reason = alike.reason(resolved) or (refuse(resolved) if refuse else None)
+            if reason is None:
+                cells.append(resolved)
+        if reason is not None:
             excluded.append(Excluded(cell, reason))
     if not cells:
         first = excluded[0]
@@ -139,22 +143,21 @@ def make_cells(
 class _Alike:
     """Finds cells that differ in nothing but the settings of systems other than their own: one of them is enough."""
 
-    def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
-        self._firsts: list[tuple[Cell, Definition]] = []
+    def __init__(self) -> None:
+        self._firsts: list[ResolvedCell] = []
 
-    def reason(self, cell: Cell) -> str | None:
+    def reason(self, cell: ResolvedCell) -> str | None:
         """Say why a cell need not be measured, or ``None``."""
         engine = cell.system.engine
-        definition = self._experiment.definition(cell.levels)
-        for first, other in self._firsts:
-            if first.system.name == cell.system.name and _for(definition, engine) == _for(other, engine):
+        for first in self._firsts:
+            alike = _for(cell.definition, engine) == _for(first.definition, engine)
+            if first.system.name == cell.system.name and alike:
                 break
         else:
-            self._firsts.append((cell, definition))
+            self._firsts.append(cell)
             return None
         # Where nothing differs at all, somebody wants to see the noise.
-        if definition.system == other.system:
+        if cell.definition.system == first.definition.system:
             return None
         names = [f"`{name}`" for name, level in cell.levels.items() if level != first.levels[name]]
         return f"{' and '.join(names)} {'make' if len(names) > 1 else 'makes'} no difference to {engine}"

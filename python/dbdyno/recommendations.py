@@ -12,6 +12,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment import SYSTEM, Experiment
 from dbdyno.experiment.recommendations import Recommendation
 from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.resolve import resolve
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def recommendation_cells(
             if cell.id == base.cell.id:
                 continue
             if cell.id not in known:
-                known[cell.id] = compile_cell(experiment, cell)
+                known[cell.id] = compile_cell(experiment, resolve(experiment, cell))
                 more.append(known[cell.id])
             pairs[base.cell.id] = cell.id
         tried.append(Tried(recommendation, pairs))

@@ -35,14 +35,12 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     from dbdyno.compile import compile_cell, describe, refusal
     from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
-    from dbdyno.plan.cell import Cell
+    from dbdyno.plan.cell import ResolvedCell
 
     experiment = named.experiment(systems)
-    cells = make_cells(
-        experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], lambda c: refusal(experiment, c)
-    )
+    cells = make_cells(experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], refusal)
     # One cell of each system: what another level changes, `--set` shows. What cannot be is an error before all lines.
-    firsts: dict[str, Cell] = {}
+    firsts: dict[str, ResolvedCell] = {}
     for cell in cells.cells:
         firsts.setdefault(cell.system.name, cell)
     described = {name: describe(compile_cell(experiment, cell)) for name, cell in firsts.items()}

@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.compile.loading import definitions, load_tables
-from dbdyno.compile.settings import read_settings
 from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.definition.definition import Definition
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.plan.cell import Cell, CompiledCell
-from dbdyno.plan.settings import Settings
+from dbdyno.plan.cell import CompiledCell, ResolvedCell
 
 # Of the timeline: how many intervals a window of known length has, as far as they are no shorter and no longer than
 # this; and milliseconds of one where an amount of work ends the window, whose length nobody knows before.
@@ -21,16 +19,15 @@ _LONGEST_INTERVAL_MS = 1000
 _SHORT_INTERVAL_MS = 100
 
 
-def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
+def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     """Compile a cell. Raises InputError where its levels or settings cannot be used, or are unsafe together."""
-    definition = experiment.definition(cell.levels)
+    definition, settings = cell.definition, cell.settings
     engine = engine_of(cell.system.engine)
     if engine.runs_programs:
-        return _program(experiment, cell, definition)
+        return _program(experiment, cell)
     if not definition.transactions:
         problem = "there are no transactions, which only an `exec:` system does without"
         raise InputError(experiment.place, problem, "add a [[transactions]] table")
-    settings = read_settings(experiment, definition, cell)
     unsafe = engine.unsafe_reason(settings, definition.load.sharing)
     if unsafe:
         raise InputError(
@@ -51,7 +48,7 @@ def compile_cell(experiment: Experiment, cell: Cell) -> CompiledCell:
         "record": definition.measure.model_dump(include={"phases", "io", "mutexes", "waits"})
         | {"interval_ms": _interval_ms(definition)},
     }
-    return CompiledCell(cell, definition, settings, before, tables, after, trial, tuple(sorted(compiler.left_out)))
+    return CompiledCell(cell, before, tables, after, trial, tuple(sorted(compiler.left_out)))
 
 
 def _interval_ms(definition: Definition) -> int:
@@ -65,17 +62,18 @@ def _interval_ms(definition: Definition) -> int:
     return round(min(_LONGEST_INTERVAL_MS, max(_SHORTEST_INTERVAL_MS, seconds * 1000 / _INTERVALS)))
 
 
-def _program(experiment: Experiment, cell: Cell, definition: Definition) -> CompiledCell:
+def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     """Compile a cell whose system is a program of the user's own: its command must be complete."""
     place = f"{experiment.place}: {cell.id}"
-    if definition.load.clients != 1:
+    load = cell.definition.load
+    if load.clients != 1:
         raise InputError(place, "a program is run by one client", "let the program itself do more at once")
-    times = definition.load.stop.transactions
-    if times is None or definition.load.stop.seconds is not None:
+    times = load.stop.transactions
+    if times is None or load.stop.seconds is not None:
         problem = "how often a program is run in a trial is given by `stop = { transactions = … }` alone"
         raise InputError(place, problem, "set it to 1 for programs that take a second or more")
-    trial = {"kind": "program", **_load(definition)}
-    compiled = CompiledCell(cell, definition, Settings(), [], [], [], trial)
+    trial = {"kind": "program", **_load(cell.definition)}
+    compiled = CompiledCell(cell, [], [], [], trial)
     try:
         compiled.command  # noqa: B018
     except (KeyError, IndexError, ValueError) as error:
@@ -85,13 +83,10 @@ def _program(experiment: Experiment, cell: Cell, definition: Definition) -> Comp
     return compiled
 
 
-def refusal(experiment: Experiment, cell: Cell) -> str | None:
+def refusal(cell: ResolvedCell) -> str | None:
     """Give the reason for which a cell is unsafe to measure, or ``None``; for :func:`dbdyno.design.make_cells`."""
     engine = engine_of(cell.system.engine)
-    if not engine.in_worker:
-        return None
-    definition = experiment.definition(cell.levels)
-    return engine.unsafe_reason(read_settings(experiment, definition, cell), definition.load.sharing)
+    return engine.unsafe_reason(cell.settings, cell.definition.load.sharing) if engine.in_worker else None
 
 
 def _load(definition: Definition) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dbdyno.engines.sqlite.targets import load_target, settings_of, trial_target
 from dbdyno.engines.writes import reaching_statements
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.plan.cell import PLAN, Cell, CompiledCell
+from dbdyno.plan.cell import PLAN, CompiledCell, ResolvedCell
 
 # Where an experiment's window ends by time, so many statements end it.
 STATEMENTS = 2000
@@ -87,7 +87,7 @@ def _of_file(path: Path) -> Work:
 
 def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
     levels = parse_set(chosen, experiment)
-    cells = make_cells(experiment, levels, [], lambda cell: refusal(experiment, cell))
+    cells = make_cells(experiment, levels, [], refusal)
     parts: list[Part] = []
     seen: set[str] = set()
     for cell in cells.cells:
@@ -107,7 +107,7 @@ def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
     return Work(experiment.name, parts, notes)
 
 
-def _of_cell(experiment: Experiment, cell: Cell) -> Part:
+def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
     if cell.system.engine != "sqlite":
         problem = f"the instructions of `{cell.system.name}` are spent in another process"
         raise InputError(f"{experiment.place}: {cell.id}", problem, "count cells of `sqlite:`")

@@ -158,6 +158,13 @@ class Engine:
         """Whether a statement changes what is synced, and when."""
         return False
 
+    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+        """Whether a setting is what was asked for, by what was read back of it (``None``: nothing).
+
+        ``None``: that cannot be told.
+        """
+        return None
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
         return settings

@@ -31,6 +31,7 @@ from dbdyno.findings import (
     prefix_scans,
     probe_failed,
     recommendations,
+    settings_not_in_force,
     several_servers,
     skipped,
     slower_device,
@@ -49,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     # What was done is not the same.
     durability_contradicted.RULE,
     unlike_work.RULE,
+    settings_not_in_force.RULE,
     other_rows.RULE,
     other_counts.RULE,
     # Searches, and what was tried against them.

@@ -43,20 +43,39 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class ResolvedCell(Cell):
+    """A cell with what its experiment is there: its definition, and the settings of its system, checked.
+
+    :func:`dbdyno.resolve.resolve` makes it, once for each cell.
+    """
+
+    definition: Definition = field(hash=False, compare=False, repr=False)
+    settings: Settings = field(hash=False, compare=False)
+
+
+@dataclass(frozen=True)
 class CompiledCell:
-    """A cell, ready to run. ``settings`` are the system's; ``trial`` is the trial's task without its target.
+    """A cell, ready to run. ``trial`` is the trial's task without its target.
 
     ``left_out``: what kinds of steps are for other engines only.
     """
 
-    cell: Cell
-    definition: Definition
-    settings: Settings
+    cell: ResolvedCell
     before: list[str]
     tables: list[dict[str, Any]]
     after: list[str]
     trial: dict[str, Any]
     left_out: tuple[str, ...] = ()
+
+    @property
+    def definition(self) -> Definition:
+        """What the experiment is at the cell."""
+        return self.cell.definition
+
+    @property
+    def settings(self) -> Settings:
+        """The system's."""
+        return self.cell.settings
 
     @property
     def command(self) -> list[str]:

@@ -15,7 +15,7 @@ from dbdyno.engines import engine_named, engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.plan.system import SystemSpec
 from dbdyno.results.comparing import SIDE
 
@@ -155,8 +155,8 @@ def on_side(cells: Cells, side: str, experiment: Experiment) -> Cells:
     return replace(cells, cells=tuple(_on_side(cell, side) for cell in cells.cells))
 
 
-def _on_side(cell: Cell, side: str) -> Cell:
-    return Cell(f"{SIDE}={side},{cell.id}", {SIDE: Level.of(side), **cell.levels}, cell.system)
+def _on_side(cell: ResolvedCell, side: str) -> ResolvedCell:
+    return replace(cell, id=f"{SIDE}={side},{cell.id}", levels={SIDE: Level.of(side), **cell.levels})
 
 
 def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> CompiledCell:
@@ -168,4 +168,4 @@ def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> Compile
     if engine.location == "file":
         system = replace(system, database=checkout.there(system.database))
     settings = engine.at_checkout(compiled.settings, checkout.there)
-    return replace(compiled, cell=replace(compiled.cell, system=system), settings=settings)
+    return replace(compiled, cell=replace(compiled.cell, system=system, settings=settings))

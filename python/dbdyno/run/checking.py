@@ -15,6 +15,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import PLAN, Cell, CompiledCell
 from dbdyno.plan.system import SystemSpec
+from dbdyno.resolve import resolve
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import Worker, WorkerFailed
 
@@ -114,7 +115,7 @@ def _hosted(compiled: CompiledCell) -> Iterator[dict[str, Any]]:
 
 def _compiled(spec: SystemSpec, text: str) -> CompiledCell:
     experiment = make_experiment(parse(text, "check", Path()))
-    return compile_cell(experiment, Cell("check", {}, spec))
+    return compile_cell(experiment, resolve(experiment, Cell("check", {}, spec)))
 
 
 def _ask(target: dict[str, Any]) -> Iterator[Checked]:

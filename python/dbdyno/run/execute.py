@@ -82,7 +82,7 @@ def prepare(request: Request) -> Prepared:
     """Check a request and compile its cells. Raises InputError."""
     experiment = request.experiment
     chosen = parse_set(request.chosen, experiment)
-    cells = make_cells(experiment, chosen, request.systems, lambda cell: refusal(experiment, cell))
+    cells = make_cells(experiment, chosen, request.systems, refusal)
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
@@ -109,7 +109,7 @@ def _with_baseline(
 ) -> tuple[Cells, list[CompiledCell]]:
     """Put the cells of the baseline before those of the candidate."""
     other = against.experiment
-    made = make_cells(other, parse_set(chosen, other), against.systems, lambda cell: refusal(other, cell))
+    made = make_cells(other, parse_set(chosen, other), against.systems, refusal)
     made = on_side(made, BASELINE, other)
     before = [as_checked_out(compile_cell(other, cell), against.checkout) for cell in made.cells]
     excluded = (*made.excluded, *cells.excluded)
@@ -342,6 +342,7 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
                 "id": cell.id,
                 "system": {"name": cell.system.name, "engine": cell.system.engine},
                 "factors": cell.factors,
+                "asked": dict(each.settings.shown()),
                 "left_out": list(each.left_out),
                 # What tells the data that its trials begin with from other data.
                 "data": each.template_key(""),

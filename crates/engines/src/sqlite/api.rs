@@ -3,7 +3,7 @@
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use libsqlite3_sys as ffi;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 
 macro_rules! api {
@@ -69,6 +69,7 @@ api! {
     column_int64 = sqlite3_column_int64: unsafe extern "C" fn(Stmt, c_int) -> i64;
     column_double = sqlite3_column_double: unsafe extern "C" fn(Stmt, c_int) -> f64;
     column_blob = sqlite3_column_blob: unsafe extern "C" fn(Stmt, c_int) -> *const c_void;
+    column_text = sqlite3_column_text: unsafe extern "C" fn(Stmt, c_int) -> *const c_uchar;
     column_bytes = sqlite3_column_bytes: unsafe extern "C" fn(Stmt, c_int) -> c_int;
 }
 

@@ -7,23 +7,42 @@ use crate::sql_text::{Dialect, with_example};
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use std::collections::BTreeMap;
 
-/// The settings that decide speed or safety.
-const PRAGMAS: [&str; 16] = [
+/// The settings that a plan can ask for (`case_sensitive_like` is tried instead), and what decides speed or safety
+/// besides. A library that does not know one gives no row for it.
+const PRAGMAS: [&str; 34] = [
+    "analysis_limit",
+    "application_id",
     "auto_vacuum",
+    "automatic_index",
     "busy_timeout",
     "cache_size",
     "cache_spill",
+    "cell_size_check",
+    "checkpoint_fullfsync",
+    "defer_foreign_keys",
     "encoding",
     "foreign_keys",
+    "fullfsync",
+    "hard_heap_limit",
+    "ignore_check_constraints",
     "journal_mode",
     "journal_size_limit",
     "locking_mode",
+    "max_page_count",
     "mmap_size",
     "page_count",
     "page_size",
+    "query_only",
     "read_uncommitted",
+    "recursive_triggers",
+    "reverse_unordered_selects",
+    "secure_delete",
+    "soft_heap_limit",
     "synchronous",
     "temp_store",
+    "threads",
+    "trusted_schema",
+    "user_version",
     "wal_autocheckpoint",
 ];
 

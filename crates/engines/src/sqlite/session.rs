@@ -177,6 +177,13 @@ impl SqliteSession {
     }
 
     fn column_text(&self, statement: *mut ffi::sqlite3_stmt, column: c_int) -> String {
+        // SAFETY: the statement stands on a row that has this column. Asked for as text, a text of a database in UTF-16
+        // is turned into UTF-8 in place, in which it is read below.
+        unsafe {
+            if (self.api.column_type)(statement, column) == ffi::SQLITE_TEXT {
+                (self.api.column_text)(statement, column);
+            }
+        }
         match self.column(statement, column) {
             Value::Null => String::new(),
             Value::Integer(v) => v.to_string(),

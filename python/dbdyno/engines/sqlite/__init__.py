@@ -93,6 +93,12 @@ class Sqlite(Engine):
 
         return sets_syncing(statement)
 
+    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+        """Tell it of all PRAGMAs."""
+        from dbdyno.engines.sqlite.settings import in_force
+
+        return in_force(name, asked, found)
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the library, or its source, of a commit."""
         own = _own(settings)

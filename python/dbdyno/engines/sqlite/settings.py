@@ -169,6 +169,45 @@ class SqliteSettings(Settings):
         return "config_threading=single" if self.config_threading == "single" else None
 
 
+# What a PRAGMA says of itself in numbers, by the words that set it.
+_WORDS = {
+    "auto_vacuum": {"none": "0", "full": "1", "incremental": "2"},
+    "case_sensitive_like": {"off": "0", "on": "1"},
+    "secure_delete": {"fast": "2"},
+    "synchronous": {"off": "0", "normal": "1", "full": "2", "extra": "3"},
+    "temp_store": {"file": "1", "memory": "2"},
+}
+
+# Those of which all numbers below a least one are the same, with what is read back of them.
+_LEAST = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
+
+
+def in_force(name: str, asked: str, found: str | None) -> bool | None:
+    """Whether a PRAGMA is what was asked for; ``found``: what was read back, ``None`` where SQLite does not know it.
+
+    ``None``: it is no PRAGMA, and the library does not tell.
+    """
+    if name not in _LOAD_PRAGMAS and name not in _TRIAL_PRAGMAS:
+        return None
+    if found is None:
+        return False
+    wanted, read = _said(name, asked), _said(name, found)
+    if name == "encoding":
+        # UTF-16 is the machine's own of the two.
+        return read == wanted or (wanted == "utf-16" and read.startswith(wanted))
+    if name == "cache_spill" and wanted == "1":
+        # What is on is told as the number of pages from which it is done.
+        return read != "0"
+    return read == wanted
+
+
+def _said(name: str, value: str) -> str:
+    text = value.lower().strip("'")
+    if name in _LEAST and re.fullmatch("-?[0-9]+", text):
+        return str(max(int(text), _LEAST[name]))
+    return _WORDS.get(name, {}).get(text, text)
+
+
 def sets_syncing(statement: str) -> bool:
     """Whether a statement names a PRAGMA that decides what is synced."""
     text = statement.lower()

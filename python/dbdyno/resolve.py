@@ -1,10 +1,10 @@
-"""The settings of a cell's system: those of the experiment and those of the URL put together."""
+"""What an experiment is at a cell, worked out once: its definition, and the settings of the cell's system."""
 
 from dbdyno.definition.definition import Definition
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.plan.cell import Cell
+from dbdyno.plan.cell import Cell, ResolvedCell
 from dbdyno.plan.settings import DEFAULT, Scalar, Settings
 
 
@@ -29,11 +29,26 @@ def merge_settings(experiment: Experiment, definition: Definition, cell: Cell) -
 def read_settings(experiment: Experiment, definition: Definition, cell: Cell) -> Settings:
     """Give the checked settings of a cell's system. Raises InputError for what cannot be one."""
     system, engine = cell.system, engine_of(cell.system.engine)
+    if engine.runs_programs:
+        return Settings()
     merged = merge_settings(experiment, definition, cell)
     named = system.host is not None
-    if engine.is_server:
-        return engine.read_settings(merged, system.name, named=named)
-    # Each in its own place, so that a mistake is told where it was made.
-    own = {name: value for name, value in merged.items() if name in system.settings}
-    engine.read_settings(own, system.name, named=named)
-    return engine.read_settings(merged, f"{experiment.place}: system.{engine.name}", named=named)
+    try:
+        return engine.read_settings(
+            merged, system.name if engine.is_server else f"{experiment.place}: system.{engine.name}", named=named
+        )
+    except InputError:
+        # A mistake is told where it was made: in the URL, where one is in what that says.
+        own = {name: value for name, value in merged.items() if name in system.settings}
+        engine.read_settings(own, system.name, named=named)
+        raise
+
+
+def resolve(experiment: Experiment, cell: Cell) -> ResolvedCell:
+    """Say what an experiment is at a cell. This is the one place that works it out; the rest is handed what it gives.
+
+    Raises InputError where a level does not fit the place that it is put into, or a setting cannot be one.
+    """
+    definition = experiment.definition(cell.levels)
+    settings = read_settings(experiment, definition, cell)
+    return ResolvedCell(cell.id, cell.levels, cell.system, definition, settings)
