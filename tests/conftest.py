@@ -2,6 +2,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,12 @@ x = "clients"
 
 # Who asks for one of these starts programs: the command line, workers, servers, compilers.
 PROGRAMS = {"cli", "server_cli", "tmp_path_factory"}
+
+
+def pytest_configure() -> None:
+    # A shell has what it runs in the background ignore Ctrl-C, and so would the programs that tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
