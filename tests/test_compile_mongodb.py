@@ -110,7 +110,7 @@ def test_a_command_must_be_json_with_a_place_for_each_value(text: str, words: st
 @pytest.mark.parametrize("step", ['{ begin = "deferred" }', "{ rollback = true }"])
 def test_there_are_no_transactions(step: str) -> None:
     made = steps(f"{FIND.replace('select 1', 'select ?')}, {step}, {{ commit = true }}")
-    with pytest.raises(InputError, match=r"cannot be done on mongodb, .* has no transactions; say which engines"):
+    with pytest.raises(InputError, match=r"cannot be done on mongodb, .* has no transactions; write `optional = true`"):
         compiled(made, "mongodb:")
 
 
@@ -128,6 +128,18 @@ def test_steps_are_for_the_engines_they_name() -> None:
     assert compiled(made)[0].left_out == ()
     with pytest.raises(InputError, match=r"there is no engine `sqlit`; did you mean `sqlite`\?"):
         steps('{ begin = "deferred", engines = ["sqlit"] }, { commit = true }')
+
+
+def test_optional_transactions_are_left_out_where_there_are_none() -> None:
+    find = FIND.replace("select 1", "select ?")
+    made = steps(f'{{ begin = "deferred", optional = true }}, {find}, {{ commit = true, optional = true }}')
+
+    def does(url: str) -> list[str]:
+        return [step["do"] for step in compiled(made, url)[0].trial["transactions"][0]["steps"]]
+
+    assert does("sqlite:") == does("mysql:") == ["begin", "execute", "commit"]
+    assert does("mongodb:") == ["execute"]
+    assert compiled(made, "mongodb:")[0].left_out == ("begin", "commit")
 
 
 def test_a_setup_for_other_engines_is_left_out() -> None:

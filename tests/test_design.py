@@ -67,6 +67,17 @@ def test_an_exclusion_can_be_for_some_engines() -> None:
         make_cells(small(nowhere), systems=[parse_url("mongodb:")])
 
 
+def test_an_exclusion_holds_on_all_engines_but_those_it_excepts() -> None:
+    sqlite_only = '[factors]\npart = ["a", "b"]\n[[exclude]]\npart = "b"\n'
+    sqlite_only += 'except_engines = ["sqlite"]\nreason = "no words for it"\n'
+    cells = make_cells(small(sqlite_only), systems=[parse_url("sqlite:"), parse_url("mysql:")])
+    assert [(each.levels["part"].name, each.system.engine) for each in cells.cells] == [
+        ("a", "sqlite"),
+        ("a", "mysql"),
+        ("b", "sqlite"),
+    ]
+
+
 def test_optional_levels_are_measured_where_they_are_asked_for() -> None:
     made = small('[factors]\npart = ["a", "b", 3]\nn = [1]\n[optional]\npart = ["b", 3]\n')
     assert ids(made) == ["part=a"]

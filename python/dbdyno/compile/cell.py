@@ -28,13 +28,9 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     if not definition.transactions:
         problem = "there are no transactions, which only an `exec:` system does without"
         raise InputError(experiment.place, problem, "add a [[transactions]] table")
-    unsafe = engine.unsafe_reason(settings, definition.load.sharing)
-    if unsafe:
-        raise InputError(
-            f"{experiment.place}: {cell.id}",
-            unsafe,
-            "use one client, clients that are processes, or a library with mutexes",
-        )
+    unfit = engine.unfit(settings, definition.load.sharing, definition.load.processes)
+    if unfit is not None:
+        raise InputError(f"{experiment.place}: {cell.id}", *unfit)
     dialect = engine.dialect(definition, experiment.place, settings)
     compiler = TransactionCompiler(definition, dialect, experiment.place)
     transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
@@ -84,9 +80,10 @@ def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
 
 
 def refusal(cell: ResolvedCell) -> str | None:
-    """Give the reason for which a cell is unsafe to measure, or ``None``; for :func:`dbdyno.design.make_cells`."""
-    engine = engine_of(cell.system.engine)
-    return engine.unsafe_reason(cell.settings, cell.definition.load.sharing) if engine.in_worker else None
+    """Give the reason for which a cell cannot be measured, or ``None``; for :func:`dbdyno.design.make_cells`."""
+    load = cell.definition.load
+    unfit = engine_of(cell.system.engine).unfit(cell.settings, load.sharing, load.processes)
+    return None if unfit is None else unfit[0]
 
 
 def _load(definition: Definition) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dbdyno.definition.transactions import (
     Begin,
     Chance,
     Commit,
+    Control,
     Execute,
     Repeat,
     Rollback,
@@ -54,7 +55,9 @@ class TransactionCompiler:
         return [made for step in steps if self._is_there(step) for made in self._step(step, owner)]
 
     def _is_there(self, step: AnyStep) -> bool:
-        if step.include and step.engines is not None and self._dialect.engine not in step.engines:
+        elsewhere = step.engines is not None and self._dialect.engine not in step.engines
+        needless = isinstance(step, Control) and step.optional and not self._dialect.has_transactions
+        if step.include and (elsewhere or needless):
             self.left_out.add(type(step).__name__.lower())
             return False
         return step.include
@@ -63,7 +66,7 @@ class TransactionCompiler:
         match step:
             case Execute():
                 return [self._execute(step, owner)]
-            case Begin() | Commit() | Rollback() if not self._dialect.has_transactions:
+            case Control() if not self._dialect.has_transactions:
                 raise self._no_transactions(type(step).__name__.lower(), owner)
             case Begin():
                 return [{"do": "begin", "mode": step.begin}]
@@ -118,9 +121,7 @@ class TransactionCompiler:
     def _no_transactions(self, verb: str, owner: str) -> InputError:
         problem = f"the step `{verb}` of `{owner}` cannot be done on {self._dialect.engine}, "
         problem += "where a single server has no transactions"
-        return InputError(
-            self._place, problem, 'say which engines it is for, as in `engines = ["sqlite", "postgresql"]`'
-        )
+        return InputError(self._place, problem, "write `optional = true` in the step to leave it out on such an engine")
 
     def _statement(self, sql: str, name: str, example: list[Any]) -> int:
         for index, known in enumerate(self.statements):

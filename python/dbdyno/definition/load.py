@@ -76,6 +76,11 @@ class Load(Strict):
         """How many clients share a process, and the library in it."""
         return 1 if self.clients_as == "processes" else self.clients
 
+    @property
+    def processes(self) -> int:
+        """How many processes there are with clients in them."""
+        return self.clients if self.clients_as == "processes" else 1
+
 
 class Measure(Strict):
     """What throughput counts, how a report calls it, and what is recorded beside it."""

@@ -47,19 +47,25 @@ class Execute(Step):
         return self
 
 
-class Begin(Step):
+class Control(Step):
+    """Begin or end a transaction. ``optional``: the step is not there on an engine that has no transactions."""
+
+    optional: bool = False
+
+
+class Begin(Control):
     """Begin a transaction."""
 
     begin: Literal["deferred", "immediate", "exclusive"]
 
 
-class Commit(Step):
+class Commit(Control):
     """Commit it."""
 
     commit: Literal[True]
 
 
-class Rollback(Step):
+class Rollback(Control):
     """Roll it back."""
 
     rollback: Literal[True]

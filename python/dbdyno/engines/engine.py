@@ -142,8 +142,11 @@ class Engine:
     def check_setting(self, name: str, value: Scalar) -> None:
         """Raise InputError for a setting of an experiment that can be seen to be none without more."""
 
-    def unsafe_reason(self, settings: Settings, clients: int) -> str | None:
-        """Say why settings cannot be used by so many clients of one process, or ``None``."""
+    def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
+        """Say why settings cannot be used by so many clients of one process, or by several, and what to do; clauses.
+
+        ``clients``: those that share a process; ``processes``: how many there are. ``None``: they can be used.
+        """
         return None
 
     def syncing(self, settings: Settings) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,7 @@ SYSTEM = "system"
 _RESERVED = {
     "reason": "it is the key that gives an exclusion's reason",
     "engines": "it is the key that says on which engines an exclusion holds",
+    "except_engines": "it is the key that says on which engines an exclusion does not hold",
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -39,16 +40,17 @@ class Factor:
 class Exclusion:
     """Combinations left out: those in which each factor named has one of the levels named.
 
-    ``engines``: those on whose systems they are left out; ``None``: on all.
+    ``engines``: those on whose systems they are left out, ``None``: on all; ``except_engines``: those on whose not.
     """
 
     levels: Mapping[str, tuple[str, ...]]
     reason: str
     engines: tuple[str, ...] | None = None
+    except_engines: tuple[str, ...] = ()
 
     def covers(self, levels: Mapping[str, Level], engine: str) -> bool:
         """Whether a combination of levels is left out on an engine."""
-        if self.engines is not None and engine not in self.engines:
+        if engine in self.except_engines or (self.engines is not None and engine not in self.engines):
             return False
         return all(levels[factor].name in names for factor, names in self.levels.items())
 
@@ -135,28 +137,35 @@ def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Excl
                 if level not in known
             ]
             levels[name] = tuple(names)
-        engines, wrong_engines = _read_engines(item, where)
-        mistakes += wrong_engines
+        engines, wrong_engines = _read_engines(item, "engines", where)
+        others, wrong_others = _read_engines(item, "except_engines", where)
+        mistakes += [*wrong_engines, *wrong_others]
+        if engines is not None and others is not None:
+            hint = "give the shorter list of the two"
+            mistakes.append(Mistake((*where, "except_engines"), "`engines` says it already", hint))
         reason = item.get("reason")
         if not isinstance(reason, str) or not reason.strip():
             mistakes.append(Mistake((*where, "reason"), "an exclusion needs a reason", 'add `reason = "…"`'))
-        elif not levels and engines is None:
+        elif not levels and engines is None and others is None:
             mistakes.append(Mistake(where, "it names no factor", "as in `threads = [8, 16]`"))
         else:
-            exclusions.append(Exclusion(levels, reason, engines))
+            exclusions.append(Exclusion(levels, reason, engines, others or ()))
     return exclusions, mistakes
 
 
-def _read_engines(item: Mapping[str, Any], where: tuple[str, int]) -> tuple[tuple[str, ...] | None, list[Mistake]]:
-    if "engines" not in item:
+def _read_engines(
+    item: Mapping[str, Any], key: str, where: tuple[str, int]
+) -> tuple[tuple[str, ...] | None, list[Mistake]]:
+    if key not in item:
         return None, []
-    written = item["engines"]
+    written = item[key]
     engines = written if isinstance(written, list) else [written]
     mistakes = [
-        Mistake((*where, "engines"), f"{show(engine)} is no engine", nearest(str(engine), ENGINES))
+        Mistake((*where, key), f"{show(engine)} is no engine", nearest(str(engine), ENGINES))
         for engine in engines
         if engine not in ENGINES
     ]
     if not engines:
-        mistakes.append(Mistake((*where, "engines"), "it is empty", "leave it out where all engines are meant"))
+        hint = "leave it out where all engines are meant"
+        mistakes.append(Mistake((*where, key), "it is empty", hint))
     return tuple(map(str, engines)), mistakes

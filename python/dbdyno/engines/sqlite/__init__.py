@@ -68,15 +68,16 @@ class Sqlite(Engine):
 
         read_settings({name: value}, "")
 
-    def unsafe_reason(self, settings: Settings, clients: int) -> str | None:
-        """Say why settings cannot be used with so many clients, or ``None``.
+    def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
+        """Say why settings cannot be used with so many clients, and what to do; ``None`` where they can.
 
         A connection without a mutex (``open_mutex=nomutex``) is safe: each client has one of its own.
         """
         single = _own(settings).is_single_threaded
         if single and clients > 1:
             lost = f"{clients} clients in one process would corrupt its memory"
-            return f"`{single}` leaves SQLite without any mutex: {lost}"
+            problem = f"`{single}` leaves SQLite without any mutex: {lost}"
+            return problem, "use one client, clients that are processes, or a library with mutexes"
         return None
 
     def syncing(self, settings: Settings) -> tuple[tuple[str, str], ...]:
