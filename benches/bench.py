@@ -21,7 +21,7 @@ from dbdyno.cpu.bare import BARE_LOOP
 from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.provisioner import Place
 from dbdyno.engines.sqlite.library import find_library
-from dbdyno.engines.sqlite.provisioner import FileProvisioner
+from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.experiment import load_experiment
@@ -53,7 +53,7 @@ class Bench:
         experiment = load_experiment("pk-lookup")
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
-        host = FileProvisioner(Place(Workspace(directory), Interrupted()))
+        host = SqliteProvisioner(Place(Workspace(directory), Interrupted()))
         with host.ready(self.compiled, 0) as ready:
             self.database = Path(ready.target["path"])
         source = directory / "source"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dbdyno.cli.cpu import cpu
-from dbdyno.cli.sqlite import sqlite_app
+from dbdyno.engines.registry import all_engines
 from dbdyno.errors import DbdynoError
 
 app = typer.Typer(
@@ -22,7 +22,10 @@ app = typer.Typer(
 )
 
 app.add_typer(cpu, name="cpu")
-app.add_typer(sqlite_app, name="sqlite")
+for _engine in all_engines():
+    _commands = _engine.commands()
+    if _commands is not None:
+        app.add_typer(_commands, name=_engine.name)
 
 _Experiment = Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")]
 _EXPERIMENTS = typer.Argument(help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts")

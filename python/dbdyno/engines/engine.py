@@ -14,6 +14,8 @@ from dbdyno.plan.settings import Scalar, Settings
 if TYPE_CHECKING:
     import re
 
+    from typer import Typer
+
     from dbdyno.definition.definition import Definition
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
@@ -185,6 +187,10 @@ class Engine:
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Say what of it can be measured on this machine: URL, version, where, and a note; a row each."""
         yield from ()
+
+    def commands(self) -> "Typer | None":
+        """Give its own commands, as ``dbdyno sqlite get``; ``None``: it has none."""
+        return None
 
     # What results say.
 

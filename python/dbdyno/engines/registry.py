@@ -37,6 +37,11 @@ PORTABLE = Sqlite.name
 """The engine in whose SQL a statement for all is written."""
 
 
+def all_engines() -> tuple[Engine, ...]:
+    """Give all, in the order in which they are shown."""
+    return _ALL
+
+
 def engine_of(name: str) -> Engine:
     """Give an engine by its name in experiments. Raises KeyError where there is none."""
     return _BY_NAME[name]

@@ -9,6 +9,8 @@ from dbdyno.engines.engine import Engine, Json, Location, Timed
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
+    from typer import Typer
+
     from dbdyno.definition.definition import Definition
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
@@ -107,9 +109,9 @@ class Sqlite(Engine):
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
         """Give what keeps the file that trials work on."""
-        from dbdyno.engines.sqlite.provisioner import FileProvisioner
+        from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 
-        return FileProvisioner(place)
+        return SqliteProvisioner(place)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Say the version that is bundled."""
@@ -118,6 +120,12 @@ class Sqlite(Engine):
 
         version = find_library(SqliteSettings()).identity.split()[0]
         yield "sqlite:", f"SQLite {version}", "bundled", "any other by source=, cflags= or library="
+
+    def commands(self) -> "Typer":
+        """Give those about sources of its releases."""
+        from dbdyno.engines.sqlite.commands import commands
+
+        return commands
 
     def embedded(self, result: Json, clients: int) -> "Embedded":
         """Give the library as it was read back."""

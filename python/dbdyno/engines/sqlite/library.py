@@ -7,9 +7,9 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.engines.files.library import Library
 from dbdyno.engines.sqlite.compiling import run_compiler
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.errors import InputError, SystemFailed
@@ -18,14 +18,6 @@ from dbdyno.worker import ask, write_amalgamation
 
 # What SQLite's own documentation builds with; a user's `cflags` come behind and win.
 _FLAGS = ("-O2", "-g1", "-fPIC", "-shared")
-
-
-@dataclass(frozen=True)
-class Library:
-    """A library: the path of the shared object (``None``: the bundled one), and a text that identifies it."""
-
-    path: str | None
-    identity: str
 
 
 def find_library(settings: SqliteSettings) -> Library:

@@ -1,16 +1,15 @@
 """Packages that hold SQLite's source: fetched by their own clients, with the user's settings, and kept in the cache."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dbdyno.engines.packages import run_client
 from dbdyno.engines.sqlite.amalgamation import (
     amalgamation_files,
     find_amalgamation,
@@ -20,12 +19,6 @@ from dbdyno.engines.sqlite.amalgamation import (
     unfinished_directory,
 )
 from dbdyno.errors import InputError, SystemFailed
-
-# Seconds that a client has to fetch a package of some megabytes.
-_TIMEOUT_S = 900.0
-
-# Characters of a client's own words that a message repeats.
-_LONGEST = 500
 
 _PACKAGE_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z.-]+)?")
 
@@ -88,7 +81,7 @@ def _cached_name(family: Family, version: str) -> str:
 def _from_npm(name: str, version: str, scratch: Path) -> Path:
     """Fetch with npm: the package has SQLite's source among its dependencies, as an archive or as files."""
     package = f"{name}@{version}"
-    _run(["npm", "pack", package, "--ignore-scripts", "--loglevel=error"], package, scratch)
+    run_client(["npm", "pack", package, "--ignore-scripts", "--loglevel=error"], package, scratch)
     content = scratch / "content"
     content.mkdir()
     try:
@@ -117,7 +110,7 @@ def _take(archive: tarfile.TarFile, directory: Path, within: str) -> None:
 def _from_go(version: str, scratch: Path) -> Path:
     """Fetch with go into its own module cache."""
     module = f"github.com/mattn/go-sqlite3@{version}"
-    said = _run(["go", "mod", "download", "-json", module], module, scratch, GOWORK="off", GO111MODULE="on")
+    said = run_client(["go", "mod", "download", "-json", module], module, scratch, GOWORK="off", GO111MODULE="on")
     return Path(json.loads(said)["Dir"])
 
 
@@ -131,43 +124,9 @@ def _from_cargo(version: str, scratch: Path) -> Path:
         f'libsqlite3-sys = "={version}"\n',
         encoding="utf-8",
     )
-    said = _run(["cargo", "metadata", "--format-version", "1", "--quiet"], package, scratch)
+    said = run_client(["cargo", "metadata", "--format-version", "1", "--quiet"], package, scratch)
     packages = json.loads(said)["packages"]
     return next(Path(each["manifest_path"]).parent for each in packages if each["name"] == "libsqlite3-sys")
-
-
-def _run(command: list[str], package: str, directory: Path, **environment: str) -> str:
-    """Run a package's client and give what it says. Raises SystemFailed.
-
-    It runs in a directory of ours: the settings that hold are the user's, not those of a project they happen to be in,
-    whose files no client is to change.
-    """
-    try:
-        done = subprocess.run(
-            command,
-            cwd=directory,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired:
-        raise SystemFailed(f"fetching {package}: `{command[0]}` did not end within {_TIMEOUT_S:.0f} s") from None
-    if done.returncode != 0:
-        raise SystemFailed(f"fetching {package} failed: `{command[0]}` said: {_complaint(done.stdout, done.stderr)}")
-    return done.stdout
-
-
-def _complaint(out: str, errors: str) -> str:
-    """Give what a client said of its failure, on one line."""
-    try:
-        said = str(json.loads(out)["Error"])
-    except (ValueError, TypeError, KeyError):
-        said = errors.strip() or out.strip() or "nothing"
-    return " ".join(said.split())[:_LONGEST]
 
 
 # The first that has a release is taken: npm's has SQLite's own archive, to Go's source a condition is added.

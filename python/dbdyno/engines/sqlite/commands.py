@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-sqlite_app = typer.Typer(help="Sources of SQLite's releases, to build libraries from.", no_args_is_help=True)
+commands = typer.Typer(help="Sources of SQLite's releases, to build libraries from.", no_args_is_help=True)
 
 
-@sqlite_app.command("versions")
+@commands.command("versions")
 def list_versions() -> None:
     """List the releases whose source packages are known to have, and which of them are cached."""
     from rich.console import Console
@@ -27,7 +27,7 @@ def list_versions() -> None:
     console.print(table)
 
 
-@sqlite_app.command("get")
+@commands.command("get")
 def get_source(
     spec: Annotated[
         str,

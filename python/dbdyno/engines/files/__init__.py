@@ -1,0 +1,1 @@
+"""What engines share whose database is a file, opened by the worker itself."""

@@ -1,0 +1,193 @@
+"""A database that is a file: a copy of the template for each block of each cell."""
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
+from dbdyno.engines.files.library import Library
+from dbdyno.engines.provisioner import Place, Ready
+from dbdyno.engines.writes import OTHER_FILE, allowed, reaching_statements, refuse
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.paths import cache_directory
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.worker import ask
+from dbdyno.workplace.templates import Template, template
+
+# A system as a plan names it.
+Target = dict[str, Any]
+
+
+class FileProvisioner(ABC):
+    """Keeps the file that trials work on; of trials that take turns, each has one of its own.
+
+    What an engine's own says of its files are the abstract methods.
+    """
+
+    side_files: SideFiles
+
+    def __init__(self, place: Place) -> None:
+        """Make nothing yet. Where writes are allowed, statements may lead to files that are not copies of dbdyno's."""
+        self._interrupted = place.interrupted
+        self._allow_writes = place.allow_writes
+        self.observations: list[dict[str, Any]] = []
+        self._judged: set[str] = set()
+        self._directory = place.workspace.path
+        self._files = [self._trial_file("trial.db")]
+        self._libraries: dict[Hashable, Library] = {}
+        # Of named files: how they were at first, and copies that have all that lay beside them.
+        self._seen: dict[Path, tuple[State, ...]] = {}
+        self._wholes: dict[tuple[Any, ...], Path] = {}
+        # What was loaded before the trial that tells of it.
+        self._loaded: dict[Path, Template] = {}
+
+    @abstractmethod
+    def decides_library(self, compiled: CompiledCell) -> Hashable:
+        """Give the settings that decide which library it is."""
+
+    @abstractmethod
+    def find_library(self, compiled: CompiledCell) -> Library:
+        """Find the library that a cell's settings ask for, or make it. Raises DbdynoError."""
+
+    @abstractmethod
+    def load_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
+        """Name a file that is to be filled."""
+
+    @abstractmethod
+    def trial_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
+        """Name the file of a trial."""
+
+    def keeping_plan(self, target: Target) -> Target | None:
+        """Give the plan that gives the file of a trial the settings which it keeps; ``None``: there are none."""
+        return None
+
+    @abstractmethod
+    def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
+        """Bring what lies beside a copy of a named file into it, with the settings of files. Raises DbdynoError."""
+
+    def check_kept(self, error: SystemFailed) -> str | None:
+        """Give what to do where a file cannot have a setting of files; ``None``: the error says something else."""
+        return None
+
+    def check(self, compiled: CompiledCell) -> None:
+        """Find the library, or build it, and see that a named file is there and would not be written over."""
+        named = compiled.cell.system.database
+        name = compiled.cell.system.name
+        if named is not None and not Path(named).is_file():
+            hint = f"give an existing database, or `{_engine(compiled)}:` for a new one"
+            raise InputError(name, "there is no such file", hint)
+        if named is not None and (compiled.tables or compiled.before):
+            problem = "the experiment makes its own tables, and a named file is not written to"
+            raise InputError(name, problem, f"use `{_engine(compiled)}:`, or an experiment without tables")
+        self._judge(compiled)
+        library = self._library(compiled)
+        if named is not None and compiled.settings.of_files:
+            self._check_kept(NamedFile(Path(named), self.side_files), compiled, library)
+
+    def _judge(self, compiled: CompiledCell) -> None:
+        """See that no statement leads to a file that is not dbdyno's. Raises InputError, unless that is allowed."""
+        asked = json.dumps([compiled.before, compiled.after, compiled.trial["statements"]])
+        if asked in self._judged:
+            return
+        library = self._library(compiled)
+        found = reaching_statements(compiled, self.load_target(compiled, "", library.path), [])
+        if not self._allow_writes:
+            refuse(compiled.cell.system, OTHER_FILE, found)
+        self._judged.add(asked)
+        if found:
+            self.observations.append(allowed(compiled.cell.system, OTHER_FILE, found))
+
+    def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
+        """See that a copy of a named file takes what decides its bytes. Raises InputError."""
+        try:
+            self._named(file, compiled, library)
+        except SystemFailed as error:
+            hint = self.check_kept(error)
+            if hint is None:
+                raise
+            raise InputError(compiled.cell.system.name, str(error), hint) from None
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
+        """Have the file in the state of its template."""
+        library = self._library(compiled)
+        source = self._source(compiled, library)
+        source = self._loaded.pop(source.path, source)
+        file = self._free_file()
+        file.in_use = True
+        try:
+            target = self.trial_target(compiled, str(file.path), library.path)
+            copy_s = file.fresh(source.path, block, self.keeping_plan(target), self._set_file)
+            yield Ready(target, {"load_s": source.load_s, "copy_s": copy_s}, source.loaded)
+        finally:
+            file.in_use = False
+
+    def _set_file(self, plan: Target) -> None:
+        ask(plan, "file_set", interrupted=self._interrupted)
+
+    def bytes_of_copy(self, compiled: CompiledCell) -> int:
+        """Return the size of the file that a trial of the cell starts from, which is loaded where it was not yet.
+
+        Raises DbdynoError.
+        """
+        source = self._source(compiled, self._library(compiled))
+        self._loaded.setdefault(source.path, source)
+        return source.path.stat().st_size
+
+    def close(self) -> None:
+        """Forget the files: they lie in the workspace."""
+        self._files.clear()
+
+    def _trial_file(self, name: str) -> TrialFile:
+        return TrialFile(self._directory / name, self.side_files, self._interrupted)
+
+    def _free_file(self) -> TrialFile:
+        free = next((file for file in self._files if not file.in_use), None)
+        if free is None:
+            free = self._trial_file(f"trial-{len(self._files) + 1}.db")
+            self._files.append(free)
+        return free
+
+    def _library(self, compiled: CompiledCell) -> Library:
+        """Give a cell's library, which is looked for once in a run."""
+        key = self.decides_library(compiled)
+        if key not in self._libraries:
+            self._libraries[key] = self.find_library(compiled)
+        return self._libraries[key]
+
+    def _source(self, compiled: CompiledCell, library: Library) -> Template:
+        """Give the file a trial starts from, and what it took to make; a named file is its own, where it can be."""
+        named = compiled.cell.system.database
+        if named is not None:
+            return self._named(NamedFile(Path(named), self.side_files), compiled, library)
+
+        def load(path: Path) -> Any:
+            plan = compiled.load_plan(self.load_target(compiled, str(path), library.path))
+            return ask(plan, "loaded", interrupted=self._interrupted)["tables"]
+
+        return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
+
+    def _named(self, file: NamedFile, compiled: CompiledCell, library: Library) -> Template:
+        """Give what trials on a named file start from: the file, or one copy of it that is made whole."""
+        key = (file.path, library.path, compiled.settings.of_files)
+        if key in self._wholes:
+            return Template(self._wholes[key], 0.0)
+        seen = self._seen.setdefault(file.path, file.state())
+        if seen != file.state():
+            raise SystemFailed(f"{file.path}: it was written to since the run began, whose trials start from one state")
+        if not file.left() and not compiled.settings.of_files:
+            return Template(file.path, 0.0)
+        start = time.monotonic()
+        whole = self._directory / f"named-{len(self._wholes) + 1}.db"
+        file.copy(whole, self._interrupted)
+        self.make_whole(compiled, str(whole), library.path)
+        self._wholes[key] = whole
+        return Template(whole, time.monotonic() - start)
+
+
+def _engine(compiled: CompiledCell) -> str:
+    return compiled.cell.system.engine
