@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from dbdyno.engines.duckdb import Duckdb
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.mongodb import Mongodb
 from dbdyno.engines.mysql import Mysql
@@ -13,6 +14,7 @@ from dbdyno.engines.sqlserver import Sqlserver
 
 _ALL: tuple[Engine, ...] = (
     Sqlite(),
+    Duckdb(),
     Postgresql(),
     Mysql(),
     Mongodb(),

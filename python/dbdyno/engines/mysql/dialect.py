@@ -10,7 +10,7 @@ SQL = SqlTarget(
     engine="mysql",
     grammar="mysql",
     lacks=frozenset(("Format",)),
-    nulls_are_small=True,
+    nulls="small",
     # MariaDB has no `->>`. Written out, MySQL knows it too.
     json_arrow=False,
     partial_index=False,
@@ -51,7 +51,7 @@ class MysqlDialect(TranslatedDialect):
         """Write the type by MySQL's name."""
         return spell(column.type, self._TYPES.get(column.type.name))
 
-    def autoincrement(self) -> str:
+    def autoincrement(self, table: str, column: str) -> str:
         """Give MySQL's word."""
         return " auto_increment"
 

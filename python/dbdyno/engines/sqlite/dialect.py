@@ -17,6 +17,6 @@ class SqliteDialect(StandardDialect):
         """Write the type as the experiment does, where that gives the right affinity."""
         return self._TYPES.get(column.type.name) or spell(column.type)
 
-    def autoincrement(self) -> str:
+    def autoincrement(self, table: str, column: str) -> str:
         """Give SQLite's word."""
         return " autoincrement"

@@ -24,7 +24,7 @@ SQL = SqlTarget(
             "json_valid",
         )
     ),
-    nulls_are_small=True,
+    nulls="small",
     savepoints=False,
     limit_behind=False,
     natural_join=False,
@@ -63,6 +63,6 @@ class SqlserverDialect(TranslatedDialect):
             return "nvarchar(max)"
         return spell(column.type, self._TYPES.get(column.type.name))
 
-    def autoincrement(self) -> str:
+    def autoincrement(self, table: str, column: str) -> str:
         """Give SQL Server's word."""
         return " identity"

@@ -1,6 +1,7 @@
 """What an engine's SQL has of what SQLite's has, as far as a translation must know."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 _FEW = frozenset[str]()
 
@@ -18,8 +19,8 @@ class SqlTarget:
     grammar: str
     lacks: frozenset[str] = _FEW
 
-    # Where nulls come in an order that does not say it: first of ascending ones.
-    nulls_are_small: bool = False
+    # Where nulls come in an order that does not say it: as small values, as large ones, or behind all others.
+    nulls: Literal["small", "large", "last"] = "large"
     savepoints: bool = True
     # `limit ?` stands behind what it limits, so that its value comes behind theirs.
     limit_behind: bool = True

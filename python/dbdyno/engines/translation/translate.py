@@ -108,7 +108,8 @@ def _leave_nulls(tree: "exp.Expr", elsewhere: "exp.Expr", target: SqlTarget) -> 
 
     for order, other in zip(tree.find_all(exp.Ordered), elsewhere.find_all(exp.Ordered), strict=True):
         if bool(order.args.get("nulls_first")) != bool(other.args.get("nulls_first")):
-            order.set("nulls_first", bool(order.args.get("desc")) != target.nulls_are_small)
+            descending = bool(order.args.get("desc"))
+            order.set("nulls_first", {"small": not descending, "large": descending, "last": False}[target.nulls])
 
 
 def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place: str) -> None:

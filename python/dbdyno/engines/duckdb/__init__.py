@@ -1,0 +1,132 @@
+"""DuckDB, in the worker's own process, by its shared library."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.classes import POWER_SAFE
+from dbdyno.engines.engine import Engine, Json, Location, Timed
+from dbdyno.plan.settings import Scalar, Settings
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+    from dbdyno.definition.definition import Definition
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.duckdb.settings import DuckdbSettings
+    from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.plan.system import SystemSpec
+
+
+class Duckdb(Engine):
+    """DuckDB."""
+
+    name = "duckdb"
+    title = "DuckDB"
+    location: Location = "file"
+    in_worker = True
+    timed: frozenset[Timed] = frozenset({"files", "computing"})
+    grammar = "duckdb"
+    # It syncs its log at each commit, and has no setting that has it not.
+    durability: Mapping[str, Mapping[str, str]] = {POWER_SAFE: {}}
+
+    def control_text(self, verb: str, mode: str) -> str:
+        """Write the verb: a transaction begins in one way."""
+        return "begin transaction" if verb == "begin" else verb
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give DuckDB's."""
+        from dbdyno.engines.duckdb.dialect import DuckdbDialect
+
+        return DuckdbDialect(definition, place)
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "DuckdbSettings":
+        """Check the names; the library knows which there are. Raises InputError."""
+        from dbdyno.engines.duckdb.settings import read_settings
+
+        return read_settings(settings, place)
+
+    def check_setting(self, name: str, value: Scalar) -> None:
+        """Raise InputError for what can be no name of a setting."""
+        from dbdyno.engines.duckdb.settings import read_settings
+
+        read_settings({name: value}, "")
+
+    def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
+        """Say that one process alone can write to a file."""
+        if processes < 2 or _own(settings).reads_only:
+            return None
+        problem = f"one process at a time can open a file of DuckDB to write, and {processes} would"
+        return problem, "use clients that are threads, or, where they only read, `access_mode=read_only`"
+
+    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+        """Compare sizes, switches and texts; DuckDB writes them in its own way."""
+        from dbdyno.engines.duckdb.settings import in_force
+
+        return in_force(name, asked, found)
+
+    def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
+        """Give the library of a commit."""
+        own = _own(settings)
+        return replace(own, library=there(own.library))
+
+    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+        """Give what keeps the file that trials work on."""
+        from dbdyno.engines.duckdb.provisioner import DuckdbProvisioner
+
+        return DuckdbProvisioner(place)
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Say each library that is here; the first is the one that is taken."""
+        from dbdyno.engines.duckdb.library import found_libraries, identity
+        from dbdyno.errors import DbdynoError
+
+        for path in found_libraries():
+            try:
+                version = identity(str(path)).split()[0]
+            except DbdynoError as error:
+                yield f"duckdb:?library={path}", "", str(path), str(error)
+            else:
+                yield f"duckdb:?library={path}", f"DuckDB {version}", str(path), ""
+
+    def commands(self) -> "Typer":
+        """Give those about its library."""
+        from dbdyno.engines.duckdb.commands import commands
+
+        return commands
+
+    def embedded(self, result: Json, clients: int) -> "Embedded":
+        """Give the database as it was read back."""
+        from dbdyno.engines.duckdb.advice import Database
+
+        return Database.of(result, clients)
+
+    def looks_up(self, plan: Sequence[str]) -> bool | None:
+        """Whether a plan says that it goes by an index. Where it does not, that may be decided when it is run."""
+        return True if any("Index Scan" in step for step in plan) else None
+
+    def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
+        """``LIKE`` goes by characters, whatever the collation."""
+        from dbdyno.engines.searching import REGARDS
+
+        return REGARDS
+
+    def equality_rule(
+        self,
+        settings: Json,
+        columns: "Sequence[Column]",
+        *,
+        own_tables: bool,
+    ) -> "CaseRule | None":
+        """Go by the database's collation, which the experiment's own tables have."""
+        from dbdyno.engines.searching import REGARDS
+
+        return REGARDS if own_tables and settings.get("default_collation") == "" else None
+
+
+def _own(settings: Settings) -> "DuckdbSettings":
+    from dbdyno.engines.duckdb.settings import DuckdbSettings
+
+    return settings if isinstance(settings, DuckdbSettings) else DuckdbSettings()
