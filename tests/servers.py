@@ -18,6 +18,7 @@ from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
+from duckdb_library import LIBRARY
 from real_mysql import PROGRAM
 
 # Tests ask for no durability, and some of them hold a session each.
@@ -26,9 +27,6 @@ SETTINGS = {
     "mysql": {"innodb_flush_log_at_trx_commit": "0", "max_connections": "200", "max_allowed_packet": "64M"},
     "mongodb": {"synchronous": "off"},
 }
-
-# The library that tests/install-duckdb has unpacked.
-DUCKDB = sorted(Path(f"/var/tmp/dbdyno-{os.getuid()}").glob("duckdb-*/libduckdb.so"))
 
 
 def tested() -> Iterator[tuple[str, Installation]]:
@@ -55,8 +53,8 @@ def main(command: Sequence[str]) -> int:
     # Told to end, it ends the command first.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     environment = dict(os.environ)
-    if DUCKDB:
-        environment["DBDYNO_TEST_DUCKDB"] = str(DUCKDB[-1])
+    if LIBRARY is not None:
+        environment["DBDYNO_TEST_DUCKDB"] = str(LIBRARY)
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-servers-", dir="/var/tmp")))

@@ -306,7 +306,7 @@ def in_part(rng: random.Random, share: float, clients: int) -> int:
 def test_the_interval_holds_whatever_sessions_have_to_do_with_one_another(
     draw: Callable[[random.Random, float, int], int], clients: int, looks: int, share: float
 ) -> None:
-    rng = random.Random(f"{draw} {clients} {looks} {share}")
+    rng = random.Random(f"{draw.__name__} {clients} {looks} {share}")
     runs, below, above = 1000, 0, 0
     for _ in range(runs):
         found = share_of(sum(draw(rng, share, clients) for _ in range(looks)), looks, clients)

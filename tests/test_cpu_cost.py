@@ -9,12 +9,15 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
+from dbdyno.engines.registry import engine_of
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.document import package_path
 from dbdyno.plan.cell import CompiledCell
+from duckdb_library import URL as DUCKDB
+from duckdb_library import needs_duckdb
 from experiment_files import ROOT
 
 SMALL = 0.2
@@ -123,7 +126,7 @@ def test_size_scales_tables_and_load(made: Experiment) -> None:
         cells(made, "size=0.3")
 
 
-@pytest.mark.parametrize("engine", ["postgresql", "mysql"])
+@pytest.mark.parametrize("engine", ["postgresql", "mysql", "duckdb"])
 def test_what_only_sqlite_has_is_left_out_elsewhere(made: Experiment, engine: str) -> None:
     found = cells(made, all_of(made), url=f"{engine}:")
     assert found.keys() == set(parts(made)) - OWN
@@ -185,11 +188,12 @@ def test_a_load_twice_as_long_finds_as_much_to_do(cli: Cli, made: Experiment) ->
         assert each["changed"] == rows * each["executions"], kind
 
 
-@pytest.mark.parametrize("engine", ["postgresql", "mysql"])
+@pytest.mark.parametrize("engine", ["postgresql", "mysql", pytest.param("duckdb", marks=needs_duckdb)])
 def test_other_engines_return_and_change_the_same_rows(server_cli: Cli, made: Experiment, engine: str) -> None:
-    if not find_installations(engine):
+    if engine_of(engine).is_server and not find_installations(engine):
         pytest.skip(f"{engine} is not installed")
-    done = run(server_cli, made, "--system", "sqlite:", "--system", f"{engine}:")
+    url = f"{engine}:" if engine_of(engine).is_server else DUCKDB
+    done = run(server_cli, made, "--system", "sqlite:", "--system", url)
     compared = [part for part in parts(made) if part not in OWN]
     assert [part for part, name in done if name == engine] == compared
     for part in compared:

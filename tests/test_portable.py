@@ -2,6 +2,7 @@
 
 import pytest
 
+from dbdyno.engines.duckdb.dialect import SQL as DUCKDB
 from dbdyno.engines.mysql.dialect import SQL as MYSQL
 from dbdyno.engines.postgresql.dialect import SQL as POSTGRESQL
 from dbdyno.engines.sqlserver.dialect import SQL as SQLSERVER
@@ -9,11 +10,11 @@ from dbdyno.engines.translation.translate import translate
 from dbdyno.engines.translation.unsupported import Names
 from dbdyno.errors import InputError
 
-ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver"}
+ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver", "duckdb": "duckdb"}
 ALL = tuple(ENGINES)
 
 
-TARGETS = {each.grammar: each for each in (POSTGRESQL, MYSQL, SQLSERVER)}
+TARGETS = {each.grammar: each for each in (POSTGRESQL, MYSQL, SQLSERVER, DUCKDB)}
 
 
 def written(text: str, dialect: str) -> str:
@@ -32,7 +33,7 @@ def written(text: str, dialect: str) -> str:
         ("select strftime('%Y', v) from t", ALL, "the function `strftime` is SQLite's own"),
         (
             "select format('%d', v) from t",
-            ("mysql", "tsql"),
+            ("mysql", "tsql", "duckdb"),
             "the function `format`, as it is meant, is not known there",
         ),
         ("select sqlite_version()", ALL, "the function `sqlite_version` is SQLite's own"),
@@ -42,12 +43,16 @@ def written(text: str, dialect: str) -> str:
         ("select value from json_each('[1]')", ALL, "the function `json_each` is SQLite's own"),
         ("select current_time", ("postgres", "tsql"), "`current_time` is not known there"),
         ("select hex(v) from t", ("postgres", "tsql"), "the function `hex` is not known there"),
-        ("select json_set(v, '$.a', 1) from t", ("postgres", "tsql"), "the function `json_set` is not known there"),
+        (
+            "select json_set(v, '$.a', 1) from t",
+            ("postgres", "tsql", "duckdb"),
+            "the function `json_set` is not known there",
+        ),
         ("select json_valid(v) from t", ("postgres", "tsql"), "the function `json_valid` is not known there"),
         ("select json_extract(v, '$.a') from t", ("postgres",), "the function `json_extract` is not known there"),
         ("select log(v) from t", ("mysql", "tsql"), "the function `log` is of another base there"),
         ("select 1 from t where v in (select 1 limit 2)", ("mysql",), "`in (select … limit …)` is not known there"),
-        ("update t set v = 1 limit 3", ("postgres", "tsql"), "`update … limit` is not known there"),
+        ("update t set v = 1 limit 3", ("postgres", "tsql", "duckdb"), "`update … limit` is not known there"),
         ("delete from t where v = ? limit 3", ("postgres", "tsql"), "`delete … limit` is not known there"),
         ("delete from t order by v limit 1", ("postgres", "tsql"), "`delete … order by` is not known there"),
         ("update t set v = ? where v = 1 returning v", ("mysql", "tsql"), "`update … returning` is not known there"),
@@ -62,19 +67,20 @@ def written(text: str, dialect: str) -> str:
         ("select v from t limit (-1)", ALL, "`limit` below 0 is not known there"),
         ("select substr(v, 3, -1) from t", ALL, "`substr` of what stands before is not known there"),
         ("select substr(v, 0, 3) from t", ("mysql",), "`substr` from 0 is nothing there"),
+        ("select json_group_array(v) from t", ("duckdb",), "the function `json_group_array` is not known there"),
         ("select v from t full join u on t.v = u.v", ("mysql",), "`full join` is not known there"),
         ("select v from t natural join u", ("tsql",), "`natural join` is not known there"),
         ("select v from t join u using (v)", ("tsql",), "`join … using` is not known there"),
-        ("create index i on t (v) where v > 1", ("mysql",), "`create index … where` is not known there"),
+        ("create index i on t (v) where v > 1", ("mysql", "duckdb"), "`create index … where` is not known there"),
         ("analyze t", ("mysql", "tsql"), "`analyze` has other words there"),
         # The values would be given in another order, or too few of them.
         ("select v from t order by v limit ?, ?", ("postgres", "mysql"), "in another order, and so would the values"),
-        ("select instr(?, ?) from t", ALL, "in another order, and so would the values"),
+        ("select instr(?, ?) from t", ("postgres", "mysql", "tsql"), "in another order, and so would the values"),
         ("select v from t order by v - ? nulls last", ("mysql", "tsql"), "stands there more than once"),
         ("select v ->> ? from t", ("tsql",), "stands there more than once"),
         ("reindex t", ALL, "it is no statement that others know"),
         ("checkpoint", ALL, "it is no statement that others know"),
-        ("savepoint a", ("tsql",), "savepoints have other words there"),
+        ("savepoint a", ("tsql", "duckdb"), "savepoints have other words there"),
         ("rollback to a", ("tsql",), "savepoints have other words there"),
         ("select oid from t", ALL, "`oid` is SQLite's own"),
     ],
@@ -121,6 +127,10 @@ def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[s
          "SELECT `v` FROM `t` WHERE `v` = ? LIMIT ? OFFSET ?"),
         ("select '?' from t where v = ? -- ?", "postgres", "SELECT '?' FROM \"t\" WHERE \"v\" = ?"),
         ("select format('%s', v) from t", "postgres", "SELECT FORMAT('%s', \"v\") FROM \"t\""),
+        # There nulls come behind all others, whatever the order.
+        ("select v from t order by v desc", "duckdb", 'SELECT "v" FROM "t" ORDER BY "v" DESC'),
+        ("select v from t order by v nulls first", "duckdb", 'SELECT "v" FROM "t" ORDER BY "v" NULLS FIRST'),
+        ("select instr(v, ?) from t", "duckdb", 'SELECT STRPOS("v", ?) FROM "t"'),
         ("savepoint a", "postgres", 'SAVEPOINT "a"'),
         ("savepoint order", "mysql", "SAVEPOINT `order`"),
         ('release "A b"', "postgres", 'RELEASE SAVEPOINT "a b"'),

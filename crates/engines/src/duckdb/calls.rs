@@ -9,22 +9,52 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Syncs of all threads, the library's own among them.
 static SYNCS: AtomicU64 = AtomicU64::new(0);
 
+const NONE: ThreadCounters = ThreadCounters {
+    reads: 0,
+    read_bytes: 0,
+    read_ns: 0,
+    read_wait_ns: 0,
+    writes: 0,
+    write_bytes: 0,
+    write_ns: 0,
+    syncs: 0,
+    sync_ns: 0,
+    lock_calls: 0,
+    lock_call_ns: 0,
+    lock_wait_ns: 0,
+    file_lock_waits: 0,
+    file_lock_ns: 0,
+    mutex_waits: 0,
+    mutex_ns: 0,
+};
+
+/// What threads of the library's own asked for, and no client has taken on yet.
+static ELSEWHERE: Mutex<ThreadCounters> = Mutex::new(NONE);
+
 thread_local! {
-    static COUNTERS: Cell<ThreadCounters> = const { Cell::new(ThreadCounters {
-        reads: 0, read_bytes: 0, read_ns: 0, read_wait_ns: 0, writes: 0, write_bytes: 0, write_ns: 0, syncs: 0, sync_ns: 0,
-        lock_calls: 0, lock_call_ns: 0, lock_wait_ns: 0, file_lock_waits: 0, file_lock_ns: 0, mutex_waits: 0, mutex_ns: 0,
-    }) };
+    /// Of a client's thread; `None`: no client's, or one that was not asked for them yet.
+    static COUNTERS: Cell<Option<ThreadCounters>> = const { Cell::new(None) };
 }
 
-/// What the calling thread's calls into the library asked of the file system since the thread began. What threads of the
-/// library's own do is not among it.
+/// What was asked of the file system for the calling thread since it was first asked for, in this thread or in one of the
+/// library's own: of such a thread it is not known for which client it works, so that the client that looks first takes all.
+/// The sum over the clients is right.
 pub fn counters() -> ThreadCounters {
-    COUNTERS.get()
+    let mut counters = COUNTERS.get().unwrap_or(NONE);
+    counters.add(&mem::replace(&mut *elsewhere(), NONE));
+    COUNTERS.set(Some(counters));
+    counters
+}
+
+fn elsewhere() -> MutexGuard<'static, ThreadCounters> {
+    ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Syncs of the whole process until now.
@@ -37,9 +67,12 @@ fn timed<T>(call: impl FnOnce() -> T, count: impl FnOnce(&mut ThreadCounters, u6
     let start = clock.now();
     let result = call();
     let spent = clock.now().saturating_sub(start);
-    let mut counters = COUNTERS.get();
-    count(&mut counters, spent, &result);
-    COUNTERS.set(counters);
+    if let Some(mut counters) = COUNTERS.get() {
+        count(&mut counters, spent, &result);
+        COUNTERS.set(Some(counters));
+    } else {
+        count(&mut elsewhere(), spent, &result);
+    }
     result
 }
 

@@ -12,6 +12,7 @@ SQL = SqlTarget(
         (
             # Its function of this name has other signs for places.
             "Format",
+            "JSONArrayAgg",
             "JSONRemove",
             "JSONSet",
             "json_insert",

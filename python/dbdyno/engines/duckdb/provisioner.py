@@ -8,7 +8,8 @@ from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.database_file import SideFiles
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.files.provisioner import FileProvisioner, Target
-from dbdyno.errors import InputError
+from dbdyno.engines.provisioner import Place
+from dbdyno.errors import InputError, SystemFailed
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import ask
 
@@ -18,6 +19,11 @@ class DuckdbProvisioner(FileProvisioner):
 
     side_files = SideFiles((".wal",))
 
+    def __init__(self, place: Place) -> None:
+        """Make nothing yet."""
+        super().__init__(place)
+        self._taken: set[DuckdbSettings] = set()
+
     def check(self, compiled: CompiledCell) -> None:
         """See besides that a named file is not to be made anew in another form. Raises DbdynoError."""
         of_files = _settings(compiled).of_files
@@ -26,6 +32,28 @@ class DuckdbProvisioner(FileProvisioner):
             problem = f"`{name}` decides how a file is made, and this one is there"
             raise InputError(compiled.cell.system.name, problem, "leave it out, or make such a file")
         super().check(compiled)
+        self._check_settings(compiled)
+
+    def _check_settings(self, compiled: CompiledCell) -> None:
+        """Open a database with the settings, once each. Raises InputError where the library does not take them."""
+        settings = _settings(compiled)
+        if settings in self._taken:
+            return
+        library = self._library(compiled).path
+        path = self._directory / "settings.db"
+        self._inspect(_target(str(path), library) | {"settings": _listed(settings.of_files)})
+        try:
+            self._inspect(_target(str(path), library) | {"settings": _listed(settings.options)})
+        except SystemFailed as error:
+            hint = "`select name from duckdb_settings()` lists what there is"
+            raise InputError(compiled.cell.system.name, str(error), hint) from None
+        finally:
+            path.unlink(missing_ok=True)
+        self._taken.add(settings)
+
+    def _inspect(self, target: Target) -> None:
+        plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}
+        ask(plan, "facts", interrupted=self._interrupted)
 
     def decides_library(self, compiled: CompiledCell) -> Hashable:
         """Give its path."""
@@ -48,8 +76,7 @@ class DuckdbProvisioner(FileProvisioner):
 
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
         """Open and close it: DuckDB brings a log into the file when it does."""
-        plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": _target(path, library)}}
-        ask(plan, "facts", interrupted=self._interrupted)
+        self._inspect(_target(path, library))
 
 
 def _settings(compiled: CompiledCell) -> DuckdbSettings:

@@ -17,8 +17,8 @@ _SWITCHES = {"1": True, "on": True, "true": True, "yes": True, "0": False, "off"
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?(?:ytes?)?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
-# What is read back of a size has one digit after the point.
-_ROUNDED = 0.05
+# What is read back of a size has one digit after the point, and is not rounded.
+_SHORTENED = 0.1
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def in_force(name: str, asked: str, found: str | None) -> bool | None:
     wanted, read = _bytes(asked), _bytes(found)
     if wanted is None or read is None:
         return False
-    return abs(wanted[0] - read[0]) <= _ROUNDED * read[1]
+    return abs(wanted[0] - read[0]) <= _SHORTENED * read[1]
 
 
 def _bytes(text: str) -> tuple[float, int] | None:
