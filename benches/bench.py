@@ -127,8 +127,8 @@ def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
     """Our throughput by the bare loop's, measured in turns, so that both saw the same machine."""
     operations, index = TURN_OPERATIONS, block % 2
     slot = TURN_NS + GAP_NS
-    turns = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}
-    worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, turns=turns), 120.0, led=True)
+    interleaving = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}
+    worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, interleaving=interleaving), 120.0, led=True)
     ours, bare = 0.0, None
     for event in worker:
         if event["event"] == "result":

@@ -108,10 +108,10 @@ def turns_block(bench: Bench, number: int, planted: int) -> float:
     """The same of trials that take turns."""
     plans = []
     for index in range(2):
-        turns = {"length_ms": TURN_MS, "index": index, "of": 2, "cpu": number}
+        interleaving = {"length_ms": TURN_MS, "index": index, "of": 2, "cpu": number}
         work = planted if index == number % 2 else 0
         window = {"seconds": IN_TURNS_S}
-        plans.append(bench.plan(LOOKUP, 1, 0, CACHE, turns=turns, window=window, planted_work=work))
+        plans.append(bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work))
     rates = {}
     for who, event in LedWorkers(plans, 60.0, [0, 0]):
         if isinstance(event, WorkerFailed):
@@ -170,7 +170,7 @@ def time_to_a_verdict(bench: Bench) -> Iterator[Figure]:
     """The machine time that `--rounds auto` takes to the precision that 30 rounds, one trial after another, come to."""
     shares, told = [], []
     for name, *settings in EXPERIMENTS:
-        fixed = measured(bench, name, settings, "--rounds", str(FIXED), "--turns", "none")
+        fixed = measured(bench, name, settings, "--rounds", str(FIXED), "--interleave", "none")
         low, high = fixed["comparisons"][0]["ci95"]
         reach = math.sqrt(high / low) - 1
         longest = ("--max-rounds", str(2 * FIXED))

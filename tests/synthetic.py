@@ -101,7 +101,7 @@ def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, A
         "io": {},
         "disk": {"device": None},
         "observed": {},
-        "turns": {},
+        "interleaving": {},
         "elapsed_s": 1.0,
         "window": {"clients": 1},
         "latency_ms": {},

@@ -370,7 +370,7 @@ def test_which_turn_a_trial_had_is_not_what_it_was() -> None:
         "task": {
             "clients": 1,
             "statements": [{"name": "select 1", "sql": "select 1"}],
-            "turns": {"length_ms": 20, "index": 0, "of": 2, "cpu": 3},
+            "interleaving": {"length_ms": 20, "index": 0, "of": 2, "cpu": 3},
             "record": {"io": True},
         }
     }
@@ -378,14 +378,14 @@ def test_which_turn_a_trial_had_is_not_what_it_was() -> None:
         "task": {
             "clients": 1,
             "statements": [{"name": "one", "sql": "select 1"}],
-            "turns": {"length_ms": 20, "index": 1, "of": 2, "cpu": 0},
+            "interleaving": {"length_ms": 20, "index": 1, "of": 2, "cpu": 0},
             "record": {"io": True, "interval_ms": 100},
         }
     }
     alone = {"task": {"clients": 1, "statements": [{"name": "one", "sql": "select 2"}], "record": {"io": True}}}
     same, again, without = (definition_of(each, {}, "", "single") for each in (plan, other, alone))
     assert differing(same, again) == []
-    assert differing(same, without) == ["statements", "turns"]
+    assert differing(same, without) == ["statements", "interleaving"]
 
 
 def test_why_there_is_no_interval() -> None:

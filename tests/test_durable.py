@@ -115,8 +115,8 @@ def test_the_kernel_tells_where_the_server_does_not() -> None:
     found = observe([made], "power-safe", {})  # type: ignore[list-item]
     assert found["seen_by"] == "device" and "the kernel counts" in found["contradiction"]
     # What others that took turns asked of the server, or of the device, is not told from ours.
-    turns = observe([made | {"turns": {"length_ms": 20}}], "power-safe", {})  # type: ignore[list-item]
-    assert turns["seen_by"] is None and not turns["contradiction"]
+    interleaving = observe([made | {"interleaving": {"length_ms": 20}}], "power-safe", {})  # type: ignore[list-item]
+    assert interleaving["seen_by"] is None and not interleaving["contradiction"]
 
 
 def test_two_cells_whose_class_is_in_doubt_are_not_ranked_either() -> None:

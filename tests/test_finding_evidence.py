@@ -233,7 +233,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "disturbed": lambda blind: found(
         Cell([result(cpu={"process_percent": 50.0, "machine_percent": None if blind else 150.0})])
     ),
-    "overrun": lambda blind: found(Cell([result(turns={} if blind else {"overrun_s": 3.0})])),
+    "overrun": lambda blind: found(Cell([result(interleaving={} if blind else {"overrun_s": 3.0})])),
     "busy client": lambda blind: found(
         Cell([result(1_000_000, work={"statements": 1_000_000})]),
         ceiling={} if blind else {"operations_per_s": 110_000.0},
@@ -257,7 +257,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "one of several servers": lambda blind: seen(
         blind, "one of several servers", engine="mysql", installed={"/a": "MariaDB 11", "/b": "MySQL 8"}
     ),
-    "turns sync unlike": lambda blind: seen(blind, "turns sync unlike", settings={"a": {"synchronous": "off"}}),
+    "interleaved cells sync differently": lambda blind: seen(
+        blind, "interleaved cells sync differently", settings={"a": {"synchronous": "off"}}
+    ),
     "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
 }
 

@@ -83,13 +83,13 @@ def test_the_store_has_what_each_process_said(cli: Cli) -> None:
 
 
 def test_nothing_is_added_to_what_a_worker_said(cli: Cli) -> None:
-    document = cli.run(cli.write("small.toml", SMALL), "--rounds", "1", "--turns", "5ms")
+    document = cli.run(cli.write("small.toml", SMALL), "--rounds", "1", "--interleave", "5ms")
     results = column(cli.directory / "runs.db", "result")
     for result in results:
         assert {"loaded", "counted"}.isdisjoint(result)
-        assert "index" not in result["turns"]
+        assert "index" not in result["interleaving"]
     rounds = [each for cell in document["cells"] for each in cell["rounds"]]
-    assert [each["turns"]["index"] for each in rounds] == [each["position"] for each in rounds]
+    assert [each["interleaving"]["index"] for each in rounds] == [each["position"] for each in rounds]
     # What the other cell used in its turns is taken from what the machine was seen to use when the run is shown.
     said = sorted(result["cpu"]["machine_percent"] for result in results)
     assert sorted(each["cpu_percent"]["machine"] or 0.0 for each in rounds) != said

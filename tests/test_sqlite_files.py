@@ -97,7 +97,7 @@ def test_each_journal_mode_is_in_force_on_a_copy(cli: Cli, before: str) -> None:
 
 def test_each_journal_mode_is_in_force_on_new_files(cli: Cli) -> None:
     table = "[tables.t]\nrows = 4\ncolumns = { x = { type = 'integer', fill = 1 } }\n"
-    document = cli.run(cli.write("count.toml", COUNT + table + IN_EACH_MODE), "--rounds", "1", "--turns", "5ms")
+    document = cli.run(cli.write("count.toml", COUNT + table + IN_EACH_MODE), "--rounds", "1", "--interleave", "5ms")
     assert modes(document) == ["delete", *MODES]
     assert [each["rows"] for cell in document["cells"] for each in cell["rounds"]] == [12] * 7
 

@@ -23,7 +23,7 @@ from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_bl
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.
-_PARTS = {"turns": "milliseconds of a turn"}
+_PARTS = {"interleaving": "milliseconds of a turn"}
 
 # Characters that two long texts may begin with alike.
 _ALIKE = 40
@@ -36,7 +36,7 @@ _WARNED = {UNSETTLED.name: "not settled", TWO_LEVELS.name: "of two levels"}
 # The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
 # (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
 _LOAD = frozenset(
-    ("arrival", "clients", "measure.unit", "tables", "target.os_cache", "turns", "warmup", "window"),
+    ("arrival", "clients", "measure.unit", "tables", "target.os_cache", "interleaving", "warmup", "window"),
 )
 
 

@@ -20,6 +20,7 @@
 //! A transaction itself is run by `attempt`.
 
 use crate::attempt::{Runner, Stop};
+use crate::interleaving::{Interleaving, Processors};
 use crate::live::{Live, Work};
 use crate::pacing::{Schedule, Timer};
 use crate::pauses::Pauses;
@@ -28,7 +29,6 @@ use crate::recorder::Recorder;
 use crate::report::{ClientReport, EndedBy};
 use crate::share::Share;
 use crate::shared::Shared;
-use crate::turns::{Processors, Turns};
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
@@ -249,8 +249,13 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
 
     /// Runs the window, for which all start at one moment; with a lead-in it begins some time after that.
     async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
-        let turns = self.shared.trial.turns.map(|turns| Turns::new(turns, start));
-        let pauses = turns.map(|turns| Pauses::begin(turns, processors, &self.shared.alone, start));
+        let interleaving = self
+            .shared
+            .trial
+            .interleaving
+            .map(|interleaving| Interleaving::new(interleaving, start));
+        let pauses =
+            interleaving.map(|interleaving| Pauses::begin(interleaving, processors, &self.shared.alone, start));
         let pauses = pauses.transpose().map_err(|error| {
             Failure::new(
                 FailureKind::Other,
@@ -264,7 +269,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         };
         self.share.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
-        self.recorder.borrow_mut().begin(measured, turns);
+        self.recorder.borrow_mut().begin(measured, interleaving);
         self.runner.count_in(self.live, true);
         let window = &self.shared.trial.window;
         let begun = self.shared.clock.now();

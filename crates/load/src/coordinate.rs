@@ -2,12 +2,12 @@
 
 use crate::error::TrialError;
 use crate::event::{Event, Interval};
+use crate::interleaving::{self, Interleaving};
 use crate::latency::Timeline;
 use crate::lead::Lead;
 use crate::live::{Live, LiveCounts};
 use crate::shared::Shared;
 use crate::slices::Switch;
-use crate::turns::{self, Turns};
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_probes::Clock;
@@ -105,11 +105,13 @@ pub(crate) fn coordinate<E: Engine>(
         shared.window_start.store(u64::MAX, Ordering::Release);
     })?;
     say(Event::Phase("window"));
-    let begin = shared.start(lead, "window", &shared.window_start)? + turns::delay(shared.trial.turns);
-    let mut turns = shared
+    let begin = shared.start(lead, "window", &shared.window_start)? + interleaving::delay(shared.trial.interleaving);
+    let mut interleaving = shared
         .trial
-        .turns
-        .map_or(Turns::none(begin), |turns| Turns::new(turns, begin));
+        .interleaving
+        .map_or(Interleaving::none(begin), |interleaving| {
+            Interleaving::new(interleaving, begin)
+        });
     shared.engine.probe().reset_contention();
     timeline.take();
     let mut server_before = machine.server_cpu();
@@ -130,7 +132,7 @@ pub(crate) fn coordinate<E: Engine>(
     }
     shared.watched.store(true, Ordering::Release);
     // Own time of the clients is active time from the first turn on.
-    let origin = turns.own(window_start);
+    let origin = interleaving.own(window_start);
     let end = shared
         .trial
         .window
@@ -146,19 +148,24 @@ pub(crate) fn coordinate<E: Engine>(
     loop {
         let interval_end = (origin + (index + 1) * timeline.interval).min(end);
         // What turns there are changes when the others have ended.
-        let look = if shared.trial.turns.is_some() {
+        let look = if shared.trial.interleaving.is_some() {
             clock.now() + LOOK
         } else {
             u64::MAX
         };
-        let done = watch_until(shared, turns.moment(interval_end).min(look), switch.as_mut(), all_done);
-        turns = turns.alone_from(shared.alone.load(Ordering::Acquire));
-        if !done && clock.now() < turns.moment(interval_end) {
+        let done = watch_until(
+            shared,
+            interleaving.moment(interval_end).min(look),
+            switch.as_mut(),
+            all_done,
+        );
+        interleaving = interleaving.alone_from(shared.alone.load(Ordering::Acquire));
+        if !done && clock.now() < interleaving.moment(interval_end) {
             continue;
         }
         let Ok(now) = machine.read() else { break };
         if !done || now.counts != last.counts {
-            say(interval(&machine, timeline, (index, origin), turns, &last, &now));
+            say(interval(&machine, timeline, (index, origin), interleaving, &last, &now));
         }
         last = now;
         index += 1;
@@ -175,12 +182,12 @@ pub(crate) fn coordinate<E: Engine>(
     if let Ok(now) = machine.read()
         && now.counts != last.counts
     {
-        say(interval(&machine, timeline, (index, origin), turns, &last, &now));
+        say(interval(&machine, timeline, (index, origin), interleaving, &last, &now));
     }
     Ok(Watched {
         window_start,
         warmup_s: window_start.saturating_sub(warmup_start) as f64 / 1e9,
-        seconds: (turns.active(last.at) - turns.active(first.at)) as f64 / 1e9,
+        seconds: (interleaving.active(last.at) - interleaving.active(first.at)) as f64 / 1e9,
         real_s: last.at.saturating_sub(first.at) as f64 / 1e9,
         disk: first.disk.zip(last.disk),
         before: first.usage,
@@ -196,11 +203,11 @@ fn interval(
     machine: &Machine<'_>,
     timeline: &Timeline,
     (index, origin): (u64, u64),
-    turns: Turns,
+    interleaving: Interleaving,
     last: &Reading,
     now: &Reading,
 ) -> Event {
-    let own = |moment| turns.active(moment).saturating_sub(origin) as f64 / 1e9;
+    let own = |moment| interleaving.active(moment).saturating_sub(origin) as f64 / 1e9;
     let seconds = own(now.at) - own(last.at);
     let real_s = now.at.saturating_sub(last.at) as f64 / 1e9;
     Event::Interval(Box::new(Interval {

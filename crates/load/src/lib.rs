@@ -9,6 +9,7 @@ pub mod client;
 mod coordinate;
 pub mod error;
 pub mod event;
+pub mod interleaving;
 pub mod latency;
 pub mod lead;
 pub mod live;
@@ -25,7 +26,6 @@ pub mod slices;
 mod threads;
 pub mod time;
 pub mod trial;
-pub mod turns;
 
 pub use books::Books;
 pub use error::TrialError;

@@ -44,7 +44,7 @@ pub struct Outcome {
     pub warmup_s: f64,
     /// Where the trial took turns with others: seconds that it went on after its turns, by client, and all
     /// seconds of its window, the others' turns included.
-    pub turns: Option<(f64, f64)>,
+    pub interleaving: Option<(f64, f64)>,
     /// By transaction: name, ok, failed.
     pub transactions: Vec<(String, u64, u64)>,
     /// By statement: name, executions, rows returned, rows changed.
@@ -115,7 +115,7 @@ pub(crate) fn conclude<E: Engine>(
         watched_s: watched.seconds,
         ended_by: EndedBy::default(),
         warmup_s: watched.warmup_s,
-        turns: None,
+        interleaving: None,
         transactions: trial
             .transactions
             .iter()
@@ -245,8 +245,8 @@ pub(crate) fn conclude<E: Engine>(
             squares: squares / 1e18,
         };
     }
-    outcome.turns = trial
-        .turns
+    outcome.interleaving = trial
+        .interleaving
         .map(|_| (overrun as f64 / 1e9 / f64::from(trial.clients), watched.real_s));
     if let Some(one_in) = watched.watched_one_in {
         outcome.thread.scale_mutexes(one_in);

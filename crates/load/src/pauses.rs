@@ -5,7 +5,7 @@
 //! A call to the kernel that cannot be interrupted, as a sync, is ended first, and the time by which it goes on after the
 //! turn is told. What the thread holds it goes on to hold; others of its trial pause at the same time.
 
-use crate::turns::{Processors, Turns};
+use crate::interleaving::{Interleaving, Processors};
 use dbdyno_probes::Clock;
 use std::cell::Cell;
 use std::io;
@@ -18,7 +18,7 @@ const WAKING: u64 = 200_000;
 /// What the handler needs to know.
 #[derive(Clone, Copy)]
 struct Taking {
-    turns: Turns,
+    interleaving: Interleaving,
     processors: Option<Processors>,
     /// When the others had ended, or 0. It is there for as long as `Pauses` is.
     alone: *const AtomicU64,
@@ -36,7 +36,7 @@ impl Taking {
     fn alone(&self) -> bool {
         // SAFETY: the pointer is to a value that is there as long as the thread is kept to its turns.
         let moment = unsafe { &*self.alone }.load(Ordering::Acquire);
-        moment != 0 && self.number >= self.turns.last(moment).1
+        moment != 0 && self.number >= self.interleaving.last(moment).1
     }
 
     /// Ends the turn that runs, and returns in the next.
@@ -46,15 +46,15 @@ impl Taking {
         let over = began.max(self.end);
         if self.alone() {
             self.number += 1;
-            self.end = over + self.turns.length();
+            self.end = over + self.interleaving.length();
             self.choose_processor();
             return;
         }
-        let (start, number) = self.turns.at(over);
+        let (start, number) = self.interleaving.at(over);
         // What went on into its next turn went astray up to that only, and goes on: it may hold what others of its trial wait for.
         self.overrun += over.min(start).saturating_sub(self.end.max(self.back));
         self.number = number;
-        self.end = self.turns.end(start);
+        self.end = self.interleaving.end(start);
         self.choose_processor();
         if start > over {
             sleep_until(self.clock, start);
@@ -86,7 +86,12 @@ pub struct Pauses<'a> {
 impl<'a> Pauses<'a> {
     /// Begins with a turn that starts at `start`, nanoseconds of the real clock. `alone`: when the others had ended; 0: they
     /// have not.
-    pub fn begin(turns: Turns, processors: Option<Processors>, alone: &'a AtomicU64, start: u64) -> io::Result<Self> {
+    pub fn begin(
+        interleaving: Interleaving,
+        processors: Option<Processors>,
+        alone: &'a AtomicU64,
+        start: u64,
+    ) -> io::Result<Self> {
         install()?;
         // SAFETY: all zeroes is a value of the structure; the fields that are read are then set.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -99,14 +104,14 @@ impl<'a> Pauses<'a> {
             return Err(io::Error::last_os_error());
         }
         let taking = Taking {
-            turns,
+            interleaving,
             processors,
             alone,
             clock: Clock::real(),
             timer,
             number: 0,
             back: start,
-            end: turns.end(start),
+            end: interleaving.end(start),
             overrun: 0,
         };
         TAKING.set(Some(taking));
@@ -204,16 +209,16 @@ mod tests {
     #[test]
     fn a_thread_is_interrupted_wherever_it_is_and_its_clock_stands_still() {
         let (real, own) = (Clock::real(), Clock::real().that_stands_still());
-        let plan = document::Turns {
+        let plan = document::Interleaving {
             length_ms: 2.0,
             index: 0,
             of: 3,
             cpu: 0,
         };
         let start = real.now();
-        let turns = Turns::new(plan, start);
+        let interleaving = Interleaving::new(plan, start);
         let alone = AtomicU64::new(0);
-        let pauses = Pauses::begin(turns, None, &alone, start).expect("timers can be made");
+        let pauses = Pauses::begin(interleaving, None, &alone, start).expect("timers can be made");
         // SAFETY: the location is the thread's own.
         unsafe { *libc::__errno_location() = 77 };
         let (mut last, mut longest) = (own.now(), 0);

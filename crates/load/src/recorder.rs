@@ -5,9 +5,9 @@
 //! [`Live`], where it can be read while the trial runs.
 
 use crate::books::Books;
+use crate::interleaving::Interleaving;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
-use crate::turns::Turns;
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
@@ -38,7 +38,7 @@ pub struct Recorder<'a> {
     timeline: &'a Timeline,
     /// When the window began that is recorded, and its turns, where there are any.
     start: Option<u64>,
-    turns: Option<Turns>,
+    interleaving: Option<Interleaving>,
     /// The end of the interval.
     boundary: u64,
     interval: Counts,
@@ -82,7 +82,7 @@ impl<'a> Recorder<'a> {
             live,
             timeline,
             start: None,
-            turns: None,
+            interleaving: None,
             boundary: u64::MAX,
             interval: Counts::default(),
             service: latencies(),
@@ -105,7 +105,7 @@ impl<'a> Recorder<'a> {
 
     /// Forgets everything but the connecting: the window began at `start` by the clock. Of a thread's clients the first does
     /// it for all.
-    pub fn begin(&mut self, start: u64, turns: Option<Turns>) {
+    pub fn begin(&mut self, start: u64, interleaving: Option<Interleaving>) {
         if self.start == Some(start) {
             return;
         }
@@ -113,7 +113,7 @@ impl<'a> Recorder<'a> {
         *self = Self::new(self.live, self.timeline, self.response.is_some());
         self.opened = opened;
         self.start = Some(start);
-        self.turns = turns;
+        self.interleaving = interleaving;
         self.boundary = start.saturating_add(self.timeline.interval);
     }
 
@@ -201,8 +201,10 @@ impl<'a> Recorder<'a> {
         self.timeline.take_in(&mut self.interval, &mut self.service);
         let Some(start) = self.start else { return };
         // Where a thread is late for its turns its own time falls behind the timeline's.
-        let active = self.turns.map_or(end.saturating_sub(start), |turns| {
-            turns.active(Clock::real().now()).saturating_sub(turns.own(start))
+        let active = self.interleaving.map_or(end.saturating_sub(start), |interleaving| {
+            interleaving
+                .active(Clock::real().now())
+                .saturating_sub(interleaving.own(start))
         });
         let left = self.timeline.interval - active % self.timeline.interval;
         self.boundary = end.saturating_add(left);

@@ -41,7 +41,7 @@ pub fn run<E: Engine>(
         trial,
         programs: &programs,
         seed,
-        clock: if trial.turns.is_some() {
+        clock: if trial.interleaving.is_some() {
             Clock::get().that_stands_still()
         } else {
             Clock::get()
@@ -71,7 +71,7 @@ pub fn run<E: Engine>(
     // What a disk did it did for all that take turns.
     let counted = engine.probe().counters();
     let put_off = engine.probe().backlog().and_then(Result::ok);
-    let disk = site.storage.filter(|_| trial.turns.is_none()).and_then(Disk::of);
+    let disk = site.storage.filter(|_| trial.interleaving.is_none()).and_then(Disk::of);
     say(Event::Phase("connect"));
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(threads as usize);
@@ -198,11 +198,11 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     {
         return wrong("task.part", "there are more clients than in all processes");
     }
-    if let Some(turns) = trial.turns {
-        if !(turns.length_ms.is_finite() && turns.length_ms >= 1.0) {
+    if let Some(interleaving) = trial.interleaving {
+        if !(interleaving.length_ms.is_finite() && interleaving.length_ms >= 1.0) {
             return wrong("task.turns.length_ms", "a turn must last a millisecond at least");
         }
-        if turns.index >= turns.of {
+        if interleaving.index >= interleaving.of {
             return wrong("task.turns.index", "it must be below `of`");
         }
         if !matches!(trial.arrival, Arrival::Closed) {

@@ -387,11 +387,11 @@ fn a_plan_that_would_never_end_is_refused() {
 }
 
 #[test]
-fn a_trial_that_takes_turns_works_in_its_own_only() {
+fn a_trial_that_takes_interleaving_works_in_its_own_only() {
     for index in 0..2 {
         let parts = json!({
             "window": {"seconds": 0.1},
-            "turns": {"length_ms": 5.0, "index": index, "of": 4},
+            "interleaving": {"length_ms": 5.0, "index": index, "of": 4},
             "record": {"interval_ms": 20},
         });
         let mut spans = Vec::new();
@@ -404,7 +404,7 @@ fn a_trial_that_takes_turns_works_in_its_own_only() {
         balance(&outcome);
         assert_eq!(outcome.ended_by, EndedBy::Seconds);
         assert!((outcome.elapsed_s - 0.1).abs() < 1e-9, "{}", outcome.elapsed_s);
-        let (overrun_s, real_s) = outcome.turns.unwrap();
+        let (overrun_s, real_s) = outcome.interleaving.unwrap();
         // Twenty turns of 5 ms, and three of others' between each two; fewer turns where a thread had no processor at the end
         // of one, and its transaction went on after it.
         assert!(real_s >= 0.2, "{real_s}");
@@ -424,13 +424,13 @@ fn a_transaction_that_outlasts_its_turn_goes_on_in_the_next() {
     let parts = json!({
         "clients": 1,
         "window": {"transactions": 4},
-        "turns": {"length_ms": 5.0, "index": 0, "of": 2},
+        "interleaving": {"length_ms": 5.0, "index": 0, "of": 2},
     });
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
     assert_eq!((outcome.books.ok, outcome.ended_by), (4, EndedBy::Transactions));
     assert!(outcome.elapsed_s >= 0.048, "{}", outcome.elapsed_s);
-    let (overrun_s, real_s) = outcome.turns.unwrap();
+    let (overrun_s, real_s) = outcome.interleaving.unwrap();
     // Nine turns are over before it ends, each followed by another's; fewer that went on where a thread had no processor.
     // What went on did so in the other's turns.
     let in_turn_s = outcome.elapsed_s - overrun_s;
@@ -442,12 +442,15 @@ fn a_transaction_that_outlasts_its_turn_goes_on_in_the_next() {
 fn what_cannot_take_turns_is_refused() {
     for (parts, said) in [
         (
-            json!({"turns": {"length_ms": 0.5, "index": 0, "of": 2}}),
+            json!({"interleaving": {"length_ms": 0.5, "index": 0, "of": 2}}),
             "a millisecond",
         ),
-        (json!({"turns": {"length_ms": 5.0, "index": 2, "of": 2}}), "below"),
         (
-            json!({"turns": {"length_ms": 5.0, "index": 0, "of": 2}, "arrival": {"loop": "open", "rate": 10.0}}),
+            json!({"interleaving": {"length_ms": 5.0, "index": 2, "of": 2}}),
+            "below",
+        ),
+        (
+            json!({"interleaving": {"length_ms": 5.0, "index": 0, "of": 2}, "arrival": {"loop": "open", "rate": 10.0}}),
             "cannot take turns",
         ),
     ] {

@@ -74,7 +74,7 @@ pub struct Trial {
     /// Where several trials take turns: which of them are this one's. It is led as a part of a trial is. Embedded engines and
     /// closed loops only.
     #[serde(default)]
-    pub turns: Option<Turns>,
+    pub interleaving: Option<Interleaving>,
     /// Threads that the clients of a server share; left out: one for each processor. An embedded engine has a thread for
     /// each client, whatever this says.
     #[serde(default)]
@@ -128,7 +128,7 @@ pub struct Part {
 /// The turns of one of several trials, each of which runs while the others pause. The window's seconds are those of its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Turns {
+pub struct Interleaving {
     /// Milliseconds of a turn. A transaction that has not ended goes on in the next.
     pub length_ms: f64,
     /// The number of the trial, from 0: the order of the turns.

@@ -81,7 +81,7 @@ impl Events {
             "watched_s": outcome.watched_s,
             "ended_by": outcome.ended_by,
             "warmup": {"seconds": outcome.warmup_s},
-            "turns": outcome.turns.map(|(overrun_s, real_s)| json!({"overrun_s": overrun_s, "real_s": real_s})),
+            "interleaving": outcome.interleaving.map(|(overrun_s, real_s)| json!({"overrun_s": overrun_s, "real_s": real_s})),
             "transactions": outcome.transactions.iter()
                 .map(|(name, ok, failed)| (name.clone(), json!({"ok": ok, "failed": failed}))).collect::<Map<_, _>>(),
             "statements": outcome.statements.iter()

@@ -28,16 +28,16 @@ struct Last {
 /// The leader, at the other end of standard input and output.
 pub struct Led<'a> {
     events: &'a Events,
-    takes_turns: bool,
+    interleaved: bool,
     alone: Arc<AtomicU64>,
 }
 
 impl<'a> Led<'a> {
-    /// Tells the leader by these events. `takes_turns`: it may tell that the others have ended.
-    pub fn new(events: &'a Events, takes_turns: bool) -> Self {
+    /// Tells the leader by these events. `interleaved`: it may tell that the others have ended.
+    pub fn new(events: &'a Events, interleaved: bool) -> Self {
         Self {
             events,
-            takes_turns,
+            interleaved,
             alone: Arc::default(),
         }
     }
@@ -66,7 +66,7 @@ impl Lead for Led<'_> {
             let why = "standard input has ended";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
         }
-        if self.takes_turns && phase == "window" {
+        if self.interleaved && phase == "window" {
             self.listen(clock)?;
         }
         let Start { start_ns } = serde_json::from_str(&line)?;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
     match &plan.task {
         Task::Trial(trial) => {
-            if trial.turns.is_some() {
+            if trial.interleaving.is_some() {
                 // The engine's clocks as well.
                 Clock::all_stand_still();
             }
@@ -96,7 +96,7 @@ impl Measure for Trying<'_> {
                 written = result;
             }
         };
-        let outcome = if trial.part.is_none() && trial.turns.is_none() {
+        let outcome = if trial.part.is_none() && trial.interleaving.is_none() {
             dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say)
         } else {
             dbdyno_load::run(
@@ -105,7 +105,7 @@ impl Measure for Trying<'_> {
                 seed,
                 site,
                 stop,
-                &mut Led::new(events, trial.turns.is_some()),
+                &mut Led::new(events, trial.interleaving.is_some()),
                 say,
             )
         }?;

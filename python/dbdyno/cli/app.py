@@ -55,9 +55,9 @@ _Dir = Annotated[str | None, typer.Option("--dir", help="Where the databases und
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="TIME", help="auto: begin no round after this long, as 10m")
 ]
-_Turns = Annotated[
+_Interleave = Annotated[
     str | None,
-    typer.Option("--turns", metavar="TIME|none", help="The cells of a block take turns of so long, as 20ms (SQLite)"),
+    typer.Option("--interleave", metavar="TIME|none", help="The cells of a block take turns of so long: 20ms"),
 ]
 _AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
@@ -151,7 +151,7 @@ def run(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
     ] = False,
-    turns: _Turns = None,
+    interleaving: _Interleave = None,
     try_recommendations: Annotated[
         bool,
         typer.Option("--try-recommendations", help="Measure the experiment's recommendations beside what they are for"),
@@ -189,7 +189,7 @@ def run(
         instructions=instructions,
         same_durability=same_durability,
         try_recommendations=try_recommendations,
-        turns=turns,
+        interleaving=interleaving,
         allow_writes=allow_writes,
     )
     code = run_experiment(asked, store, exports, sys.argv)
@@ -287,7 +287,7 @@ def gate(
     system: _System = None,
     rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
     budget: _Budget = None,
-    turns: _Turns = None,
+    interleaving: _Interleave = None,
     seed: _Seed = None,
     directory: _Dir = None,
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
@@ -327,7 +327,7 @@ def gate(
             seed=seed,
             directory=directory,
             budget=budget,
-            turns=turns,
+            interleaving=interleaving,
             allow_writes=allow_writes,
         )
         code = gate_against(asked, against, build, margin, metric, store, outputs, sys.argv)
@@ -381,7 +381,7 @@ def noise(
     directory: _Dir = None,
     margin: _Margin = None,
     wait_idle: Annotated[bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial")] = False,
-    turns: _Turns = None,
+    interleaving: _Interleave = None,
     allow_writes: _AllowWrites = False,
     store: _Store = None,
     json: _Json = None,
@@ -407,7 +407,7 @@ def noise(
         directory=directory,
         margin=margin,
         wait_idle=wait_idle,
-        turns=turns,
+        interleaving=interleaving,
         allow_writes=allow_writes,
     )
     if runs is not None:

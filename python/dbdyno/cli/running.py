@@ -15,7 +15,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
 from dbdyno.run.execute import Request, execute, resume
-from dbdyno.run.turns import Turns
+from dbdyno.run.interleaving import Interleaving
 from dbdyno.stats import Stopping
 from dbdyno.store import open_store
 
@@ -81,7 +81,7 @@ class Asked:
     instructions: bool = False
     same_durability: str | None = None
     try_recommendations: bool = False
-    turns: str | None = None
+    interleaving: str | None = None
     allow_writes: bool = False
 
     def request(self, command: list[str]) -> Request:
@@ -106,7 +106,7 @@ class Asked:
             self.wait_idle,
             self.instructions,
             self.try_recommendations,
-            self._turns(),
+            self._interleaving(),
             self.allow_writes,
         )
 
@@ -117,12 +117,12 @@ class Asked:
             return named
         return [with_durability(spec, self.same_durability) for spec in named or file_systems(experiment).values()]
 
-    def _turns(self) -> Turns:
-        match self.turns:
+    def _interleaving(self) -> Interleaving:
+        match self.interleaving:
             case None | "none":
-                return self.turns
+                return self.interleaving
             case _:
-                return read_duration(self.turns, "--turns")
+                return read_duration(self.interleaving, "--interleave")
 
     def _stopping(self) -> Stopping:
         usual = Stopping()

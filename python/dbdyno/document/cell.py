@@ -319,7 +319,7 @@ class Round(TypedDict):
     warmup: JsonObject
     observed: JsonObject
     """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
-    turns: JsonObject
+    interleaving: JsonObject
     """Of a trial that took turns with others; empty elsewhere."""
     """seconds, transactions."""
     durations: JsonObject

@@ -22,13 +22,13 @@ def _overran(cell: Cell) -> tuple[str, JsonObject] | None:
     """What does not pause (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
     overrun_s = elapsed_s = 0.0
     for each in done(cell):
-        overrun_s += number(each["turns"], "overrun_s") or 0.0
+        overrun_s += number(each["interleaving"], "overrun_s") or 0.0
         elapsed_s += each["elapsed_s"] or 0.0
     if overrun_s <= _OVERRUN * elapsed_s:
         return None
     words = (
         f"Syncs and the like went on after their turns for {overrun_s / elapsed_s * 100:.0f} % of the time, beside "
-        "other cells: longer `--turns` have less of that."
+        "other cells: longer `--interleave` have less of that."
     )
     return words, {"share": overrun_s / elapsed_s}
 

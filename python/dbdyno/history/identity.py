@@ -36,7 +36,7 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     target = part(task, "target")
     parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
     if task:
-        parts["turns"] = part(task, "turns").get("length_ms")
+        parts["interleaving"] = part(task, "interleaving").get("length_ms")
         # What a statement is called and how finely the timeline is drawn is no part of the work.
         parts["statements"] = [
             {name: value for name, value in each.items() if name != "name"} for each in objects(task.get("statements"))

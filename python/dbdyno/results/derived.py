@@ -59,9 +59,9 @@ def _with_surroundings(trial: TrialRecord) -> TrialRecord:
     if result is None:
         return trial
     more = {name: trial.around[name] for name in ("loaded", "counted") if part(trial.around, name)}
-    turns = part(trial.plan, "task", "turns")
-    if turns and part(result, "turns"):
-        more["turns"] = part(result, "turns") | turns
+    interleaving = part(trial.plan, "task", "interleaving")
+    if interleaving and part(result, "interleaving"):
+        more["interleaving"] = part(result, "interleaving") | interleaving
     durability = part(result, "engine", "durability")
     in_memory = text(trial.around, "in_memory")
     if in_memory and durability.get("class") == POWER_SAFE:
@@ -87,7 +87,7 @@ def _without_others(result: JsonObject, used_s: float) -> JsonObject:
     ``used_s``: what all of them used, this one included, in seconds of processors.
     """
     cpu = part(result, "cpu")
-    real_s, own = number(part(result, "turns"), "real_s") or 0.0, number(cpu, "process_percent")
+    real_s, own = number(part(result, "interleaving"), "real_s") or 0.0, number(cpu, "process_percent")
     machine = number(cpu, "machine_percent")
     if own is None or machine is None:
         return result

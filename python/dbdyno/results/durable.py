@@ -45,7 +45,7 @@ def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> 
         counters = numbers(part(observed, "counters"))
         files = each["io"].get("syncs")
         # What a server did it did for all that took turns.
-        alone = not each["turns"]
+        alone = not each["interleaving"]
         if sum(each["failed"].values()) > _FAILED * each["issued"]:
             continue
         if files is not None:

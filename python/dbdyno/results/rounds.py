@@ -118,7 +118,7 @@ def build_round(trial: TrialRecord, measure: Measure, limit: Limit | None = None
         "peak_rss_bytes": count(part(result, "memory"), "peak_rss_bytes"),
         "warmup": part(result, "warmup"),
         "observed": part(result, "observed"),
-        "turns": part(result, "turns"),
+        "interleaving": part(result, "interleaving"),
         "durations": trial.durations,
         "limit": limit,
         "intervals": objects(trial.intervals),

@@ -60,7 +60,7 @@ def counted_plan(plan: Event, statements: float) -> Event:
     task = plan["task"]
     changed = {
         "clients": 1,
-        "turns": None,
+        "interleaving": None,
         "arrival": {"loop": "closed"},
         "warmup": {"transactions": int(_WARMUP_STATEMENTS / max(statements, 1))},
         "window": {"statements": _STATEMENTS, "transactions": task["window"].get("transactions")},

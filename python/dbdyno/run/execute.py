@@ -21,12 +21,12 @@ from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.counting import check_counting
+from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import Plan, carry_out
-from dbdyno.run.turns import Turns, check_turns, decide, unlike_turns
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -40,7 +40,7 @@ class Request:
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
-    ``turns``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
+    ``interleaving``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
     ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
     dbdyno did not make.
     """
@@ -57,14 +57,14 @@ class Request:
     wait_idle: bool = False
     instructions: bool = False
     try_recommendations: bool = False
-    turns: Turns = None
+    interleaving: Interleaving = None
     allow_writes: bool = False
     against: Against | None = None
 
     @property
     def turn_s(self) -> float | None:
         """Seconds of a turn, where that is decided."""
-        return None if self.turns == "none" else self.turns
+        return None if self.interleaving == "none" else self.interleaving
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def prepare(request: Request) -> Prepared:
         if request.instructions:
             check_counting(each)
         if request.turn_s is not None:
-            check_turns(each, request.turn_s)
+            check_interleaving(each, request.turn_s)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
@@ -159,7 +159,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 provisioners,
                 console,
                 measure_machine=True,
-                turns_undecided=undecided,
+                interleaving_undecided=undecided,
             )
 
 
@@ -238,13 +238,13 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
             provisioners,
             console,
             measure_machine=run.device is None,
-            turns_undecided=undecided,
+            interleaving_undecided=undecided,
         )
 
 
 def _undecided(request: Request, prepared: Prepared) -> bool:
     """Say whether it is dbdyno's to decide that the cells take turns."""
-    return request.turns is None and (prepared.stopping is not None or request.against is not None)
+    return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
 
 
 def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
@@ -268,7 +268,7 @@ def _carry_out(
     provisioners: Provisioners,
     console: Console,
     measure_machine: bool,
-    turns_undecided: bool,
+    interleaving_undecided: bool,
 ) -> tuple[Document, bool]:
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
@@ -281,7 +281,7 @@ def _carry_out(
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
                 seen += _measure_machine(plan, prepared, store, provisioners)
-            if turns_undecided:
+            if interleaving_undecided:
                 display.loading(plan.cells[0].cell)
                 plan.turn_s = decide(plan.cells, provisioners)
                 if not interrupted:
@@ -292,8 +292,8 @@ def _carry_out(
         if ended_by is not None and not cut_short:
             seen.append(ended_by)
         seen += provisioners.observations
-        if plan.turn_s is not None and not turns_undecided and not cut_short:
-            seen += unlike_turns(plan.cells, provisioners)
+        if plan.turn_s is not None and not interleaving_undecided and not cut_short:
+            seen += differing_syncs(plan.cells, provisioners)
         # One that was gone on with has seen some things before.
         observations = [each for number, each in enumerate(seen) if each not in seen[:number]]
         cells = read_run(store, plan.run_id, experiment)["cells"]

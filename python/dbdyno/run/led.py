@@ -18,7 +18,7 @@ class LedWorkers:
     def __init__(self, plans: Sequence[Event], timeout_s: float | None, paddings: Sequence[int]) -> None:
         """Start them. ``paddings``: of the environment of each; the rest is as for :class:`dbdyno.worker.Worker`."""
         self._workers: list[Worker] = []
-        self._take_turns = any(plan["task"].get("turns") is not None for plan in plans)
+        self._interleaved = any(plan["task"].get("interleaving") is not None for plan in plans)
         #: The numbers of those that have not ended yet.
         self.at_work: set[int] = set(range(len(plans)))
         try:
@@ -86,7 +86,7 @@ class LedWorkers:
                 self._start(ready)
                 ready = set()
                 begun = phase == "window"
-            if begun and self._take_turns and len(self.at_work - measured) == 1:
+            if begun and self._interleaved and len(self.at_work - measured) == 1:
                 # It need not pause for anybody.
                 self._workers[min(self.at_work - measured)].tell(json.dumps({"alone": True}))
                 begun = False

@@ -238,7 +238,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
             if ready and turn_s is None:
                 _run(ready[0][0], watcher, interrupted)
             elif ready and turn_s is not None:
-                _run_in_turns([trial for trial, _ in ready], turn_s, watcher, interrupted)
+                _run_interleaved([trial for trial, _ in ready], turn_s, watcher, interrupted)
             for trial, system in ready:
                 trouble = system.trouble(trial.lost_system)
                 if trouble is not None:
@@ -323,14 +323,15 @@ def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     _time_out(trial, worker.timed_out)
 
 
-def _run_in_turns(trials: Sequence[Trial], turn_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
+def _run_interleaved(trials: Sequence[Trial], turn_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
     # Each block begins on another processor.
     cpu = trials[0].block
-    turns = [{"length_ms": turn_s * 1e3, "index": index, "of": len(trials), "cpu": cpu} for index in range(len(trials))]
-    for trial, own in zip(trials, turns, strict=True):
+    common = {"length_ms": turn_s * 1e3, "of": len(trials), "cpu": cpu}
+    for index, trial in enumerate(trials):
+        own = {**common, "index": index}
         # When the first of them began tells them from those of another time.
         trial.around["together"] = trials[0].started
-        trial.request = trial.request | {"task": trial.request["task"] | {"turns": own}}
+        trial.request = trial.request | {"task": trial.request["task"] | {"interleaving": own}}
     longest = max(_longest(trial.request, len(trials)) for trial in trials)
     led = LedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
     with interrupted.passing_on_to(led):

@@ -67,7 +67,7 @@ def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
 def _but_for_begin(one: Measured) -> str:
     """Give all of what a cell's trials do, but for how their transactions begin, and where their file lay."""
     target = {key: value for key, value in one.task.get("target", {}).items() if key != "path"}
-    task = {key: value for key, value in one.task.items() if key != "turns"} | {"target": target}
+    task = {key: value for key, value in one.task.items() if key != "interleaving"} | {"target": target}
     return json.dumps([_without_modes(task), one.data, one.cell["system"]["name"]], sort_keys=True, default=repr)
 
 

@@ -18,7 +18,7 @@ const HEARD: u64 = 1_000_000;
 ///
 /// *Active* time is that of the turns only; a trial that takes no turns is always active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turns {
+pub struct Interleaving {
     start: u64,
     length: u64,
     period: u64,
@@ -26,7 +26,7 @@ pub struct Turns {
     alone: u64,
 }
 
-impl Turns {
+impl Interleaving {
     /// One turn without an end, from `start` on.
     pub fn none(start: u64) -> Self {
         Self {
@@ -38,10 +38,10 @@ impl Turns {
     }
 
     /// The turns of a trial whose window begins at `start`.
-    pub fn new(turns: document::Turns, start: u64) -> Self {
+    pub fn new(interleaving: document::Interleaving, start: u64) -> Self {
         Self {
-            length: length(turns),
-            period: slot(turns).saturating_mul(u64::from(turns.of)),
+            length: length(interleaving),
+            period: slot(interleaving).saturating_mul(u64::from(interleaving.of)),
             ..Self::none(start)
         }
     }
@@ -132,11 +132,11 @@ impl Processors {
     /// Those of a client; `None` where it takes no turns, or the kernel does not say which there are.
     pub fn of(trial: &document::Trial, client: u32) -> Option<Self> {
         static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
-        let turns = trial.turns?;
+        let interleaving = trial.interleaving?;
         let allowed = ALLOWED.get_or_init(|| cpus::allowed().unwrap_or_default());
         (!allowed.is_empty()).then_some(Self {
             allowed,
-            first: (turns.cpu as usize).wrapping_add(client as usize),
+            first: (interleaving.cpu as usize).wrapping_add(client as usize),
         })
     }
 
@@ -149,17 +149,19 @@ impl Processors {
 }
 
 /// How long before a process's first turn the first of all turns is.
-pub fn delay(turns: Option<document::Turns>) -> u64 {
-    turns.map_or(0, |turns| slot(turns).saturating_mul(u64::from(turns.index)))
+pub fn delay(interleaving: Option<document::Interleaving>) -> u64 {
+    interleaving.map_or(0, |interleaving| {
+        slot(interleaving).saturating_mul(u64::from(interleaving.index))
+    })
 }
 
 /// From the start of one trial's turn to that of the next one's.
-fn slot(turns: document::Turns) -> u64 {
-    length(turns) + if turns.of > 1 { GAP } else { 0 }
+fn slot(interleaving: document::Interleaving) -> u64 {
+    length(interleaving) + if interleaving.of > 1 { GAP } else { 0 }
 }
 
-fn length(turns: document::Turns) -> u64 {
-    (turns.length_ms * 1e6) as u64
+fn length(interleaving: document::Interleaving) -> u64 {
+    (interleaving.length_ms * 1e6) as u64
 }
 
 #[cfg(test)]
@@ -167,22 +169,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn turns(length_ms: f64, of: u32) -> Turns {
-        let turns = document::Turns {
+    fn interleaving(length_ms: f64, of: u32) -> Interleaving {
+        let interleaving = document::Interleaving {
             length_ms,
             index: 0,
             of,
             cpu: 0,
         };
-        Turns::new(turns, 1_000)
+        Interleaving::new(interleaving, 1_000)
     }
 
     proptest! {
         #[test]
         fn moments_and_active_time_answer_each_other(length in 1u64..1_000, of in 1u32..9, active in 0u64..10_000_000_000) {
-            let turns = turns(length as f64, of);
-            let moment = turns.moment(active);
-            prop_assert_eq!(turns.active(moment), active);
+            let interleaving = interleaving(length as f64, of);
+            let moment = interleaving.moment(active);
+            prop_assert_eq!(interleaving.active(moment), active);
             prop_assert!(moment - 1_000 >= active && (of == 1) == (moment - 1_000 == active && of == 1));
         }
 
@@ -190,17 +192,17 @@ mod tests {
         fn active_time_never_runs_back_and_stands_between_turns(
             length in 1u64..1_000, of in 2u32..9, moment in 0u64..10_000_000_000, later in 0u64..10_000_000_000
         ) {
-            let turns = turns(length as f64, of);
-            prop_assert!(turns.active(moment + later) >= turns.active(moment));
-            prop_assert!(turns.active(moment + later) - turns.active(moment) <= later);
-            let (next, number) = turns.next(moment);
-            prop_assert_eq!(turns.next(next + 1).1, number + 1);
-            let (start, number) = turns.at(moment);
-            prop_assert_eq!(turns.next(start), (start, number));
-            prop_assert!(start <= moment.max(1_000) && moment < turns.end(start) || start == next);
-            prop_assert!(next >= moment && next < moment.max(1_000) + turns.period);
-            prop_assert_eq!(turns.active(turns.end(next)) - turns.active(next), turns.length);
-            prop_assert_eq!(turns.active(turns.next(next + 1).0), turns.active(turns.end(next)), "the others' turns");
+            let interleaving = interleaving(length as f64, of);
+            prop_assert!(interleaving.active(moment + later) >= interleaving.active(moment));
+            prop_assert!(interleaving.active(moment + later) - interleaving.active(moment) <= later);
+            let (next, number) = interleaving.next(moment);
+            prop_assert_eq!(interleaving.next(next + 1).1, number + 1);
+            let (start, number) = interleaving.at(moment);
+            prop_assert_eq!(interleaving.next(start), (start, number));
+            prop_assert!(start <= moment.max(1_000) && moment < interleaving.end(start) || start == next);
+            prop_assert!(next >= moment && next < moment.max(1_000) + interleaving.period);
+            prop_assert_eq!(interleaving.active(interleaving.end(next)) - interleaving.active(next), interleaving.length);
+            prop_assert_eq!(interleaving.active(interleaving.next(next + 1).0), interleaving.active(interleaving.end(next)), "the others' turns");
         }
     }
 
@@ -209,15 +211,15 @@ mod tests {
         fn who_is_alone_does_not_pause(
             length in 1u64..1_000, of in 2u32..9, alone in 1u64..10_000_000_000, later in 0u64..10_000_000_000
         ) {
-            let turns = turns(length as f64, of);
-            let freed = turns.alone_from(alone);
-            prop_assert_eq!(turns.alone_from(0), turns);
+            let interleaving = interleaving(length as f64, of);
+            let freed = interleaving.alone_from(alone);
+            prop_assert_eq!(interleaving.alone_from(0), interleaving);
             prop_assert_eq!(freed.alone_from(alone + 1), freed, "once");
             let from = freed.alone;
-            prop_assert_eq!(turns.next(from), turns.last(alone));
-            prop_assert_eq!(turns.last(alone).0, from);
-            prop_assert!(from >= alone + HEARD && from < alone.max(1_000) + HEARD + turns.period);
-            prop_assert_eq!(freed.active(from), turns.active(from));
+            prop_assert_eq!(interleaving.next(from), interleaving.last(alone));
+            prop_assert_eq!(interleaving.last(alone).0, from);
+            prop_assert!(from >= alone + HEARD && from < alone.max(1_000) + HEARD + interleaving.period);
+            prop_assert_eq!(freed.active(from), interleaving.active(from));
             prop_assert_eq!(freed.active(from + later) - freed.active(from), later);
             let active = freed.active(from + later);
             prop_assert_eq!(freed.active(freed.moment(active)), active);
@@ -225,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn without_turns_all_time_is_active() {
-        let turns = Turns::none(50);
-        assert_eq!(turns.active(1_050), 1_000);
-        assert_eq!(turns.moment(1_000), 1_050);
-        assert_eq!(turns.end(turns.next(50).0), u64::MAX);
+    fn without_interleaving_all_time_is_active() {
+        let interleaving = Interleaving::none(50);
+        assert_eq!(interleaving.active(1_050), 1_000);
+        assert_eq!(interleaving.moment(1_000), 1_050);
+        assert_eq!(interleaving.end(interleaving.next(50).0), u64::MAX);
     }
 }

@@ -22,7 +22,7 @@ from test_processes import workers_at_work
 
 Small = Callable[..., str]
 
-TURNS = ("--turns", "5ms")
+INTERLEAVED = ("--interleave", "5ms")
 LONG = ("transactions = 500", "seconds = 30")
 
 
@@ -30,35 +30,35 @@ def rounds_of(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for cell in document["cells"] for each in cell["rounds"]]
 
 
-def test_cells_in_turns_do_the_work_that_they_do_one_after_another(cli: Cli, small: Small) -> None:
+def test_interleaved_cells_do_the_work_that_they_do_one_after_another(cli: Cli, small: Small) -> None:
     file = cli.write("small.toml", small())
     apart = cli.run(file, "--rounds", "2", "--seed", "3")
-    turns = cli.run(file, "--rounds", "2", "--seed", "3", *TURNS)
-    for one, other in zip(rounds_of(apart), rounds_of(turns), strict=True):
+    interleaving = cli.run(file, "--rounds", "2", "--seed", "3", *INTERLEAVED)
+    for one, other in zip(rounds_of(apart), rounds_of(interleaving), strict=True):
         for name in ("issued", "ok", "statements", "rows", "transactions", "position", "ended_by"):
             assert one[name] == other[name], name
-        assert one["turns"] == {}
-        assert other["turns"]["length_ms"] == 5 and other["turns"]["of"] == 2
+        assert one["interleaving"] == {}
+        assert other["interleaving"]["length_ms"] == 5 and other["interleaving"]["of"] == 2
         # The first of the block has the first turn.
-        assert other["turns"]["index"] == other["position"]
+        assert other["interleaving"]["index"] == other["position"]
         assert other["issued"] == other["ok"] + sum(other["failed"].values()) + other["skipped"] + other["in_flight"]
         assert other["throughput"] == pytest.approx(other["ok"] / other["elapsed_s"])
-    assert turns["options"]["turn_s"] == pytest.approx(0.005)
-    assert "seconds of a turn" in cli("compare", apart["id"], turns["id"], "--store", "runs.db")
+    assert interleaving["options"]["turn_s"] == pytest.approx(0.005)
+    assert "seconds of a turn" in cli("compare", apart["id"], interleaving["id"], "--store", "runs.db")
     assert cli.left_behind() == []
 
 
-def test_a_window_is_as_long_as_its_turns(cli: Cli, small: Small) -> None:
+def test_a_window_is_as_long_as_its_interleaving(cli: Cli, small: Small) -> None:
     file = cli.write("timed.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 0.2 }")))
-    for each in rounds_of(cli.run(file, "--rounds", "1", *TURNS)):
+    for each in rounds_of(cli.run(file, "--rounds", "1", *INTERLEAVED)):
         assert each["elapsed_s"] == pytest.approx(0.2)
         # Forty turns of its own, and as many of the other but for the last; fewer where a transaction outlasts its turn
         # because the thread had no processor.
-        assert each["turns"]["real_s"] > 0.25
+        assert each["interleaving"]["real_s"] > 0.25
         # What the window's end cut goes on in the client's own turns.
         longest = each["latency_ms"]["service"]["max"] / 1e3
         assert each["client_s"] <= (0.2 + longest) * each["window"]["clients"] + 1e-6
-        assert each["intervals"][-1]["end_s"] < each["turns"]["real_s"]
+        assert each["intervals"][-1]["end_s"] < each["interleaving"]["real_s"]
         assert each["disk"]["device"] is None
     assert "in turns of 5 ms" in cli("show", "last", "--store", "runs.db")
 
@@ -67,16 +67,16 @@ def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small:
     counted = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000) select count(*) from n"
     text = small(("select * from t where id = ?", counted), (', params = [{ key = "t.id" }]', ""))
     file = cli.write("slow.toml", text.replace("transactions = 500", "transactions = 3"))
-    rounds = rounds_of(cli.run(file, "--rounds", "1", *TURNS))
+    rounds = rounds_of(cli.run(file, "--rounds", "1", *INTERLEAVED))
     for each in rounds:
         assert each["ok"] == 3 * each["window"]["clients"]
         # The others' turns are in no latency: all that a client did makes up its time.
         assert each["latency_ms"]["service"]["mean"] * each["ok"] <= each["client_s"] * 1e3 * 1.01
     # Until one has ended, turns that ended in time have each been followed by one of the other's, but for the last.
-    first = min(rounds, key=lambda each: each["turns"]["real_s"])
+    first = min(rounds, key=lambda each: each["interleaving"]["real_s"])
     # What was overrun is the clients' mean: none of them did so for longer than all together.
-    in_turn_s = first["elapsed_s"] - first["turns"]["overrun_s"] * first["window"]["clients"]
-    assert first["turns"]["real_s"] >= in_turn_s + max(0, int(in_turn_s / 0.005 - 1)) * 0.005
+    in_turn_s = first["elapsed_s"] - first["interleaving"]["overrun_s"] * first["window"]["clients"]
+    assert first["interleaving"]["real_s"] >= in_turn_s + max(0, int(in_turn_s / 0.005 - 1)) * 0.005
 
 
 def test_what_goes_on_after_its_turn_is_told() -> None:
@@ -85,23 +85,23 @@ def test_what_goes_on_after_its_turn_is_told() -> None:
     for overrun_s, told in ((0.15, False), (0.25, True)):
         for trial in trials:
             assert trial.result is not None
-            trial.result["turns"] = {"overrun_s": overrun_s, "real_s": 8.0}
+            trial.result["interleaving"] = {"overrun_s": overrun_s, "real_s": 8.0}
         texts = [each["text"] for each in build_document(run_record(design), trials)["findings"]]
         assert any("went on after their turns for 6 %" in text for text in texts) is told
 
 
-def test_a_run_that_finds_its_number_of_rounds_takes_turns_where_all_cells_can(cli: Cli, small: Small) -> None:
+def test_a_run_that_finds_its_number_of_rounds_takes_interleaving_where_all_cells_can(cli: Cli, small: Small) -> None:
     file = cli.write("small.toml", small())
     auto = ("--rounds", "auto", "--max-rounds", "2")
     for options, turn_s in (
         ((), 0.02),
-        (("--turns", "none"), None),
-        (TURNS, 0.005),
+        (("--interleave", "none"), None),
+        (INTERLEAVED, 0.005),
         (("--set", "clients=1"), None),
     ):
         document = cli.run(file, *auto, *options)
         assert document["options"]["turn_s"] == turn_s, options
-        assert all(bool(each["turns"]) is (turn_s is not None) for each in rounds_of(document))
+        assert all(bool(each["interleaving"]) is (turn_s is not None) for each in rounds_of(document))
     open_loop = cli.write("open.toml", small(('clients = "${clients}"', "clients = 2\narrival = { rate = 500 }")))
     document = cli.run(open_loop, "--set", "clients=1,2", *auto)
     assert document["options"]["turn_s"] is None
@@ -121,14 +121,14 @@ def test_a_run_interrupted_before_it_was_decided_whether_to_take_turns_decides_w
     assert "turn_s" not in (stored_options(cli) or {"turn_s": "no run is stored"})
     document = cli.run("--resume", "last")
     assert document["options"]["turn_s"] == 0.02
-    assert all(each["turns"] for each in rounds_of(document))
+    assert all(each["interleaving"] for each in rounds_of(document))
 
 
 def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Small) -> None:
     # The second block is cut short; what is gone on with takes turns as well.
     file = cli.write("long.toml", small(LONG))
-    process = cli.start("run", file, "--rounds", "1", *TURNS, "--store", "runs.db", "--json", "out.json")
-    workers = workers_in_turns(process.pid)
+    process = cli.start("run", file, "--rounds", "1", *INTERLEAVED, "--store", "runs.db", "--json", "out.json")
+    workers = interleaved_workers(process.pid)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
@@ -136,18 +136,18 @@ def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Sma
     document = json.loads((cli.directory / "out.json").read_text())
     assert [each["status"] for each in rounds_of(document)] == ["interrupted", "interrupted"]
     process = cli.start("run", "--resume", document["id"], "--store", "runs.db", "--json", "out.json")
-    workers_in_turns(process.pid)
+    interleaved_workers(process.pid)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     resumed = json.loads((cli.directory / "out.json").read_text())
-    assert [each["turns"]["of"] for each in rounds_of(resumed)] == [2, 2]
+    assert [each["interleaving"]["of"] for each in rounds_of(resumed)] == [2, 2]
     assert cli.left_behind() == []
 
 
-def test_one_that_is_killed_leaves_the_others_their_turns(cli: Cli, small: Small) -> None:
+def test_one_that_is_killed_leaves_the_others_their_interleaving(cli: Cli, small: Small) -> None:
     file = cli.write("long.toml", small(("transactions = 500", "seconds = 3")))
-    process = cli.start("run", file, "--rounds", "1", *TURNS, "--store", "runs.db", "--json", "out.json")
-    workers_in_turns(process.pid)[0].kill()
+    process = cli.start("run", file, "--rounds", "1", *INTERLEAVED, "--store", "runs.db", "--json", "out.json")
+    interleaved_workers(process.pid)[0].kill()
     process.communicate(timeout=60)
     assert process.returncode == 1
     rounds = rounds_of(json.loads((cli.directory / "out.json").read_text()))
@@ -161,18 +161,23 @@ def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Smal
     if shutil.which("valgrind") is None:
         pytest.skip("needs valgrind")
     file = cli.write("small.toml", small())
-    document = cli.run(file, "--rounds", "1", *TURNS, "--instructions")
-    assert all(each["instructions"] > 1000 and each["turns"] for each in rounds_of(document))
+    document = cli.run(file, "--rounds", "1", *INTERLEAVED, "--instructions")
+    assert all(each["instructions"] > 1000 and each["interleaving"] for each in rounds_of(document))
 
 
 @pytest.mark.parametrize(
     ("options", "old", "new", "said"),
     [
-        (("--turns", "soon"), "", "", "--turns: `soon` is not a duration"),
-        (("--turns", "0.5ms"), "", "", "--turns: a turn lasts a millisecond at least"),
-        (TURNS, 'clients = "${clients}"', "clients = 2\narrival = { rate = 50 }", "transactions start by the clock"),
-        (TURNS, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
-        ((*TURNS, "--system", "postgresql:"), "", "", "does not pause between the turns"),
+        (("--interleave", "soon"), "", "", "--interleave: `soon` is not a duration"),
+        (("--interleave", "0.5ms"), "", "", "--interleave: a turn lasts a millisecond at least"),
+        (
+            INTERLEAVED,
+            'clients = "${clients}"',
+            "clients = 2\narrival = { rate = 50 }",
+            "transactions start by the clock",
+        ),
+        (INTERLEAVED, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
+        ((*INTERLEAVED, "--system", "postgresql:"), "", "", "does not pause between the turns"),
     ],
 )
 def test_what_cannot_take_turns_is_refused(
@@ -186,7 +191,7 @@ def test_what_the_others_used_is_not_the_machines_disturbance() -> None:
     # Of a window of 2 s each was at work for 1 s, with one and with half a processor; something else used 30 %.
     def trial(percent: float, **around: str) -> TrialRecord:
         cpu = {"process_percent": percent, "machine_percent": 100 * (1.5 + 0.6) / 2}
-        result = {"cpu": cpu, "elapsed_s": 1.0, "turns": {"real_s": 2.0}}
+        result = {"cpu": cpu, "elapsed_s": 1.0, "interleaving": {"real_s": 2.0}}
         return TrialRecord(cell="a", block=0, position=0, status="done", result=result, around=around)
 
     trials = [trial(100.0, together="then"), trial(50.0, together="then"), trial(100.0, together="later"), trial(50.0)]
@@ -207,7 +212,7 @@ def stored_options(cli: Cli) -> dict[str, Any] | None:
     return None if row is None else dict(json.loads(row[0]))
 
 
-def workers_in_turns(process_id: int) -> list[psutil.Process]:
+def interleaved_workers(process_id: int) -> list[psutil.Process]:
     """Wait until two workers have a trial's database open, and their windows have begun."""
     found = workers_at_work(process_id, 2)
     time.sleep(0.3)
@@ -239,17 +244,17 @@ AUTO = ("--rounds", "auto", "--min-rounds", "2", "--max-rounds", "2")
 
 
 @pytest.mark.parametrize(
-    ("statement", "chosen", "turns"),
+    ("statement", "chosen", "interleaving"),
     [(WRITES, (), False), (WRITES, ("--set", "sync=full"), None), (READS, (), True)],
 )
-def test_cells_that_write_and_sync_unlike_take_no_turns_unasked(
-    cli: Cli, statement: str, chosen: tuple[str, ...], turns: bool | None
+def test_cells_that_write_and_sync_unlike_take_no_interleaving_unasked(
+    cli: Cli, statement: str, chosen: tuple[str, ...], interleaving: bool | None
 ) -> None:
     file = cli.write("syncs.toml", SYNCS % statement)
     # A cell alone has nobody to take turns with: a second one that syncs alike.
-    systems = () if turns is not None else ("--system", "sqlite:", "--system", "sqlite:?cache_size=100")
+    systems = () if interleaving is not None else ("--system", "sqlite:", "--system", "sqlite:?cache_size=100")
     document = cli.run(file, *chosen, *systems, *AUTO)
-    assert (document["options"]["turn_s"] is not None) == (turns is not False)
+    assert (document["options"]["turn_s"] is not None) == (interleaving is not False)
 
 
 def test_what_one_leaves_to_the_kernel_is_not_paid_by_one_that_reads(cli: Cli) -> None:
@@ -259,14 +264,14 @@ def test_what_one_leaves_to_the_kernel_is_not_paid_by_one_that_reads(cli: Cli) -
         for name, sql, sync in (("reads", READS, "off"), ("lazy", WRITES, "off"), ("syncs", WRITES, "full"))
     )
     file = cli.write("mixed.toml", text.replace("[factors]\n", cells))
-    for chosen, turns in (("reads,lazy", False), ("reads,syncs", True)):
+    for chosen, interleaving in (("reads,lazy", False), ("reads,syncs", True)):
         document = cli.run(file, "--set", f"cell={chosen}", *AUTO)
-        assert (document["options"]["turn_s"] is not None) == turns, chosen
+        assert (document["options"]["turn_s"] is not None) == interleaving, chosen
 
 
-def test_turns_that_were_asked_for_between_them_are_remarked_on(cli: Cli) -> None:
-    document = cli.run(cli.write("syncs.toml", SYNCS % WRITES), "--rounds", "2", *TURNS)
+def test_interleaving_that_were_asked_for_between_them_are_remarked_on(cli: Cli) -> None:
+    document = cli.run(cli.write("syncs.toml", SYNCS % WRITES), "--rounds", "2", *INTERLEAVED)
     (told,) = (each for each in document["findings"] if "do not sync alike" in each["text"])
     assert len(told["cells"]) == 2 and len(told["evidence"]["settings"]) == 2
-    document = cli.run(cli.write("reads.toml", SYNCS % READS), "--rounds", "2", *TURNS)
+    document = cli.run(cli.write("reads.toml", SYNCS % READS), "--rounds", "2", *INTERLEAVED)
     assert not any("do not sync alike" in each["text"] for each in document["findings"])

@@ -12,7 +12,7 @@ from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 
 #: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
-Turns = float | Literal["none"] | None
+Interleaving = float | Literal["none"] | None
 
 #: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a turn begins with (its caches were
 #: the others') takes some tens of microseconds: shorter turns cost, and longer ones see the machine change.
@@ -26,15 +26,15 @@ _SHORTEST = 0.001
 _MOST_OF_FREE = 0.5
 
 
-def check_turns(compiled: CompiledCell, turn_s: float) -> None:
+def check_interleaving(compiled: CompiledCell, turn_s: float) -> None:
     """Raise InputError where a cell cannot take turns with others."""
     if turn_s < _SHORTEST:
         raise InputError(
-            "--turns", "a turn lasts a millisecond at least", f"`--turns {USUAL_TURN_S * 1e3:g}ms` is usual"
+            "--interleave", "a turn lasts a millisecond at least", f"`--interleave {USUAL_TURN_S * 1e3:g}ms` is usual"
         )
     problem = _problem(compiled)
     if problem is not None:
-        raise InputError(f"--turns: {compiled.cell.id}", problem, "`--turns none`, or choose other cells")
+        raise InputError(f"--interleave: {compiled.cell.id}", problem, "`--interleave none`, or choose other cells")
 
 
 def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> float | None:
@@ -71,14 +71,14 @@ def sync_unlike(compiled: Sequence[CompiledCell], provisioners: Provisioners) ->
     return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
 
 
-def unlike_turns(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
+def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
     """Give what is observed where cells which took turns as they were told do not sync alike, or nothing."""
     try:
         unlike = sync_unlike(compiled, provisioners)
     except DbdynoError:
         return []
     settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
-    return [{"kind": "turns sync unlike", "settings": settings}] if settings else []
+    return [{"kind": "interleaved cells sync differently", "settings": settings}] if settings else []
 
 
 def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
