@@ -128,7 +128,7 @@ def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
     operations, index = TURN_OPERATIONS, block % 2
     slot = TURN_NS + GAP_NS
     interleaving = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}
-    worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, interleaving=interleaving), 120.0, led=True)
+    worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, interleaving=interleaving), 120.0, coordinated=True)
     ours, bare = 0.0, None
     for event in worker:
         if event["event"] == "result":
@@ -232,7 +232,7 @@ def showing(bench: Bench) -> Iterator[Figure]:
 
 
 def rate(result: dict[str, Any]) -> float:
-    return float(result["books"]["ok"]) / float(result["elapsed_s"])
+    return float(result["accounting"]["ok"]) / float(result["elapsed_s"])
 
 
 ALL = (instructions, throughput, null_engine, loading, start_up, showing, memory)

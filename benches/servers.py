@@ -134,8 +134,8 @@ def ours(server: Server, clients: int, transaction: dict[str, Any], **task: Any)
     out, cpu, _ = timed([str(worker_path())], json.dumps(plan))
     events = [json.loads(line) for line in out.splitlines()]
     result: dict[str, Any] = next(each for each in events if each["event"] == "result")
-    done = result["books"]["ok"]
-    if result["books"]["issued"] > done + clients:
+    done = result["accounting"]["ok"]
+    if result["accounting"]["issued"] > done + clients:
         sys.exit(f"transactions failed: {result['failures']}")
     return done / result["elapsed_s"], cpu / done, result
 
@@ -413,7 +413,7 @@ def descriptors(servers: Servers) -> Iterator[Figure]:
         out.seek(0)
         result = next(event for event in map(json.loads, out) if event["event"] == "result")
     first, last = max(seen[:3]), min(seen[-3:])
-    name = f"descriptors left by {result['books']['ok']:,} connections"
+    name = f"descriptors left by {result['accounting']['ok']:,} connections"
     yield Figure(name, last - first, f"{min(seen)} to {max(seen)}, n={len(seen)}", 0, at_most=True)
 
 

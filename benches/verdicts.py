@@ -24,7 +24,7 @@ from looks import (
 )
 from windows import equal_rates_of_few_transactions, open_loops_that_hang, windows_of_few_transactions
 
-from dbdyno.run.led import LedWorkers
+from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.stats import verdict
 from dbdyno.stats.intervals import ratio_of
 from dbdyno.worker import WorkerFailed, worker_path
@@ -113,7 +113,7 @@ def turns_block(bench: Bench, number: int, planted: int) -> float:
         window = {"seconds": IN_TURNS_S}
         plans.append(bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work))
     rates = {}
-    for who, event in LedWorkers(plans, 60.0, [0, 0]):
+    for who, event in CoordinatedWorkers(plans, 60.0, [0, 0]):
         if isinstance(event, WorkerFailed):
             raise event
         if who is not None and event["event"] == "result":

@@ -138,7 +138,7 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
     ]
     return {
         "event": "result",
-        "books": {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
+        "accounting": {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
         "failures": {},
         **rate_of(ok, clients, seconds),
         "elapsed_s": seconds,
@@ -222,7 +222,7 @@ def intervals(result: dict[str, Any], rng: random.Random) -> list[dict[str, Any]
     seconds = int(result["elapsed_s"])
     made = []
     for index in range(seconds):
-        ok = int(result["books"]["ok"] / seconds * rng.gauss(1, 0.05))
+        ok = int(result["accounting"]["ok"] / seconds * rng.gauss(1, 0.05))
         made.append(
             {
                 "event": "interval",
@@ -362,7 +362,7 @@ def update_result(rows: int, rng: random.Random, *, system: str = "sqlite:", bus
     ok = max(1, int(rate * seconds / rows))
     result = lookup_result(1, "private", rng, seconds)
     sync = 0.9 if rows == 1 else 0.25
-    result["books"] = {"issued": ok + busy, "ok": ok, "failed": {"locked": busy} if busy else {}, "skipped": 0,
+    result["accounting"] = {"issued": ok + busy, "ok": ok, "failed": {"locked": busy} if busy else {}, "skipped": 0,
                        "in_flight": 0, "retries": 0}  # fmt: skip
     result["failures"] = {"locked": "database is locked"} if busy else {}
     result |= rate_of(ok, 1, seconds)
@@ -448,7 +448,7 @@ def _trial_of(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
     """A trial of a thousand transactions."""
     ms = 1000 / throughput
     return {
-        "books": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
+        "accounting": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
         **rate_of(1000, 1, 1000 / throughput),
         "elapsed_s": 1000 / throughput,
         "ended_by": "transactions",

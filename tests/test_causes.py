@@ -36,7 +36,7 @@ def trial(
     told = (POSTGRESQL if product == "PostgreSQL" else MARIADB) if settings is None else settings
     return {
         "elapsed_s": 10.0,
-        "books": {"issued": 1000, "ok": 1000},
+        "accounting": {"issued": 1000, "ok": 1000},
         "time": {"client_s": 10.0, "cpu_s": 0.1, "segments": {"client": 0.1, "server": 9.9}},
         "cpu": {"cores": 4, "process_percent": 5.0, "machine_percent": 30.0, "hottest_thread_percent": 5.0},
         "server": None if server_percent is None else {"cpu": {"process_percent": server_percent}},

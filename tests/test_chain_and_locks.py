@@ -45,7 +45,7 @@ def test_a_plain_begin_that_upgrades_is_explained_and_its_cure_named(cli: Cli) -
     deferred, immediate = document["cells"]
     assert deferred["failed"]["locked"] > 0
     assert immediate["failed"] == {}
-    # What failed is not work: the books say so, and the throughput counts only what succeeded.
+    # What failed is not work: the accounting say so, and the throughput counts only what succeeded.
     for each in deferred["rounds"]:
         assert each["issued"] == each["ok"] + each["failed"].get("locked", 0) == 6000
     texts = [each["text"] for each in document["findings"]]

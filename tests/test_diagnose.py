@@ -22,7 +22,7 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
         "elapsed_s": 1.0,
         "watched_s": 1.0,
         "completed": 100,
-        "books": {"ok": 100},
+        "accounting": {"ok": 100},
         "time": {
             "client_s": 2.0,
             "cpu_s": cpu_s,
@@ -183,9 +183,9 @@ def test_an_index_is_advised_for_a_statement_that_would_use_one(
 
 def test_who_tries_again_is_not_told_to() -> None:
     trial = result(engine=1.0)
-    trial["books"] = {"issued": 100, "ok": 1, "failed": {"deadlock": 99}, "retries": 0}
+    trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"deadlock": 99}, "retries": 0}
     for retries in (0, 7):
-        trial["books"]["retries"] = retries
+        trial["accounting"]["retries"] = retries
         limit = diagnose(trial, clients=2)
         assert limit is not None
         assert ("load.retry" in limit["advice"]) == (retries == 0)
@@ -197,9 +197,9 @@ BOTH = pytest.mark.parametrize("judge", [diagnose, diagnose_server])
 @BOTH
 def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> None:
     trial = result(cpu_s=0.2, idle=0.6, engine=0.4)
-    trial["books"] = {"issued": 1000, "ok": 991, "failed": {}, "skipped": 9}
+    trial["accounting"] = {"issued": 1000, "ok": 991, "failed": {}, "skipped": 9}
     assert judge(trial, clients=2)["resource"] == "offered load"
-    trial["books"] = {"issued": 1000, "ok": 990, "failed": {}, "skipped": 10}
+    trial["accounting"] = {"issued": 1000, "ok": 990, "failed": {}, "skipped": 10}
     limit = judge(trial, clients=2)
     assert limit["resource"] == "number of clients"
     assert limit["evidence"].endswith("60 % of the time, yet 10 of 1,000 arrivals were skipped")
@@ -218,9 +218,9 @@ def test_a_rate_is_named_only_where_there_is_one(judge: Any) -> None:
 def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
     trial = result(cpu_s=0.2, idle=0.9, engine=0.1)
     # Half of those begun is not most; what was skipped did not fail.
-    trial["books"] = {"issued": 150, "ok": 50, "failed": {"locked": 50}, "skipped": 50}
+    trial["accounting"] = {"issued": 150, "ok": 50, "failed": {"locked": 50}, "skipped": 50}
     assert judge(trial, clients=2)["resource"] != "failures"
-    trial["books"] = {"issued": 1000, "ok": 200, "failed": {"constraint": 1, "locked": 699}, "skipped": 100}
+    trial["accounting"] = {"issued": 1000, "ok": 200, "failed": {"constraint": 1, "locked": 699}, "skipped": 100}
     trial["failures"] = {"constraint": "not unique", "locked": "database is locked"}
     trial["engine"]["engine"] = "sqlite"
     limit = judge(trial, clients=2)
@@ -241,7 +241,7 @@ def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
 )
 def test_what_begins_with_the_lock_is_not_told_to(begins: set[str], busy_timeout: str, advice: str) -> None:
     trial = result(engine=1.0)
-    trial["books"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
+    trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
     trial["engine"] = {"engine": "sqlite", "settings": {"busy_timeout": busy_timeout}}
     limit = diagnose(trial, clients=2, begins=begins)
     assert limit is not None
@@ -264,7 +264,7 @@ def test_how_the_transactions_of_a_cell_begin(text: str, begins: set[str]) -> No
 
 def test_the_limit_of_a_trial_knows_how_its_transactions_begin() -> None:
     trial = result(engine=1.0)
-    trial["books"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
+    trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
     trial["engine"]["engine"] = "sqlite"
     (alone,) = compiled(steps('{ execute = "select 1" }'))
     (begun,) = compiled(steps('{ begin = "deferred" }, { commit = true }'))
@@ -281,13 +281,13 @@ def test_the_limit_of_a_trial_knows_how_its_transactions_begin() -> None:
 
 def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() -> None:
     trial = result(engine=1.0)
-    trial["books"] = {"issued": 100, "ok": 1, "failed": {"constraint": 99}}
+    trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"constraint": 99}}
     trial["failures"] = {"constraint": "not unique"}
     limit = diagnose(trial, clients=2)
     assert limit is not None
     assert limit["evidence"] == '99 of 100 transactions failed (99 %), all of the kind constraint: "not unique"'
     assert limit["advice"].startswith("look at the message")
-    trial["books"]["failed"] = {"locked": 99}
+    trial["accounting"]["failed"] = {"locked": 99}
     trial["engine"]["engine"] = "PostgreSQL"
     elsewhere = diagnose_server(trial, clients=2)
     assert elsewhere is not None

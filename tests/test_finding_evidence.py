@@ -29,7 +29,7 @@ PACKAGE = Path(dbdyno.__file__).parent
 # the engine said of each statement. They have tests of their own (test_run, test_resolution, test_writes, test_turns).
 def result(ok: int = 1000, seconds: float = 10.0, **changes: Any) -> dict[str, Any]:
     made = lookup_result(1, "private", random.Random(1))
-    made["books"] = {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0}
+    made["accounting"] = {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0}
     made |= {**rate_of(ok, 1, seconds), "elapsed_s": seconds}
     for name, change in changes.items():
         made[name] = (
@@ -199,9 +199,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         recommendations=[RECOMMENDATION],
     ),
     "failures": lambda blind: found(
-        Cell([result(books={"issued": 1001, "failed": {} if blind else {"locked": 1}, "skipped": int(blind)})])
+        Cell([result(accounting={"issued": 1001, "failed": {} if blind else {"locked": 1}, "skipped": int(blind)})])
     ),
-    "skipped": lambda blind: found(Cell([result(books={"issued": 1100, "skipped": 0 if blind else 100})])),
+    "skipped": lambda blind: found(Cell([result(accounting={"issued": 1100, "skipped": 0 if blind else 100})])),
     "cut short": lambda blind: found(
         Cell(
             [result(ended_by="seconds")],

@@ -288,8 +288,8 @@ def open_loop(ms: float, lost: float = 0.0, kept: bool = True) -> Callable[[list
             if lost:
                 result["histograms"]["at_least"] = histogram(50 * times, count=int(4000 * lost))
             if not kept:
-                result["books"]["issued"] += result["books"]["ok"]
-                result["books"]["skipped"] = result["books"]["ok"]
+                result["accounting"]["issued"] += result["accounting"]["ok"]
+                result["accounting"]["skipped"] = result["accounting"]["ok"]
             made.append(replace(each, result=result))
         return made
 

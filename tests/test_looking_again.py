@@ -78,7 +78,7 @@ def test_the_store_has_what_each_process_said(cli: Cli) -> None:
     (parts,) = column(path, "parts")
     assert [each["result"]["event"] for each in parts] == ["result", "result"]
     (one,) = (each for cell in document["cells"] for each in cell["rounds"])
-    assert one["ok"] == sum(each["result"]["books"]["ok"] for each in parts)
+    assert one["ok"] == sum(each["result"]["accounting"]["ok"] for each in parts)
     assert len(one["intervals"]) == max(len(each["intervals"]) for each in parts)
 
 

@@ -42,7 +42,7 @@ ADD = """{"update": "t", "updates": [{"q": {"_id": {"$oid": "?"}}, "u": {"$inc":
 def lost(tried: Any, engine: str = "FerretDB", version: str = "1.24.0") -> list[dict[str, Any]]:
     """What is said of updates, where so much came of trying them. SYNTHETIC."""
     result = {
-        "books": {"issued": 10, "ok": 10},
+        "accounting": {"issued": 10, "ok": 10},
         "completed": 10,
         "elapsed_s": 1.0,
         "engine": {"engine": engine, "version": version, "lost_updates": tried},

@@ -49,7 +49,7 @@ def one(database: sqlite3.Connection, sql: str) -> Any:
 @pytest.mark.parametrize("clients", [1, 3])
 def test_tpcb_like_keeps_its_balances(tmp_path: Path, clients: int) -> None:
     result, database = carry_out(tmp_path, "pgbench:tpcb-like", 60, sets=(f"clients={clients}",))
-    assert result["books"]["ok"] == 60 * clients and not result["books"]["failed"]
+    assert result["accounting"]["ok"] == 60 * clients and not result["accounting"]["failed"]
     changes, total = one(database, CHANGES)
     assert changes == 60 * clients
     assert one(database, "select sum(abalance) from pgbench_accounts") == total
@@ -85,7 +85,7 @@ def test_variables_conditions_and_results(tmp_path: Path) -> None:
         \endif
     """
     result, database = carry_out(tmp_path, script, 4, n="0")
-    assert result["books"]["ok"] == 4, result["failures"]
+    assert result["accounting"]["ok"] == 4, result["failures"]
     rows = database.execute("select tid, bid, aid, delta from pgbench_history order by tid").fetchall()
     assert [row[:3] for row in rows] == [(2, 2, 150_002), (3, 0, 0), (4, 2, 150_004)]
     hashes = [row[3] for row in rows]
@@ -101,7 +101,7 @@ def test_an_expression_without_a_value_fails_its_transaction_alone(tmp_path: Pat
         end;
     """
     result, database = carry_out(tmp_path, script, 5, n="0")
-    assert (result["books"]["ok"], result["books"]["failed"]) == (4, {"other": 1})
+    assert (result["accounting"]["ok"], result["accounting"]["failed"]) == (4, {"other": 1})
     assert result["failures"] == {"other": "`6 / (:n - 3)`: division by zero"}
     assert [row[0] for row in database.execute("select tid from pgbench_history order by tid")] == [1, 2, 4, 5]
 

@@ -115,7 +115,7 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
     seconds = draw(st.floats(0.001, 100))
     counts = {"issued": len(times) + sum(failed.values()), "ok": len(times), "failed": failed, "skipped": 0}
     return {
-        "books": counts | {"in_flight": 0, "retries": draw(NUMBERS)},
+        "accounting": counts | {"in_flight": 0, "retries": draw(NUMBERS)},
         "failures": {kind: f"{kind} {draw(NUMBERS)}" for kind in failed},
         "completed": len(times),
         "rate": {
@@ -148,10 +148,10 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
 @given(st.lists(results(), min_size=1, max_size=5))
 def test_merged_results_balance_and_lose_nothing(parts: list[dict[str, Any]]) -> None:
     merged = merge_results(parts)
-    books = merged["books"]
-    assert books["issued"] == books["ok"] + sum(books["failed"].values()) + books["skipped"] + books["in_flight"]
-    assert books["ok"] == merged["completed"] == sum(each["books"]["ok"] for each in parts)
-    assert merged["latency_ms"]["service"]["count"] == books["ok"]
+    accounting = merged["accounting"]
+    assert accounting["issued"] == accounting["ok"] + sum(accounting["failed"].values()) + accounting["skipped"] + accounting["in_flight"]
+    assert accounting["ok"] == merged["completed"] == sum(each["accounting"]["ok"] for each in parts)
+    assert merged["latency_ms"]["service"]["count"] == accounting["ok"]
     assert merged["cycles"]["count"] == sum(each["cycles"]["count"] for each in parts)
     together = merge(each["histograms"]["service"] for each in parts)
     assert together is not None
@@ -170,7 +170,7 @@ def rates(*parts: dict[str, Any]) -> float | None:
         {**each, "rate": {"many_per_s": 0.0, "few": none, "whole": none, "client_s": 1.0, "clients": 1} | each["rate"]}
         for each in parts
     ]
-    rest = {"books": {"ok": 100}, "failures": {}, "warmup": {"seconds": 0.0}, "histograms": {}, "latency_ms": {}}
+    rest = {"accounting": {"ok": 100}, "failures": {}, "warmup": {"seconds": 0.0}, "histograms": {}, "latency_ms": {}}
     percents = dict.fromkeys(("process_percent", "user_percent", "system_percent", "hottest_thread_percent"), 0.0)
     summed = {name: {} for name in ("transactions", "statements", "work", "scheduling", "process_io", "time", "io")}
     whole = [rest | summed | {"memory": {}, "completed": 1, "cycles": {}, "cpu": percents} | each for each in made]

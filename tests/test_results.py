@@ -48,8 +48,8 @@ def one_cell(trials: list[TrialRecord], **changes: Any) -> Document:
 def result(**changes: Any) -> dict[str, Any]:
     """A result; its rate follows from its accounts and its time, unless it is given."""
     made = {**lookup_result(1, "private", random.Random(1)), **changes}
-    if "books" in changes or "elapsed_s" in changes:
-        made |= {**rate_of(made["books"]["ok"], 1, made["elapsed_s"] or 0.0), **changes}
+    if "accounting" in changes or "elapsed_s" in changes:
+        made |= {**rate_of(made["accounting"]["ok"], 1, made["elapsed_s"] or 0.0), **changes}
     return made
 
 
@@ -58,7 +58,7 @@ def trial(block: int = 0, **changes: Any) -> TrialRecord:
     return TrialRecord(**values)
 
 
-def books(ok: int, **more: Any) -> dict[str, Any]:
+def accounting(ok: int, **more: Any) -> dict[str, Any]:
     return {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0, **more}
 
 
@@ -94,7 +94,7 @@ def test_throughput_is_what_the_experiment_counts() -> None:
     rates = {}
     for unit in ("transaction", "statement", "row"):
         design = {"cells": [{"id": "a"}], "measure": {"unit": unit}}
-        made = build_document(run_record(design), [trial(result=result(books=books(10), work=work, elapsed_s=5.0))])
+        made = build_document(run_record(design), [trial(result=result(accounting=accounting(10), work=work, elapsed_s=5.0))])
         rates[unit] = (made["cells"][0]["throughput"]["mean"], made["cells"][0]["throughput"]["unit"])
     assert rates == {
         "transaction": (2.0, "transactions/s"),
@@ -104,7 +104,7 @@ def test_throughput_is_what_the_experiment_counts() -> None:
 
 
 def test_mean_and_interval_over_the_rounds() -> None:
-    trials = [trial(block, result=result(books=books(ok), elapsed_s=1.0)) for block, ok in enumerate((1, 2, 3, 4, 5))]
+    trials = [trial(block, result=result(accounting=accounting(ok), elapsed_s=1.0)) for block, ok in enumerate((1, 2, 3, 4, 5))]
     throughput = one_cell(trials)["cells"][0]["throughput"]
     assert throughput["mean"] == 3
     # Of the logarithm: a rate is never below 0. 3 · exp(± 2.776 · 0.5270 / sqrt(5)).
@@ -117,7 +117,7 @@ def test_one_round_has_no_interval() -> None:
 
 def test_failures_are_no_throughput_and_are_named() -> None:
     failing = result(
-        books=books(90, issued=100, failed={"locked": 10}), failures={"locked": "database is locked"}, elapsed_s=1.0
+        accounting=accounting(90, issued=100, failed={"locked": 10}), failures={"locked": "database is locked"}, elapsed_s=1.0
     )
     document = one_cell([trial(result=failing)])
     cell = document["cells"][0]
@@ -135,7 +135,7 @@ def several_cells(trials: dict[str, list[TrialRecord]]) -> Document:
 
 
 def failed_of_1000(times: int, message: str, kind: str = "locked", **changes: Any) -> TrialRecord:
-    made = result(books=books(1000 - times, issued=1000, failed={kind: times}), failures={kind: message})
+    made = result(accounting=accounting(1000 - times, issued=1000, failed={kind: times}), failures={kind: message})
     return trial(result=made, **changes)
 
 
@@ -170,7 +170,7 @@ def test_of_many_cells_with_failures_the_five_worst_are_told() -> None:
 def test_arrivals_never_begun_are_told_with_what_was_offered_and_served() -> None:
     def rounds(skipped: int) -> list[TrialRecord]:
         ok = 30_000 - skipped
-        full = result(books=books(ok, issued=30_000, skipped=skipped), elapsed_s=1.0)
+        full = result(accounting=accounting(ok, issued=30_000, skipped=skipped), elapsed_s=1.0)
         failed = trial(2, result=None, status="failed", error="killed")
         return [trial(0, result=full), trial(1, result=full), failed]
 
@@ -184,16 +184,16 @@ def test_arrivals_never_begun_are_told_with_what_was_offered_and_served() -> Non
     assert not any("arrivals" in each["text"] for each in one_cell(rounds(299))["findings"])
 
 
-def test_books_that_do_not_balance_are_no_result() -> None:
-    document = one_cell([trial(result=result(books=books(90, issued=100)))])
+def test_accounting_that_do_not_balance_are_no_result() -> None:
+    document = one_cell([trial(result=result(accounting=accounting(90, issued=100)))])
     assert document["cells"][0]["throughput"]["mean"] is None
     assert document["failed_trials"] == [
         {
             "cell": "a",
             "block": 0,
             "status": "failed",
-            "kind": "books",
-            "error": "the books do not balance: 100 issued, 90 accounted for",
+            "kind": "accounting",
+            "error": "the accounting does not balance: 100 issued, 90 accounted for",
         }
     ]
 
@@ -215,7 +215,7 @@ def test_of_a_trial_done_again_the_latest_counts() -> None:
 
 
 def test_an_older_or_thinner_result_is_read() -> None:
-    thin = {"books": {"issued": 4, "ok": 4}, "elapsed_s": 2.0, "cpu": None, "mutex": None, "histograms": None}
+    thin = {"accounting": {"issued": 4, "ok": 4}, "elapsed_s": 2.0, "cpu": None, "mutex": None, "histograms": None}
     cell = one_cell([trial(result=thin)])["cells"][0]
     assert cell["throughput"]["mean"] == 2.0
     # Four that ended within a time may have been five.
@@ -264,7 +264,7 @@ def test_mutex_sites_are_added_up_over_the_rounds() -> None:
 
 
 def test_shares_of_ceilings() -> None:
-    durable = result(books=books(500), elapsed_s=1.0, watched_s=1.0, io={"syncs": 1500}, work={"statements": 8000})
+    durable = result(accounting=accounting(500), elapsed_s=1.0, watched_s=1.0, io={"syncs": 1500}, work={"statements": 8000})
     durable["disk"] = {"reads": 600}
     durable["cpu"] = {"cores": 4}
     shares = one_cell(
@@ -450,7 +450,7 @@ def test_different_rows_are_unlike_work() -> None:
         "cells": [{"id": name, "system": name, "factors": {"system": name, "pattern": "x"}} for name in ("one", "two")]
     }
     trials = [
-        dataclasses.replace(trial(block, result=result(books=books(10), work={"rows_returned": rows})), cell=name)
+        dataclasses.replace(trial(block, result=result(accounting=accounting(10), work={"rows_returned": rows})), cell=name)
         for block in range(5)
         for name, rows in (("one", 1950), ("two", 1980))
     ]
@@ -467,7 +467,7 @@ def test_rows_that_differ_by_chance_are_no_unlike_work() -> None:
         trials = []
         for block, (name, many) in itertools.product(range(rounds), (("one", 1000), ("two", second))):
             work = {"rows_returned": 10_000 + 24 * many, "rows_returned_squared": 10_000.0 + 624 * many} | known
-            counted = result(books=books(10_000), work=work)
+            counted = result(accounting=accounting(10_000), work=work)
             trials.append(dataclasses.replace(trial(block, result=counted), cell=name))
         document = build_document(run_record(design), trials)
         first = document["cells"][0]
@@ -484,7 +484,7 @@ def test_rows_that_differ_by_chance_are_no_unlike_work() -> None:
 
 def test_rounds_that_differ_more_than_their_transactions_say_how_much_chance_there_is() -> None:
     work = [{"rows_returned": rows, "rows_returned_squared": rows**2 / 100} for rows in (100, 120, 140)]
-    trials = [trial(block, result=result(books=books(100), work=each)) for block, each in enumerate(work)]
+    trials = [trial(block, result=result(accounting=accounting(100), work=each)) for block, each in enumerate(work)]
     (cell,) = one_cell(trials)["cells"]
     assert cell["rows_standard_error"] == pytest.approx(0.2 / math.sqrt(3))
 
@@ -493,10 +493,10 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
     design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two", "three")]}
 
     def text(systems: int, changed: int, failed: int = 0) -> str:
-        counted = books(10, issued=10 + failed, failed={"locked": failed} if failed else {})
+        counted = accounting(10, issued=10 + failed, failed={"locked": failed} if failed else {})
         trials = [
             dataclasses.replace(
-                trial(result=result(books=counted, work={"rows_returned": rows, "rows_changed": changed})), cell=name
+                trial(result=result(accounting=counted, work={"rows_returned": rows, "rows_changed": changed})), cell=name
             )
             for name, rows in [("one", 1950), ("two", 1980), ("three", 2500)][:systems]
         ]
@@ -518,7 +518,7 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
 def slower_device(seconds: float, written: float | None, **device: float) -> list[dict[str, Any]]:
     """What is said of a device that syncs 4 KiB in 1 ms, of a trial whose 1000 syncs took so long and wrote so much."""
     io = {"syncs": 1000} | ({} if written is None else {"write_bytes": 1000 * written})
-    synced = result(books=books(500), elapsed_s=1.0, io=io)
+    synced = result(accounting=accounting(500), elapsed_s=1.0, io=io)
     synced["time"] = {"client_s": 10.0, "segments": {"sync": seconds}}
     document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0} | device)
     return [dict(each) for each in document["findings"] if each["kind"] == "slower device"]
@@ -546,7 +546,7 @@ def test_a_sync_is_compared_with_one_that_writes_as_much() -> None:
 
 def test_outliers_are_marked_and_counted() -> None:
     rates = (1000, 1010, 990, 1005, 600)
-    trials = [trial(block, result=result(books=books(ok), elapsed_s=1.0)) for block, ok in enumerate(rates)]
+    trials = [trial(block, result=result(accounting=accounting(ok), elapsed_s=1.0)) for block, ok in enumerate(rates)]
     document = one_cell(trials)
     assert [each["outlier"] for each in document["cells"][0]["rounds"]] == [False, False, False, False, True]
     assert document["cells"][0]["throughput"]["mean"] == 921

@@ -298,7 +298,7 @@ def found_on(
         (name,) = [each["name"] for each in task["task"]["statements"]]
         count = rows[cell.system.name]
         result = {
-            "books": {"issued": 1, "ok": 1},
+            "accounting": {"issued": 1, "ok": 1},
             "elapsed_s": 1.0,
             "engine": {"engine": engine, "settings": settings, "catalog": {"tables": made_of if catalog else []}},
             "statements": {name: {"executions": 1, "rows": count, "changed": changed}},

@@ -68,9 +68,9 @@ def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None
     ``begins``: the modes in which they begin, none where each statement is a transaction of its own; ``None``: it is
     not known.
     """
-    books = result.get("books") or {}
-    failed = {str(kind): int(times) for kind, times in (books.get("failed") or {}).items() if times}
-    begun, total = int(books.get("issued") or 0) - int(books.get("skipped") or 0), sum(failed.values())
+    accounting = result.get("accounting") or {}
+    failed = {str(kind): int(times) for kind, times in (accounting.get("failed") or {}).items() if times}
+    begun, total = int(accounting.get("issued") or 0) - int(accounting.get("skipped") or 0), sum(failed.values())
     if total <= _FAILED * begun:
         return None
     kind = max(failed, key=lambda each: failed[each])
@@ -78,7 +78,7 @@ def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
     message = (result.get("failures") or {}).get(kind)
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    return limit("failures", text, _against(kind, result, begins, int(books.get("retries") or 0)))
+    return limit("failures", text, _against(kind, result, begins, int(accounting.get("retries") or 0)))
 
 
 def _against(kind: str, result: Json, begins: Collection[str] | None, retries: int) -> str:
@@ -102,8 +102,8 @@ def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
     if idle < IDLE:
         return None
     text = f"the clients had nothing to do for {percent(idle)} of the time"
-    books = result.get("books") or {}
-    issued, skipped = int(books.get("issued") or 0), int(books.get("skipped") or 0)
+    accounting = result.get("accounting") or {}
+    issued, skipped = int(accounting.get("issued") or 0), int(accounting.get("skipped") or 0)
     if skipped < OVERLOADED * issued or not skipped:
         # Latencies from the scheduled start are an open loop's only; a closed one has no rate.
         rate = "response" in (result.get("latency_ms") or {})

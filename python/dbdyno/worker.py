@@ -61,12 +61,12 @@ class Worker:
         timeout_s: float | None = None,
         padding: int = 0,
         under: Sequence[str] = (),
-        led: bool = False,
+        coordinated: bool = False,
     ) -> None:
         """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later.
 
         ``padding``: bytes by which its environment is made longer, which moves its stack; ``under``: a program that
-        runs it, with its options, such as valgrind; ``led``: there will be more to :meth:`tell` it than the plan.
+        runs it, with its options, such as valgrind; ``coordinated``: there will be more to :meth:`tell` it than the plan.
         """
         self._process = subprocess.Popen(
             [*under, worker_path()],
@@ -80,7 +80,7 @@ class Worker:
             start_new_session=True,
         )
         self._plan = json.dumps(plan)
-        self._led = led
+        self._coordinated = coordinated
         self._timers: list[threading.Timer] = []
         self.timed_out = False
         self._given_up = False
@@ -110,7 +110,7 @@ class Worker:
             try:
                 process.stdin.write(self._plan + "\n")
                 process.stdin.flush()
-                if not self._led:
+                if not self._coordinated:
                     process.stdin.close()
             except BrokenPipeError:
                 pass  # It has ended already, and says below why.

@@ -2,8 +2,8 @@
 
 use crate::Failure;
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
-use dbdyno_plan::maker::{Maker, Place, row_scope};
 use dbdyno_plan::random::row_stream;
+use dbdyno_plan::sampler::{Place, Sampler, row_scope};
 use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
 use serde::Serialize;
@@ -80,7 +80,7 @@ pub struct Source<'a> {
 
 enum From<'a> {
     Generators {
-        makers: Vec<Maker>,
+        samplers: Vec<Sampler>,
         seed: u64,
     },
     File {
@@ -95,12 +95,12 @@ impl<'a> Source<'a> {
     pub fn of(table: &'a LoadTable, seed: u64) -> Result<Self, Failure> {
         let from = match &table.file {
             None => {
-                let makers = table.columns.iter().map(|column| {
+                let samplers = table.columns.iter().map(|column| {
                     let path = format!("{}.{}", table.name, column.name);
-                    Maker::compile(&column.fill, &path, &mut Place::Row)
+                    Sampler::compile(&column.fill, &path, &mut Place::Row)
                 });
                 From::Generators {
-                    makers: makers
+                    samplers: samplers
                         .collect::<Result<_, _>>()
                         .map_err(|error| Failure::new(FailureKind::Other, error.to_string()))?,
                     seed,
@@ -122,10 +122,10 @@ impl<'a> Source<'a> {
         }
         values.clear();
         match &mut self.from {
-            From::Generators { makers, seed } => {
+            From::Generators { samplers, seed } => {
                 let (seed, row) = (*seed, self.done);
-                for (maker, column) in makers.iter().zip(&self.table.columns) {
-                    maker.make(
+                for (sampler, column) in samplers.iter().zip(&self.table.columns) {
+                    sampler.sample(
                         &mut row_scope(seed, &mut row_stream(seed, column.stream, row), row),
                         values,
                     );

@@ -266,7 +266,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             };
             self.state.restore(saved);
             tries += 1;
-            recorder.borrow_mut().books.retries += u64::from(self.counted);
+            recorder.borrow_mut().accounting.retries += u64::from(self.counted);
             timer.sleep_until(clock.now() + (retry.wait_ms * 1e6) as u64).await;
             stop = Stop::NotBegun;
         }

@@ -23,12 +23,12 @@ use crate::attempt::{Runner, Stop};
 use crate::interleaving::{Interleaving, Processors};
 use crate::live::{Live, Work};
 use crate::pacing::{Schedule, Timer};
-use crate::pauses::Pauses;
 use crate::rate::MANY;
 use crate::recorder::Recorder;
 use crate::report::{ClientReport, EndedBy};
 use crate::share::Share;
 use crate::shared::Shared;
+use crate::suspension::Suspension;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
@@ -144,7 +144,7 @@ impl Stretch {
     #[cold]
     fn settle_late(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) {
         self.ended = ended.end;
-        recorder.books.in_flight += 1;
+        recorder.accounting.in_flight += 1;
         match ended.outcome {
             Ok(work) => {
                 recorder.rows(work);
@@ -254,9 +254,9 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             .trial
             .interleaving
             .map(|interleaving| Interleaving::new(interleaving, start));
-        let pauses =
-            interleaving.map(|interleaving| Pauses::begin(interleaving, processors, &self.shared.alone, start));
-        let pauses = pauses.transpose().map_err(|error| {
+        let suspension =
+            interleaving.map(|interleaving| Suspension::begin(interleaving, processors, &self.shared.alone, start));
+        let suspension = suspension.transpose().map_err(|error| {
             Failure::new(
                 FailureKind::Other,
                 format!("setting the timer that ends a turn: {error}"),
@@ -304,8 +304,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             let length = (window.seconds.unwrap_or_default() * 1e9) as u64;
             self.lead_out(stretch.completed(), measured + 2 * length).await;
         }
-        let overrun = pauses.as_ref().map_or(0, Pauses::overrun);
-        drop(pauses);
+        let overrun = suspension.as_ref().map_or(0, Suspension::overrun);
+        drop(suspension);
         let report = ClientReport {
             begun: stretch.begun,
             ended: stretch.ended,

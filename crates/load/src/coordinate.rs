@@ -1,10 +1,10 @@
 //! The coordinating thread of a trial: leads the clients through the phases, and watches the machine meanwhile.
 
+use crate::coordinator::Coordinator;
 use crate::error::TrialError;
 use crate::event::{Event, Interval};
 use crate::interleaving::{self, Interleaving};
 use crate::latency::Timeline;
-use crate::lead::Lead;
 use crate::live::{Live, LiveCounts};
 use crate::shared::Shared;
 use crate::slices::Switch;
@@ -81,7 +81,7 @@ pub(crate) fn coordinate<E: Engine>(
     timeline: &Timeline,
     (disk, server): (Option<&Disk>, Option<u32>),
     finished: &AtomicU32,
-    lead: &mut impl Lead,
+    coordinator: &mut impl Coordinator,
     say: &mut impl FnMut(Event),
 ) -> Result<Watched, TrialError> {
     let clock = shared.clock;
@@ -98,14 +98,15 @@ pub(crate) fn coordinate<E: Engine>(
         return Err(TrialError::Thread("a client could not connect".into()));
     }
     say(Event::Phase("warmup"));
-    let warmup_start = shared.start(lead, "warmup", &shared.warmup_start)?;
+    let warmup_start = shared.start(coordinator, "warmup", &shared.warmup_start)?;
     shared.warmup_start.store(warmup_start, Ordering::Release);
     shared.gather(&shared.warm);
     let mut first = machine.read().inspect_err(|_| {
         shared.window_start.store(u64::MAX, Ordering::Release);
     })?;
     say(Event::Phase("window"));
-    let begin = shared.start(lead, "window", &shared.window_start)? + interleaving::delay(shared.trial.interleaving);
+    let begin =
+        shared.start(coordinator, "window", &shared.window_start)? + interleaving::delay(shared.trial.interleaving);
     let mut interleaving = shared
         .trial
         .interleaving

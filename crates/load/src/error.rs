@@ -1,6 +1,6 @@
 //! Why a trial gave no result.
 
-use crate::books::Unbalanced;
+use crate::accounting::Unbalanced;
 use dbdyno_engine::Failure;
 use dbdyno_plan::PlanError;
 use dbdyno_probes::ProbeError;
@@ -22,14 +22,14 @@ pub enum TrialError {
     },
     /// The accounts do not add up.
     #[error(transparent)]
-    Books(#[from] Unbalanced),
+    Accounting(#[from] Unbalanced),
     /// The machine's figures could not be read.
     #[error(transparent)]
     Probe(#[from] ProbeError),
     /// A thread could not be started, or broke off.
     #[error("{0}")]
     Thread(String),
-    /// Whoever leads the trial did not say when a phase starts.
+    /// The coordinator did not say when a phase starts.
     #[error("waiting to be told when to start: {0}")]
-    Lead(#[source] std::io::Error),
+    Coordinator(#[source] std::io::Error),
 }

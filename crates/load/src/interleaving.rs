@@ -1,7 +1,7 @@
-//! Trials that take turns: each runs in short slices of time while the others pause, so that what disturbs the machine
+//! Trials that take turns: each runs in short slices of time while the others are suspended, so that what disturbs the machine
 //! disturbs all of them alike.
 //!
-//! When the turns are is said here; how a thread keeps to them is in `pauses`.
+//! When the turns are is said here; how a thread keeps to them is in `suspension`.
 
 use dbdyno_plan::document;
 use dbdyno_probes::cpus;
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_is_alone_does_not_pause(
+        fn who_is_alone_is_not_suspended(
             length in 1u64..1_000, of in 2u32..9, alone in 1u64..10_000_000_000, later in 0u64..10_000_000_000
         ) {
             let interleaving = interleaving(length as f64, of);

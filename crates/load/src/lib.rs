@@ -3,19 +3,18 @@
 //! [`trial::run`] carries out one trial on any engine. The client loop ([`client`]) is written once, generic over the
 //! engine's session, and compiled for each: no dynamic dispatch, no allocation, no lock and no formatting per operation.
 
+pub mod accounting;
 pub mod attempt;
-pub mod books;
 pub mod client;
 mod coordinate;
+pub mod coordinator;
 pub mod error;
 pub mod event;
 pub mod interleaving;
 pub mod latency;
-pub mod lead;
 pub mod live;
 pub mod outcome;
 pub mod pacing;
-mod pauses;
 pub mod rate;
 pub mod recorder;
 pub mod report;
@@ -23,13 +22,14 @@ pub mod runtime;
 pub mod share;
 pub mod shared;
 pub mod slices;
+mod suspension;
 mod threads;
 pub mod time;
 pub mod trial;
 
-pub use books::Books;
+pub use accounting::Accounting;
+pub use coordinator::{Alone, Coordinator};
 pub use error::TrialError;
 pub use event::{Event, Interval};
-pub use lead::{Alone, Lead};
 pub use outcome::Outcome;
 pub use trial::run;

@@ -1,6 +1,6 @@
 //! What a trial found, put together from what its clients and its coordinating thread have seen.
 
-use crate::books::Books;
+use crate::accounting::Accounting;
 use crate::coordinate::Watched;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Outcome {
     /// The accounts.
-    pub books: Books,
+    pub accounting: Accounting,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
     /// Transactions begun in the window that ended well, in it or later; what is told for a transaction is of these.
@@ -105,7 +105,7 @@ pub(crate) fn conclude<E: Engine>(
 ) -> Outcome {
     let trial = shared.trial;
     let mut outcome = Outcome {
-        books: Books::default(),
+        accounting: Accounting::default(),
         messages: BTreeMap::new(),
         completed: 0,
         besides: 0,
@@ -182,9 +182,9 @@ pub(crate) fn conclude<E: Engine>(
     } in records
     {
         outcome.gave_way += u32::from(gave_way);
-        begun += recorder.books.issued - recorder.books.skipped;
+        begun += recorder.accounting.issued - recorder.accounting.skipped;
         squares += recorder.thought_squared;
-        outcome.books.add(&recorder.books);
+        outcome.accounting.add(&recorder.accounting);
         for (kind, message) in recorder.messages {
             outcome.messages.entry(kind).or_insert(message);
         }

@@ -4,7 +4,7 @@
 //! interval's end: one count of an operation serves both. What is counted by transaction and by statement is in
 //! [`Live`], where it can be read while the trial runs.
 
-use crate::books::Books;
+use crate::accounting::Accounting;
 use crate::interleaving::Interleaving;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
@@ -58,7 +58,7 @@ pub struct Recorder<'a> {
     /// Connecting, of sessions that last the whole trial: that is before the window, and is kept all the same.
     pub opened: Option<Latencies>,
     /// The accounts, but for `ok`, which is in `live`.
-    pub books: Books,
+    pub accounting: Accounting,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
     /// What was done in tries that failed; it is in `live` all the same.
@@ -92,7 +92,7 @@ impl<'a> Recorder<'a> {
             at_least: None,
             phases: Phases::default(),
             opened: None,
-            books: Books::default(),
+            accounting: Accounting::default(),
             messages: BTreeMap::new(),
             fruitless: Work::default(),
             returned_squared: 0,
@@ -177,7 +177,7 @@ impl<'a> Recorder<'a> {
     /// A transaction failed for good.
     #[cold]
     pub fn failed(&mut self, transaction: usize, failure: &Failure, end: u64) {
-        *self.books.failed.entry(failure.kind).or_default() += 1;
+        *self.accounting.failed.entry(failure.kind).or_default() += 1;
         self.messages
             .entry(failure.kind)
             .or_insert_with(|| failure.message.clone());
@@ -191,9 +191,9 @@ impl<'a> Recorder<'a> {
     /// accounts: the transactions that the client began, and those that it was to begin and did not.
     pub fn end(&mut self, begun: u64, skipped: u64) {
         self.next_interval(u64::MAX);
-        self.books.issued += begun + skipped;
-        self.books.skipped += skipped;
-        self.books.ok = self.live.transactions().map(|count| count.ok).sum();
+        self.accounting.issued += begun + skipped;
+        self.accounting.skipped += skipped;
+        self.accounting.ok = self.live.transactions().map(|count| count.ok).sum();
     }
 
     #[cold]
@@ -230,7 +230,7 @@ mod tests {
             }
             recorder.end(0, 0);
             prop_assert_eq!(recorder.service.len(), steps.len() as u64);
-            prop_assert_eq!(recorder.books.ok, steps.len() as u64);
+            prop_assert_eq!(recorder.accounting.ok, steps.len() as u64);
             let longest = *steps.iter().max().expect("at least one");
             prop_assert!(recorder.service.max() >= longest && recorder.service.max() <= longest + longest / 500 + 1);
             prop_assert_eq!(LiveCounts::read(std::slice::from_ref(&live)).ok, steps.len() as u64);
@@ -248,6 +248,6 @@ mod tests {
         recorder.end(0, 0);
         assert_eq!(recorder.service.len(), 0);
         assert!(recorder.failed.is_none() && recorder.at_least.is_none() && recorder.phases.histograms.is_empty());
-        assert_eq!(recorder.books, Books::default());
+        assert_eq!(recorder.accounting, Accounting::default());
     }
 }

@@ -36,7 +36,7 @@ pub fn run_together<F: Future>(futures: impl Iterator<Item = F>) -> io::Result<V
 #[derive(Debug)]
 pub struct SharedTimer {
     clock: Clock,
-    /// Made when it is first needed: a closed loop without pauses never does.
+    /// Made when it is first needed: a closed loop without suspensions never does.
     alarm: OnceCell<AsyncFd<OwnedFd>>,
 }
 

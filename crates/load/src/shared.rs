@@ -1,7 +1,7 @@
 //! What the clients of a trial and its coordinating thread share: the plan, the clock, and the phases they pass together.
 
+use crate::coordinator::Coordinator;
 use crate::error::TrialError;
-use crate::lead::Lead;
 use crate::pacing::Timer;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, Trial};
@@ -104,10 +104,15 @@ impl<E: Engine> Shared<'_, E> {
     }
 
     /// Asks when a phase starts; where nobody says, the clients wait for it no longer.
-    pub(crate) fn start(&self, lead: &mut impl Lead, phase: &'static str, at: &AtomicU64) -> Result<u64, TrialError> {
-        lead.start(phase, self.clock, notice::<E>()).map_err(|error| {
+    pub(crate) fn start(
+        &self,
+        coordinator: &mut impl Coordinator,
+        phase: &'static str,
+        at: &AtomicU64,
+    ) -> Result<u64, TrialError> {
+        coordinator.start(phase, self.clock, notice::<E>()).map_err(|error| {
             at.store(u64::MAX, Ordering::Release);
-            TrialError::Lead(error)
+            TrialError::Coordinator(error)
         })
     }
 

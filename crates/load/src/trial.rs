@@ -1,10 +1,10 @@
 //! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
 
 use crate::coordinate::coordinate;
+use crate::coordinator::Coordinator;
 use crate::error::TrialError;
 use crate::event::Event;
 use crate::latency::Timeline;
-use crate::lead::Lead;
 use crate::live::Live;
 use crate::outcome::{Outcome, conclude};
 use crate::shared::Shared;
@@ -23,14 +23,14 @@ use std::sync::{Mutex, PoisonError};
 
 /// Carries out a trial.
 ///
-/// `stop` ends the window early when it is set; `lead` says when its phases start.
+/// `stop` ends the window early when it is set; `coordinator` says when its phases start.
 pub fn run<E: Engine>(
     engine: &E,
     trial: &Trial,
     seed: u64,
     site: Site<'_>,
     stop: &AtomicBool,
-    lead: &mut impl Lead,
+    coordinator: &mut impl Coordinator,
     mut say: impl FnMut(Event),
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
@@ -48,7 +48,7 @@ pub fn run<E: Engine>(
         },
         stop,
         threads,
-        alone: lead.alone(),
+        alone: coordinator.alone(),
         give_way: give_way::<E>(trial, &programs),
         connected: AtomicU32::new(0),
         warm: AtomicU32::new(0),
@@ -113,7 +113,7 @@ pub fn run<E: Engine>(
             &timeline,
             (disk.as_ref(), site.server),
             &finished,
-            lead,
+            coordinator,
             &mut say,
         );
         shared.released.store(true, Ordering::Release);
@@ -137,7 +137,7 @@ pub fn run<E: Engine>(
             observed.acknowledged = outcome.completed + outcome.besides;
             observed.backlog_before = put_off.unwrap_or_default();
         }
-        outcome.books.check()?;
+        outcome.accounting.check()?;
         Ok(outcome)
     })
 }
@@ -212,7 +212,10 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
             );
         }
         if remote {
-            return wrong("task.turns", "a server does not pause between the turns of its clients");
+            return wrong(
+                "task.turns",
+                "a server is not suspended between the turns of its clients",
+            );
         }
     }
     if let Arrival::Open { rate, .. } = trial.arrival

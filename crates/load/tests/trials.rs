@@ -66,23 +66,23 @@ fn database() -> (tempfile::TempDir, Value) {
                                      insert into t select i, 0 from n"},
         ]}),
     );
-    assert_eq!(run(&setup).books.ok, 1);
+    assert_eq!(run(&setup).accounting.ok, 1);
     (directory, target)
 }
 
 fn balance(outcome: &Outcome) {
-    let books = &outcome.books;
+    let accounting = &outcome.accounting;
     assert_eq!(
-        books.issued,
-        books.ok + books.failures() + books.skipped + books.in_flight
+        accounting.issued,
+        accounting.ok + accounting.failures() + accounting.skipped + accounting.in_flight
     );
     // Those that the window's end cut are timed to their own end.
-    assert!((books.ok..=books.ok + books.in_flight).contains(&outcome.completed));
+    assert!((accounting.ok..=accounting.ok + accounting.in_flight).contains(&outcome.completed));
     assert_eq!(outcome.histograms["service"].len(), outcome.completed);
     let failed = outcome.histograms.get("failed").map_or(0, |failed| failed.len());
-    assert_eq!(failed + outcome.completed + books.skipped, books.issued);
+    assert_eq!(failed + outcome.completed + accounting.skipped, accounting.issued);
     let at_least = outcome.histograms.get("at_least").map_or(0, |at_least| at_least.len());
-    assert_eq!(at_least, failed + books.skipped);
+    assert_eq!(at_least, failed + accounting.skipped);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_number_of_transactions_ends_the_window() {
     let statements = json!([{"name": "read", "sql": "select * from t where id = ?"}]);
     let outcome = run(&trial(steps, json!({"target": target, "statements": statements})));
     balance(&outcome);
-    assert_eq!((outcome.books.issued, outcome.books.ok), (600, 600));
+    assert_eq!((outcome.accounting.issued, outcome.accounting.ok), (600, 600));
     assert_eq!(outcome.ended_by, EndedBy::Transactions);
     assert_eq!((outcome.work.statements, outcome.work.returned), (600, 600));
     assert_eq!(outcome.statements, [("read".to_owned(), 600, 600, 0)]);
@@ -106,7 +106,7 @@ fn a_number_of_statements_ends_the_window_at_a_transactions_end() {
     let parts = json!({"target": target, "statements": statements, "window": {"statements": 50}, "clients": 1});
     let outcome = run(&trial(steps, parts));
     assert_eq!(outcome.ended_by, EndedBy::Statements);
-    assert_eq!((outcome.books.ok, outcome.work.statements), (8, 56));
+    assert_eq!((outcome.accounting.ok, outcome.work.statements), (8, 56));
     // Each transaction returned 7 rows.
     assert_eq!((outcome.work.returned, outcome.returned_squared), (56, 8.0 * 49.0));
 }
@@ -117,8 +117,8 @@ fn the_time_ends_the_window_and_what_runs_then_is_in_flight() {
     let outcome = run(&trial(steps, json!({"window": {"seconds": 0.1}})));
     balance(&outcome);
     assert_eq!(outcome.ended_by, EndedBy::Seconds);
-    assert_eq!(outcome.books.in_flight, 2);
-    assert_eq!(outcome.completed, outcome.books.ok + 2);
+    assert_eq!(outcome.accounting.in_flight, 2);
+    assert_eq!(outcome.completed, outcome.accounting.ok + 2);
     assert!((outcome.elapsed_s - 0.1).abs() < 1e-9);
     // What was thought is no service, but it is where the time went.
     assert!(outcome.histograms["service"].max() < 20_000_000);
@@ -132,7 +132,7 @@ fn the_rate_of_few_transactions_is_that_of_the_time_they_took() {
         let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": think}}]);
         let outcome = run(&trial(steps, json!({"clients": 1, "window": {"seconds": 0.2}})));
         balance(&outcome);
-        assert_eq!((outcome.books.ok, outcome.completed), (1, 2));
+        assert_eq!((outcome.accounting.ok, outcome.completed), (1, 2));
         let rate = outcome.rate.per_s();
         // A busy machine makes it slower, and never faster.
         assert!(rate <= 1000.0 / think && rate > 600.0 / think, "{rate} at {think}");
@@ -157,9 +157,9 @@ fn a_window_begins_and_ends_while_all_clients_are_at_work() {
     });
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
-    assert_eq!(outcome.books.failures(), 0, "{:?}", outcome.messages);
+    assert_eq!(outcome.accounting.failures(), 0, "{:?}", outcome.messages);
     // 50 a second can have the lock, and each client has a part of one at the window's end.
-    assert!(outcome.books.ok <= 16, "{:?}", outcome.books);
+    assert!(outcome.accounting.ok <= 16, "{:?}", outcome.accounting);
     assert!(outcome.rate.few.within <= 20.0, "{:?}", outcome.rate);
     assert!(outcome.besides >= 4);
     // What was run before the window and after it changed rows, and is in no count.
@@ -202,7 +202,7 @@ fn a_failure_is_counted_by_kind_and_its_work_is_not() {
     ]);
     let outcome = run(&trial(steps, json!({"target": target, "statements": statements})));
     balance(&outcome);
-    assert_eq!(outcome.books.failed[&FailureKind::Constraint], 600);
+    assert_eq!(outcome.accounting.failed[&FailureKind::Constraint], 600);
     assert!(outcome.messages[&FailureKind::Constraint].contains("UNIQUE"));
     // The statements that ran are known, but no transaction ended well.
     assert_eq!(outcome.statements[0].1, 600);
@@ -260,9 +260,9 @@ fn a_retried_transaction_is_one_transaction_with_the_same_values() {
     });
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
-    assert_eq!(outcome.books.failures(), 0, "{:?}", outcome.messages);
-    assert_eq!((outcome.books.issued, outcome.books.ok), (100, 100));
-    assert_eq!(outcome.books.retries, 100);
+    assert_eq!(outcome.accounting.failures(), 0, "{:?}", outcome.messages);
+    assert_eq!((outcome.accounting.issued, outcome.accounting.ok), (100, 100));
+    assert_eq!(outcome.accounting.retries, 100);
     // Of each first try, only the failing statement did not run; its two others are no work of a transaction.
     assert_eq!(outcome.statements[0].1, 200);
     assert_eq!(outcome.work.statements, 200);
@@ -279,7 +279,7 @@ fn a_session_for_each_transaction_is_opened_and_closed() {
     });
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
-    assert_eq!(outcome.books.ok, 100);
+    assert_eq!(outcome.accounting.ok, 100);
     for phase in ["connect", "prepare", "execute", "fetch"] {
         assert_eq!(outcome.histograms[phase].len(), 100, "{phase}");
     }
@@ -306,8 +306,12 @@ fn an_open_loop_keeps_its_schedule_and_counts_what_it_could_not_begin() {
     let parts = json!({"window": {"seconds": 0.3}, "arrival": {"loop": "open", "rate": 1000.0, "gaps": "even"}});
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
-    assert!((298..=302).contains(&outcome.books.issued), "{}", outcome.books.issued);
-    assert!(outcome.books.skipped > 200, "{}", outcome.books.skipped);
+    assert!(
+        (298..=302).contains(&outcome.accounting.issued),
+        "{}",
+        outcome.accounting.issued
+    );
+    assert!(outcome.accounting.skipped > 200, "{}", outcome.accounting.skipped);
     assert_eq!(outcome.histograms["response"].len(), outcome.completed);
     // What was never begun had waited since it was due.
     assert!(outcome.histograms["at_least"].max() > 200_000_000);
@@ -321,8 +325,12 @@ fn an_open_loop_that_keeps_up_skips_nothing() {
     let parts = json!({"window": {"seconds": 0.3}, "arrival": {"loop": "open", "rate": 500.0, "gaps": "poisson"}});
     let outcome = run(&trial(json!([]), parts));
     balance(&outcome);
-    assert_eq!(outcome.books.failures(), 0);
-    assert!((90..=220).contains(&outcome.books.issued), "{}", outcome.books.issued);
+    assert_eq!(outcome.accounting.failures(), 0);
+    assert!(
+        (90..=220).contains(&outcome.accounting.issued),
+        "{}",
+        outcome.accounting.issued
+    );
 }
 
 #[test]
@@ -337,7 +345,7 @@ fn a_trial_that_is_stopped_keeps_what_it_has() {
     .unwrap();
     balance(&outcome);
     assert_eq!(outcome.ended_by, EndedBy::Interrupted);
-    assert!(outcome.books.ok > 0 && outcome.elapsed_s < 30.0);
+    assert!(outcome.accounting.ok > 0 && outcome.elapsed_s < 30.0);
 }
 
 #[test]
@@ -349,7 +357,7 @@ fn the_warm_up_is_not_counted() {
         "warmup": {"transactions": 40}, "window": {"transactions": 10}, "clients": 1,
     });
     let outcome = run(&trial(steps, parts));
-    assert_eq!((outcome.books.issued, outcome.statements[0].3), (10, 10));
+    assert_eq!((outcome.accounting.issued, outcome.statements[0].3), (10, 10));
     let read = json!([
         {"do": "execute", "statement": 0, "into": ["v"]},
         {"do": "when", "left": {"kind": "variable", "name": "v"}, "compare": "eq",
@@ -412,7 +420,7 @@ fn a_trial_that_takes_interleaving_works_in_its_own_only() {
         // Whatever the kernel made of it, each client was at work for as long as the window.
         assert!(outcome.time.total < 300_000_000 && outcome.time.total > 190_000_000);
         assert!(outcome.time.cpu < outcome.time.total + 50_000_000);
-        assert_eq!(spans.iter().map(|(_, ok)| ok).sum::<u64>(), outcome.books.ok);
+        assert_eq!(spans.iter().map(|(_, ok)| ok).sum::<u64>(), outcome.accounting.ok);
         assert!(spans.windows(2).all(|pair| pair[0].0.1 <= pair[1].0.0 + 1e-9));
         assert!(spans[0].0.1 >= 0.02 && spans[0].0.1 < 0.1, "{spans:?}");
     }
@@ -428,7 +436,7 @@ fn a_transaction_that_outlasts_its_turn_goes_on_in_the_next() {
     });
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
-    assert_eq!((outcome.books.ok, outcome.ended_by), (4, EndedBy::Transactions));
+    assert_eq!((outcome.accounting.ok, outcome.ended_by), (4, EndedBy::Transactions));
     assert!(outcome.elapsed_s >= 0.048, "{}", outcome.elapsed_s);
     let (overrun_s, real_s) = outcome.interleaving.unwrap();
     // Nine turns are over before it ends, each followed by another's; fewer that went on where a thread had no processor.

@@ -71,7 +71,7 @@ pub struct Trial {
     /// the window, and is told on standard input when they start.
     #[serde(default)]
     pub part: Option<Part>,
-    /// Where several trials take turns: which of them are this one's. It is led as a part of a trial is. Embedded engines and
+    /// Where several trials take turns: which of them are this one's. It is coordinated as a part of a trial is. Embedded engines and
     /// closed loops only.
     #[serde(default)]
     pub interleaving: Option<Interleaving>,
@@ -125,7 +125,7 @@ pub struct Part {
     pub of: u32,
 }
 
-/// The turns of one of several trials, each of which runs while the others pause. The window's seconds are those of its turns.
+/// The turns of one of several trials, each of which runs while the others are suspended. The window's seconds are those of its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interleaving {

@@ -7,9 +7,9 @@ pub use op::{Execute, Op};
 
 use crate::error::PlanError;
 use crate::expression::{Compiled, Context, Scalar};
-use crate::maker::{Maker, Scope, choose, thresholds};
 use crate::names::Names;
 use crate::random::{Stream, client_stream};
+use crate::sampler::{Sampler, Scope, choose, thresholds};
 use crate::transaction::{Compare, Transaction};
 use crate::value::{Owned, Values};
 use compiler::Compiler;
@@ -123,19 +123,19 @@ pub struct ClientState {
 impl ClientState {
     /// Makes a statement's parameters.
     #[inline(always)]
-    pub fn make_all(&mut self, makers: &[Maker], out: &mut Values) {
+    pub fn make_all(&mut self, samplers: &[Sampler], out: &mut Values) {
         out.clear();
-        for maker in makers {
+        for sampler in samplers {
             // The commonest generator needs no more than the stream.
-            match maker.uniform(&mut self.stream) {
+            match sampler.uniform(&mut self.stream) {
                 Some(value) => out.push_integer(value),
-                None => self.make(maker, out),
+                None => self.make(sampler, out),
             }
         }
     }
 
     #[inline(never)]
-    fn make(&mut self, maker: &Maker, out: &mut Values) {
+    fn make(&mut self, sampler: &Sampler, out: &mut Values) {
         let mut scope = Scope {
             seed: self.data_seed,
             stream: &mut self.stream,
@@ -144,7 +144,7 @@ impl ClientState {
             counters: &mut self.counters,
             client: self.client,
         };
-        maker.make(&mut scope, out);
+        sampler.sample(&mut scope, out);
     }
 
     /// Carries out an operation that concerns only the client; tells where to go on. `next` follows it.
@@ -205,9 +205,9 @@ impl ClientState {
     }
 
     /// Sets a variable.
-    fn set(&mut self, slot: usize, maker: &Maker) {
+    fn set(&mut self, slot: usize, sampler: &Sampler) {
         let mut out = std::mem::take(&mut self.left);
-        self.make_all(std::slice::from_ref(maker), &mut out);
+        self.make_all(std::slice::from_ref(sampler), &mut out);
         if let Some(value) = out.get(0) {
             self.variables[slot].assign(value);
         }
@@ -215,7 +215,7 @@ impl ClientState {
     }
 
     /// Whether a comparison holds.
-    fn holds(&mut self, left: &Maker, compare: Compare, right: Option<&Maker>) -> bool {
+    fn holds(&mut self, left: &Sampler, compare: Compare, right: Option<&Sampler>) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
         let (mut a, mut b) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
         self.make_all(std::slice::from_ref(left), &mut a);
@@ -257,8 +257,8 @@ impl ClientState {
     }
 
     /// Makes an integer, such as a time to wait.
-    pub fn integer(&mut self, maker: &Maker) -> i64 {
-        maker.integer(&mut Scope {
+    pub fn integer(&mut self, sampler: &Sampler) -> i64 {
+        sampler.integer(&mut Scope {
             seed: self.data_seed,
             stream: &mut self.stream,
             row: 0,

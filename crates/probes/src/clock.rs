@@ -7,13 +7,13 @@
 //!
 //! A trial that takes turns with others has times that are not its own. A clock that
 //! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
-//! of the pauses of the thread that measures. Reading it takes a few instructions more.
+//! of the suspensions of the thread that measures. Reading it takes a few instructions more.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
-/// A clock. Copying it is free, and all copies agree but for pauses.
+/// A clock. Copying it is free, and all copies agree but for suspensions.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     way: Way,
@@ -23,7 +23,7 @@ pub struct Clock {
     rate: u64,
 }
 
-/// What is read, and whether it stands still in the pauses of a thread.
+/// What is read, and whether it stands still in the suspensions of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Counter,
@@ -36,21 +36,21 @@ static CLOCK: OnceLock<Clock> = OnceLock::new();
 static ALL_STAND_STILL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// How long the thread has paused, in the clock's own unit.
-    static PAUSED: Cell<u64> = const { Cell::new(0) };
+    /// How long the thread was suspended, in the clock's own unit.
+    static SUSPENDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What `read` says less the pauses of the calling thread.
+/// What `read` says less the suspensions of the calling thread.
 #[inline(always)]
-fn less_pauses(read: impl Fn() -> u64) -> u64 {
+fn less_suspended(read: impl Fn() -> u64) -> u64 {
     loop {
-        let paused = PAUSED.get();
-        // A pause that comes between the readings, by a signal, would be taken off a time that does not have it.
+        let suspended = SUSPENDED.get();
+        // A suspension that comes between the readings, by a signal, would be taken off a time that does not have it.
         compiler_fence(Ordering::SeqCst);
         let now = read();
         compiler_fence(Ordering::SeqCst);
-        if PAUSED.get() == paused {
-            return now.wrapping_sub(paused);
+        if SUSPENDED.get() == suspended {
+            return now.wrapping_sub(suspended);
         }
     }
 }
@@ -77,13 +77,13 @@ impl Clock {
         })
     }
 
-    /// Has all clocks that are asked for from now on stand still in the pauses of a thread.
+    /// Has all clocks that are asked for from now on stand still in the suspensions of a thread.
     pub fn all_stand_still() {
         ALL_STAND_STILL.store(true, Ordering::Relaxed);
     }
 
-    /// This clock, but standing still in the pauses of the thread that reads it. It agrees with the others in a thread that
-    /// has not paused.
+    /// This clock, but standing still in the suspensions of the thread that reads it. It agrees with the others in a thread that
+    /// was not suspended.
     pub fn that_stands_still(self) -> Self {
         let way = match self.way {
             Way::Counter | Way::CounterOfThread => Way::CounterOfThread,
@@ -96,7 +96,7 @@ impl Clock {
     /// signal handler may call it.
     pub fn leave_out(self, nanoseconds: u64) {
         let raw = self.raw_of(nanoseconds);
-        PAUSED.with(|paused| paused.set(paused.get() + raw));
+        SUSPENDED.with(|suspended| suspended.set(suspended.get() + raw));
     }
 
     /// Nanoseconds since the clock's start.
@@ -113,7 +113,7 @@ impl Clock {
     pub fn raw(self) -> u64 {
         match self.way {
             Way::Counter => ticks(),
-            Way::CounterOfThread => less_pauses(ticks),
+            Way::CounterOfThread => less_suspended(ticks),
             Way::Kernel | Way::KernelOfThread => self.kernels(),
         }
     }
@@ -123,7 +123,7 @@ impl Clock {
         if self.way == Way::Kernel {
             monotonic()
         } else {
-            less_pauses(monotonic)
+            less_suspended(monotonic)
         }
     }
 
@@ -225,16 +225,16 @@ mod tests {
         let (ours, kernels) = (clock.now(), monotonic());
         std::thread::sleep(std::time::Duration::from_millis(50));
         let (ours, kernels) = (clock.now() - ours, monotonic() - kernels);
-        // The two pairs of reads are not simultaneous, so a pause between them shows; a wrong rate would be far off.
+        // The two pairs of reads are not simultaneous, so a suspension between them shows; a wrong rate would be far off.
         assert!(ours.abs_diff(kernels) < kernels / 10, "{ours} against {kernels}");
     }
 
     #[test]
-    fn pauses_are_left_out_of_the_time_of_the_thread_that_paused() {
+    fn suspensions_are_left_out_of_the_time_of_the_suspended_thread() {
         let clock = Clock::get().that_stands_still();
-        let pause = std::time::Duration::from_millis(20);
+        let spent = std::time::Duration::from_millis(20);
         let (before, raw) = (clock.now(), clock.raw());
-        std::thread::sleep(pause);
+        std::thread::sleep(spent);
         clock.leave_out(20_000_000);
         let (own, raw) = (clock.now() - before, clock.nanoseconds(clock.raw() - raw));
         let real = Clock::real().now() - before;
@@ -247,6 +247,6 @@ mod tests {
             (real, clock.now())
         });
         let (real, own) = elsewhere.join().expect("the thread ends");
-        assert!(own >= real, "another thread has not paused: {own} after {real}");
+        assert!(own >= real, "another thread was not suspended: {own} after {real}");
     }
 }

@@ -40,7 +40,7 @@ impl WorkError {
         match self {
             Self::Plan(_) => "plan",
             Self::Trial(TrialError::Connect { .. }) => "connect",
-            Self::Trial(TrialError::Books(_)) => "books",
+            Self::Trial(TrialError::Accounting(_)) => "accounting",
             Self::Trial(_) => "trial",
             Self::Engine(_) => "engine",
             Self::Probe(_) => "probe",

@@ -72,7 +72,7 @@ impl Events {
         let time = &outcome.time;
         self.line(&json!({
             "event": "result",
-            "books": outcome.books,
+            "accounting": outcome.accounting,
             "failures": outcome.messages,
             "completed": outcome.completed,
             "rate": outcome.rate,

@@ -4,9 +4,9 @@
 //! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written.
 
 mod amalgamation;
+mod coordinated;
 mod error;
 mod events;
-mod led;
 mod work;
 mod writes;
 

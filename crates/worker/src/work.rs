@@ -1,8 +1,8 @@
 //! Carries out a plan's task with the engine it names.
 
+use crate::coordinated::Coordinated;
 use crate::error::WorkError;
 use crate::events::Events;
-use crate::led::Led;
 use crate::writes;
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
@@ -105,7 +105,7 @@ impl Measure for Trying<'_> {
                 seed,
                 site,
                 stop,
-                &mut Led::new(events, trial.interleaving.is_some()),
+                &mut Coordinated::new(events, trial.interleaving.is_some()),
                 say,
             )
         }?;

@@ -109,7 +109,7 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
         attribution,
         raw,
         result["work"]["statements"],
-        result["books"]["ok"],
+        result["accounting"]["ok"],
         {number: tally for number, tally in enumerate(tallies) if tally["executions"]},
         None,
     )
@@ -195,8 +195,8 @@ def _events(text: str, part: Part) -> tuple[Event, list[dict[str, int]]]:
     if "result" not in events or ("counted" in events) != grouped:
         raise SystemFailed("the worker gave no result under valgrind: is it the one that came with this dbdyno?")
     result = events["result"]
-    failed = sum(result["books"]["failed"].values())
-    if failed or not result["books"]["ok"]:
+    failed = sum(result["accounting"]["failed"].values())
+    if failed or not result["accounting"]["ok"]:
         said = next(iter((result.get("failures") or {}).values()), "none succeeded")
         of = "its transaction" if failed == 1 else f"{failed:,} transactions"
         raise TrialFailed(f"{part.name}: {of} failed, and what fails is not counted: {said}")

@@ -65,7 +65,7 @@ class Engine:
     """Whether a transaction is a whole program of the user's."""
 
     in_worker = False
-    """Whether it runs in the worker's own process, where clients can pause and instructions can be counted."""
+    """Whether it runs in the worker's own process, where clients can be suspended and instructions can be counted."""
 
     timed: frozenset[Timed] = frozenset({"server"})
 

@@ -19,7 +19,7 @@ _OVERRUN = 0.05
 
 
 def _overran(cell: Cell) -> tuple[str, JsonObject] | None:
-    """What does not pause (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
+    """What cannot be suspended (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
     overrun_s = elapsed_s = 0.0
     for each in done(cell):
         overrun_s += number(each["interleaving"], "overrun_s") or 0.0
@@ -34,7 +34,7 @@ def _overran(cell: Cell) -> tuple[str, JsonObject] | None:
 
 
 def overrun(material: Material) -> Iterator[Finding]:
-    """Say of which cells what does not pause outlasted the turns."""
+    """Say of which cells what cannot be suspended outlasted the turns."""
     for cell in material.cells:
         said = _overran(cell)
         if said is not None:

@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 # What counts things, or time of clients: the sum is that of the trial.
 _SUMMED = (
-    "books",
+    "accounting",
     "completed",
     "cycles",
     "transactions",
@@ -65,7 +65,7 @@ def _rate(results: Sequence[Json], witness: Json) -> Json:
     rates = [result["rate"] for result in results]
     rate: Json = _sum(rates)
     if len({result["ended_by"] in ("transactions", "statements") for result in results}) > 1:
-        ok = sum(result["books"]["ok"] for result in results)
+        ok = sum(result["accounting"]["ok"] for result in results)
         none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
         whole = {"completed": ok, "seconds": witness["elapsed_s"]}
         return rate | {"many_per_s": 0.0, "few": none, "whole": whole}

@@ -56,21 +56,21 @@ class Measure:
 def build_round(trial: TrialRecord, measure: Measure, limit: Limit | None = None) -> Round:
     """Turn a trial (:func:`dbdyno.results.derived.derived`) and its limit into a round of the document.
 
-    A trial whose books do not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it said.
+    A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it said.
     """
     result = trial.result or {}
-    books = part(result, "books")
+    accounting = part(result, "accounting")
     work = part(result, "work")
-    failed = {kind: int(value) for kind, value in numbers(part(books, "failed")).items() if value}
-    totals = {name: count(books, name) or 0 for name in ("issued", "ok", "skipped", "in_flight", "retries")}
+    failed = {kind: int(value) for kind, value in numbers(part(accounting, "failed")).items() if value}
+    totals = {name: count(accounting, name) or 0 for name in ("issued", "ok", "skipped", "in_flight", "retries")}
     status: str = trial.status
     error, kind = trial.error, trial.error_kind
     settled = totals["ok"] + sum(failed.values()) + totals["skipped"] + totals["in_flight"]
     if status == "done" and not result:
         status, kind, error = "failed", "no_result", "the worker ended without a result"
     elif status == "done" and totals["issued"] != settled:
-        status, kind = "failed", "books"
-        error = f"the books do not balance: {totals['issued']} issued, {settled} accounted for"
+        status, kind = "failed", "accounting"
+        error = f"the accounting does not balance: {totals['issued']} issued, {settled} accounted for"
     elapsed = number(result, "elapsed_s")
     completed = count(result, "completed")
     completed = totals["ok"] if completed is None else completed
@@ -134,7 +134,7 @@ def transactions_per_s(result: JsonObject) -> tuple[float | None, float]:
     """
     rate = part(result, "rate")
     if not rate:
-        return ratio(number(part(result, "books"), "ok"), number(result, "elapsed_s")), 1.0
+        return ratio(number(part(result, "accounting"), "ok"), number(result, "elapsed_s")), 1.0
     many, whole = number(rate, "many_per_s"), part(rate, "whole")
     taken, other = _few_per_s(part(rate, "few"), beside_many=bool(many))
     sure = [many, ratio(number(whole, "completed"), number(whole, "seconds"))]
@@ -200,7 +200,7 @@ def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
 
 
 def _instructions(counted: JsonObject, measure: Measure) -> float | None:
-    ok = count(part(counted, "books"), "ok") or 0
+    ok = count(part(counted, "accounting"), "ok") or 0
     return ratio(number(counted, "instructions"), _worked(part(counted, "work"), ok, measure))
 
 

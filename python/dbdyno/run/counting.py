@@ -34,7 +34,7 @@ def count_instructions(plan: Event, timed: Event, interrupted: Interrupted) -> d
     ``timed``: the result of the same trial by the clock, which says how many statements a transaction has.
 
     ``instructions``: of the client's thread within the window, the worker's own part included (some 200 a transaction);
-    ``books`` and ``work``: what was done, as in the worker's result. The same plan on the same data and programs gives
+    ``accounting`` and ``work``: what was done, as in the worker's result. The same plan on the same data and programs gives
     the same count, but for what depends on the time of day. Raises TrialFailed and SystemFailed.
     """
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as directory:
@@ -49,7 +49,7 @@ def count_instructions(plan: Event, timed: Event, interrupted: Interrupted) -> d
         result = next((each for each in events if each["event"] == "result"), None)
         if result is None:
             raise WorkerFailed("counting instructions gave no result")
-        return {"instructions": _total(out), "books": result["books"], "work": result["work"]}
+        return {"instructions": _total(out), "accounting": result["accounting"], "work": result["work"]}
 
 
 def counted_plan(plan: Event, statements: float) -> Event:

@@ -103,7 +103,7 @@ def _bytes_of_copy(compiled: CompiledCell, provisioners: Provisioners) -> int:
 
 def _problem(compiled: CompiledCell) -> str | None:
     if not engine_of(compiled.cell.system.engine).in_worker:
-        return f"`{compiled.cell.system.name}` does not pause between the turns of its clients"
+        return f"`{compiled.cell.system.name}` is not suspended between the turns of its clients"
     if compiled.definition.load.clients_as == "processes":
         return "its clients are processes of their own"
     if compiled.trial["arrival"]["loop"] != "closed":

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dbdyno.results.merging import merge_intervals, merge_results
-from dbdyno.run.led import LedWorkers
+from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.worker import Event, WorkerFailed
 
 
@@ -15,29 +15,29 @@ class Processes:
         """Start a worker for each client of a trial's plan. The rest is as for :class:`dbdyno.worker.Worker`."""
         plans = parts(plan)
         self._number = len(plans)
-        self._led = LedWorkers(plans, timeout_s, [padding] * len(plans))
+        self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans))
         #: What each of them said, as it was said: its ``result`` and its ``intervals``.
         self.said: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
 
     @property
     def timed_out(self) -> bool:
         """Whether one did not end in time."""
-        return any(self._led.timed_out(number) for number in range(self._number))
+        return any(self._coordinated.timed_out(number) for number in range(self._number))
 
     def stop(self) -> None:
         """Ask all to end their windows now."""
-        self._led.stop()
+        self._coordinated.stop()
 
     def kill(self) -> None:
         """End all at once."""
-        self._led.kill()
+        self._coordinated.kill()
 
     def __iter__(self) -> Iterator[Event]:
         """Give ``phase``, ``interval`` and ``result`` as one worker does. Raises WorkerFailed as the first of them."""
         intervals: dict[int, dict[int, Event]] = {}
         results: dict[int, Event] = {}
         failure: WorkerFailed | None = None
-        for number, event in self._led:
+        for number, event in self._coordinated:
             if isinstance(event, WorkerFailed):
                 # The others would be found to have measured something else.
                 failure = failure or event
@@ -49,7 +49,7 @@ class Processes:
                 intervals.setdefault(event["index"], {})[number] = event
             elif event["event"] == "result":
                 self.said[number]["result"] = results[number] = event
-            yield from self._whole(intervals, self._led.at_work - results.keys())
+            yield from self._whole(intervals, self._coordinated.at_work - results.keys())
         yield from self._whole(intervals, set())
         if failure is not None:
             raise failure

@@ -17,7 +17,7 @@ from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.idle import wait_until_idle
-from dbdyno.run.led import LedWorkers
+from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program
@@ -333,9 +333,9 @@ def _run_interleaved(trials: Sequence[Trial], turn_s: float, watcher: Watcher, i
         trial.around["together"] = trials[0].started
         trial.request = trial.request | {"task": trial.request["task"] | {"interleaving": own}}
     longest = max(_longest(trial.request, len(trials)) for trial in trials)
-    led = LedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
-    with interrupted.passing_on_to(led):
-        for number, event in led:
+    workers = CoordinatedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
+    with interrupted.passing_on_to(workers):
+        for number, event in workers:
             if number is None:
                 continue
             if isinstance(event, WorkerFailed):
@@ -343,7 +343,7 @@ def _run_interleaved(trials: Sequence[Trial], turn_s: float, watcher: Watcher, i
             else:
                 _hear(trials[number], event, watcher)
     for number, trial in enumerate(trials):
-        _time_out(trial, led.timed_out(number))
+        _time_out(trial, workers.timed_out(number))
 
 
 def _hear(trial: Trial, event: Event, watcher: Watcher) -> None:

@@ -4,8 +4,8 @@ use super::op::{Execute, Op};
 use crate::error::PlanError;
 use crate::expression::Compiled;
 use crate::generator::Generator;
-use crate::maker::{Maker, Place, probability};
 use crate::names::Names;
+use crate::sampler::{Place, Sampler, probability};
 use crate::transaction::{Compare, Step};
 
 /// What has been compiled so far.
@@ -43,7 +43,7 @@ impl Compiler {
                 let params = params
                     .iter()
                     .enumerate()
-                    .map(|(i, param)| self.maker(param, &format!("{path}.params[{i}]")))
+                    .map(|(i, param)| self.sampler(param, &format!("{path}.params[{i}]")))
                     .collect::<Result<_, _>>()?;
                 let into = into.iter().map(|name| self.names.variable(name)).collect();
                 self.ops.push(Op::Execute(Execute {
@@ -64,7 +64,7 @@ impl Compiler {
                         Op::Evaluate { slot, expression }
                     }
                     _ => {
-                        let value = self.maker(value, &path)?;
+                        let value = self.sampler(value, &path)?;
                         let slot = self.names.variable(variable);
                         Op::Set { slot, value }
                     }
@@ -92,10 +92,10 @@ impl Compiler {
                         "a comparison has a right side, but `is_null` and `is_not_null` have none",
                     ));
                 }
-                let left = self.maker(left, &format!("{path}.left"))?;
+                let left = self.sampler(left, &format!("{path}.left"))?;
                 let right = right
                     .as_ref()
-                    .map(|side| self.maker(side, &format!("{path}.right")))
+                    .map(|side| self.sampler(side, &format!("{path}.right")))
                     .transpose()?;
                 let jump = self.ops.len();
                 self.ops.push(Op::JumpUnless {
@@ -145,7 +145,7 @@ impl Compiler {
     }
 
     fn think(&mut self, time: &Generator, path: &str, unit_ns: u64) -> Result<(), PlanError> {
-        let time = self.maker(time, path)?;
+        let time = self.sampler(time, path)?;
         self.ops.push(Op::Think { time, unit_ns });
         Ok(())
     }
@@ -163,9 +163,9 @@ impl Compiler {
         }
     }
 
-    fn maker(&mut self, generator: &Generator, path: &str) -> Result<Maker, PlanError> {
+    fn sampler(&mut self, generator: &Generator, path: &str) -> Result<Sampler, PlanError> {
         let Generator::Expression { text, tree } = generator else {
-            return Maker::compile(generator, path, &mut Place::Transaction(&mut self.names));
+            return Sampler::compile(generator, path, &mut Place::Transaction(&mut self.names));
         };
         // An expression can fail, and what makes values cannot: it is computed before, into a variable without a name
         // that could be written.
@@ -173,7 +173,7 @@ impl Compiler {
         let name = format!("\0{path}");
         let slot = self.names.variable(&name);
         self.ops.push(Op::Evaluate { slot, expression });
-        Maker::compile(
+        Sampler::compile(
             &Generator::Variable { name },
             path,
             &mut Place::Transaction(&mut self.names),

@@ -1,7 +1,7 @@
 //! Operations of a program.
 
 use crate::expression::Compiled;
-use crate::maker::Maker;
+use crate::sampler::Sampler;
 use crate::transaction::{BeginMode, Compare};
 
 /// One operation of a program. Jumps name the operation they go to.
@@ -20,7 +20,7 @@ pub enum Op {
         /// Its slot.
         slot: usize,
         /// What makes the value.
-        value: Maker,
+        value: Sampler,
     },
     /// Set a variable to what an expression gives; the only operation of the client's own that can fail.
     Evaluate {
@@ -39,11 +39,11 @@ pub enum Op {
     /// Go on at `to` unless the comparison holds.
     JumpUnless {
         /// The left side.
-        left: Maker,
+        left: Sampler,
         /// The comparison.
         compare: Compare,
         /// The right side, where the comparison has one.
-        right: Option<Maker>,
+        right: Option<Sampler>,
         /// Where to go on.
         to: usize,
     },
@@ -76,7 +76,7 @@ pub enum Op {
     /// Wait.
     Think {
         /// What makes the time.
-        time: Maker,
+        time: Sampler,
         /// Its unit in nanoseconds.
         unit_ns: u64,
     },
@@ -88,7 +88,7 @@ pub struct Execute {
     /// Index of the statement.
     pub statement: usize,
     /// What makes each parameter.
-    pub params: Box<[Maker]>,
+    pub params: Box<[Sampler]>,
     /// The slots of the variables that take the first row's columns.
     pub into: Box<[usize]>,
 }

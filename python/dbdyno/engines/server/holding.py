@@ -50,7 +50,7 @@ class SessionLock:
     def __init__(self, target: dict[str, Any], token: str, drop: Callable[[str], None]) -> None:
         """Take it, and drop the databases that runs left behind which have ended. Raises SystemFailed."""
         plan = {"schema": PLAN, "seed": 1, "task": {"kind": "hold", "target": target, "token": token}}
-        self._worker = Worker(plan, led=True)
+        self._worker = Worker(plan, coordinated=True)
         self._events = iter(self._worker)
         try:
             left = next(self._events)["abandoned"]

@@ -1,4 +1,4 @@
-//! When the phases of a trial start: by its own decision, or by that of whoever leads several processes through it.
+//! When the phases of a trial start: by its own decision, or by that of the coordinator.
 
 use dbdyno_probes::Clock;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// Says when a phase starts for which all clients are ready.
-pub trait Lead {
+pub trait Coordinator {
     /// The start of a phase, nanoseconds of the clock. `notice`: nanoseconds that clients need to hear of it.
     fn start(&mut self, phase: &'static str, clock: Clock, notice: u64) -> io::Result<u64>;
 
@@ -20,7 +20,7 @@ pub trait Lead {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alone;
 
-impl Lead for Alone {
+impl Coordinator for Alone {
     fn start(&mut self, _phase: &'static str, clock: Clock, notice: u64) -> io::Result<u64> {
         Ok(clock.now() + notice)
     }

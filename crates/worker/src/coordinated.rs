@@ -1,8 +1,8 @@
-//! Being one of the processes of a trial: whoever leads them is told of readiness on standard output, and says on standard
+//! Being one of the processes of a trial: the coordinator is told of readiness on standard output, and says on standard
 //! input when to start.
 
 use crate::events::Events;
-use dbdyno_load::Lead;
+use dbdyno_load::Coordinator;
 use dbdyno_probes::Clock;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
@@ -11,29 +11,29 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the leader says: nanoseconds of the kernel's monotonic clock, which all processes of a machine share.
+/// What the coordinator says: nanoseconds of the kernel's monotonic clock, which all processes of a machine share.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Start {
     start_ns: u64,
 }
 
-/// What the leader says to the last of those that take turns.
+/// What the coordinator says to the last of those that take turns.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Last {
     alone: bool,
 }
 
-/// The leader, at the other end of standard input and output.
-pub struct Led<'a> {
+/// The coordinator, at the other end of standard input and output.
+pub struct Coordinated<'a> {
     events: &'a Events,
     interleaved: bool,
     alone: Arc<AtomicU64>,
 }
 
-impl<'a> Led<'a> {
-    /// Tells the leader by these events. `interleaved`: it may tell that the others have ended.
+impl<'a> Coordinated<'a> {
+    /// Tells the coordinator by these events. `interleaved`: it may tell that the others have ended.
     pub fn new(events: &'a Events, interleaved: bool) -> Self {
         Self {
             events,
@@ -53,12 +53,12 @@ impl<'a> Led<'a> {
                 }
             }
         };
-        std::thread::Builder::new().name("leader".into()).spawn(listen)?;
+        std::thread::Builder::new().name("coordinator".into()).spawn(listen)?;
         Ok(())
     }
 }
 
-impl Lead for Led<'_> {
+impl Coordinator for Coordinated<'_> {
     fn start(&mut self, phase: &'static str, clock: Clock, _notice: u64) -> io::Result<u64> {
         self.events.line(&json!({"event": "ready", "phase": phase}))?;
         let mut line = String::new();

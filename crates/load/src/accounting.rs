@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// The accounts of one client, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Books {
+pub struct Accounting {
     /// Transactions that were due.
     pub issued: u64,
     /// Of them, those that ended well.
@@ -33,7 +33,7 @@ pub struct Books {
 /// The accounts of a trial do not add up: a fault of the worker, and no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the books do not balance: {issued} issued, but {ok} ok + {failed} failed + {skipped} skipped + {in_flight} in flight"
+    "the accounting does not balance: {issued} issued, but {ok} ok + {failed} failed + {skipped} skipped + {in_flight} in flight"
 )]
 pub struct Unbalanced {
     issued: u64,
@@ -43,7 +43,7 @@ pub struct Unbalanced {
     in_flight: u64,
 }
 
-impl Books {
+impl Accounting {
     /// All failures.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
@@ -82,13 +82,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn books() -> impl Strategy<Value = Books> {
+    fn accounting() -> impl Strategy<Value = Accounting> {
         let failed =
             proptest::collection::btree_map(proptest::sample::select(FailureKind::ALL.to_vec()), 0u64..1000, 0..7);
         (0u64..1_000_000, failed, 0u64..1000, 0u64..1000, 0u64..1000).prop_map(
             |(ok, failed, skipped, in_flight, retries)| {
                 let issued = ok + failed.values().sum::<u64>() + skipped + in_flight;
-                Books {
+                Accounting {
                     issued,
                     ok,
                     failed,
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn balanced_books_stay_balanced_when_added(a in books(), b in books()) {
+        fn balanced_accounting_stay_balanced_when_added(a in accounting(), b in accounting()) {
             let mut sum = a.clone();
             sum.add(&b);
             prop_assert!(sum.check().is_ok());
@@ -111,8 +111,8 @@ mod tests {
         }
 
         #[test]
-        fn a_lost_transaction_is_noticed(books in books(), lost in 1u64..10) {
-            let mut wrong = books;
+        fn a_lost_transaction_is_noticed(accounting in accounting(), lost in 1u64..10) {
+            let mut wrong = accounting;
             wrong.issued += lost;
             prop_assert!(wrong.check().is_err());
         }

@@ -30,7 +30,7 @@ pub enum Place<'a> {
 
 /// A generator ready to run.
 #[derive(Debug, Clone)]
-pub struct Maker(Kind);
+pub struct Sampler(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
@@ -81,17 +81,17 @@ enum Kind {
     },
     Format {
         pieces: Box<[String]>,
-        parts: Box<[Maker]>,
+        parts: Box<[Sampler]>,
     },
     Now(TimeFormat),
     Reference {
-        of: Box<Maker>,
+        of: Box<Sampler>,
         stream: u64,
-        row: Box<Maker>,
+        row: Box<Sampler>,
     },
     Nullable {
         threshold: u64,
-        of: Box<Maker>,
+        of: Box<Sampler>,
     },
 }
 
@@ -99,7 +99,7 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
 const VOWELS: &[u8; 4] = b"aeio";
 
-impl Maker {
+impl Sampler {
     /// Checks a generator and makes it ready. `path` is where it stands in the plan, for the error.
     pub fn compile(generator: &Generator, path: &str, place: &mut Place<'_>) -> Result<Self, PlanError> {
         let wrong = |problem: &str| Err(PlanError::invalid(path, problem));
@@ -248,7 +248,7 @@ impl Maker {
     }
 
     /// Makes one value and appends it to the list.
-    pub fn make(&self, scope: &mut Scope<'_>, out: &mut Values) {
+    pub fn sample(&self, scope: &mut Scope<'_>, out: &mut Values) {
         match &self.0 {
             Kind::Constant(value) => out.push(value.view()),
             Kind::Variable(slot) => out.push(scope.variables[*slot].view()),
@@ -269,7 +269,7 @@ impl Maker {
             Kind::Now(TimeFormat::UnixMilliseconds) => out.push_integer(unix_milliseconds() as i64),
             Kind::Reference { of, stream, row } => {
                 let row = row.integer(scope) as u64;
-                of.make(
+                of.sample(
                     &mut row_scope(scope.seed, &mut row_stream(scope.seed, *stream, row), row),
                     out,
                 );
@@ -278,7 +278,7 @@ impl Maker {
                 if scope.stream.next_u64() < *threshold {
                     out.push_null();
                 } else {
-                    of.make(scope, out);
+                    of.sample(scope, out);
                 }
             }
             Kind::Text { .. } | Kind::Words { .. } | Kind::Format { .. } | Kind::Now(TimeFormat::Text) => {
@@ -325,7 +325,7 @@ impl Maker {
             },
             _ => {
                 let mut values = Values::default();
-                self.make(scope, &mut values);
+                self.sample(scope, &mut values);
                 match values.get(0) {
                     Some(Value::Integer(v)) => v,
                     Some(Value::Real(v)) => v as i64,
@@ -395,7 +395,7 @@ impl Maker {
             }
             _ => {
                 let mut values = Values::default();
-                self.make(scope, &mut values);
+                self.sample(scope, &mut values);
                 match values.get(0) {
                     Some(Value::Integer(v)) => drop(write!(text, "{v}")),
                     Some(Value::Real(v)) => drop(write!(text, "{v}")),
@@ -450,7 +450,7 @@ fn width(low: i64, high: i64, path: &str) -> Result<u64, PlanError> {
 }
 
 /// A reference into a serial column by a uniform row is a uniform draw itself: the common case costs no second stream.
-fn fuse(of: Maker, stream: u64, row: Maker) -> Kind {
+fn fuse(of: Sampler, stream: u64, row: Sampler) -> Kind {
     match (&of.0, &row.0) {
         (
             Kind::Serial {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 /// The values a generator gives the first client of `clients`, used `count` times in a transaction.
 fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> {
     let mut names = Names::default();
-    let maker = Maker::compile(generator, "test", &mut Place::Transaction(&mut names)).expect("a valid generator");
+    let sampler = Sampler::compile(generator, "test", &mut Place::Transaction(&mut names)).expect("a valid generator");
     let (mut stream, mut counters) = (client_stream(7, client.0), vec![0; names.counters()]);
     let mut values = Values::default();
     for _ in 0..count {
@@ -17,7 +17,7 @@ fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> 
             counters: &mut counters,
             client,
         };
-        maker.make(&mut scope, &mut values);
+        sampler.sample(&mut scope, &mut values);
     }
     assert_eq!(values.len(), count);
     values
@@ -51,9 +51,9 @@ fn texts(generator: &Generator, count: usize) -> Vec<String> {
 }
 
 fn at_row(generator: &Generator, stream: u64, row: u64) -> Owned {
-    let maker = Maker::compile(generator, "test", &mut Place::Row).expect("a valid generator");
+    let sampler = Sampler::compile(generator, "test", &mut Place::Row).expect("a valid generator");
     let mut values = Values::default();
-    maker.make(&mut row_scope(7, &mut row_stream(7, stream, row), row), &mut values);
+    sampler.sample(&mut row_scope(7, &mut row_stream(7, stream, row), row), &mut values);
     let mut owned = Owned::Null;
     owned.assign(values.get(0).expect("one value"));
     owned
@@ -249,7 +249,7 @@ fn nulls_come_with_their_share() {
 fn what_cannot_be_made_is_refused_with_its_place() {
     let refused = |generator| {
         let mut names = Names::default();
-        let error = Maker::compile(&generator, "here", &mut Place::Transaction(&mut names)).expect_err("refused");
+        let error = Sampler::compile(&generator, "here", &mut Place::Transaction(&mut names)).expect_err("refused");
         assert!(error.to_string().starts_with("here"), "{error}");
     };
     refused(Generator::Uniform { low: 2, high: 1 });

@@ -1,4 +1,4 @@
-"""Workers that are led: each phase of their trials begins at one moment for all of them."""
+"""Workers that are coordinated: each phase of their trials begins at one moment for all of them."""
 
 import json
 import queue
@@ -12,7 +12,7 @@ from dbdyno.worker import Event, Worker, WorkerFailed
 _NOTICE_S = 0.02
 
 
-class LedWorkers:
+class CoordinatedWorkers:
     """Workers at work on a plan each. Iterate for what they say; they are gone when the iteration has ended."""
 
     def __init__(self, plans: Sequence[Event], timeout_s: float | None, paddings: Sequence[int]) -> None:
@@ -23,7 +23,7 @@ class LedWorkers:
         self.at_work: set[int] = set(range(len(plans)))
         try:
             for plan, padding in zip(plans, paddings, strict=True):
-                self._workers.append(Worker(plan, timeout_s, padding, led=True))
+                self._workers.append(Worker(plan, timeout_s, padding, coordinated=True))
         except BaseException:
             self.kill()
             raise

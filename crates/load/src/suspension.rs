@@ -3,7 +3,7 @@
 //! nothing of it; its clock stands still meanwhile ([`Clock::that_stands_still`]).
 //!
 //! A call to the kernel that cannot be interrupted, as a sync, is ended first, and the time by which it goes on after the
-//! turn is told. What the thread holds it goes on to hold; others of its trial pause at the same time.
+//! turn is told. What the thread holds it goes on to hold; others of its trial are suspended at the same time.
 
 use crate::interleaving::{Interleaving, Processors};
 use dbdyno_probes::Clock;
@@ -20,7 +20,7 @@ const WAKING: u64 = 200_000;
 struct Taking {
     interleaving: Interleaving,
     processors: Option<Processors>,
-    /// When the others had ended, or 0. It is there for as long as `Pauses` is.
+    /// When the others had ended, or 0. It is there for as long as `Suspension` is.
     alone: *const AtomicU64,
     clock: Clock,
     timer: libc::timer_t,
@@ -59,7 +59,7 @@ impl Taking {
         if start > over {
             sleep_until(self.clock, start);
             self.back = self.clock.now();
-            // That the kernel takes a moment to wake a thread is the pause's doing; that another client of the trial has the
+            // That the kernel takes a moment to wake a thread is the suspension's doing; that another client of the trial has the
             // processor in its turn is not.
             let waited = self.back.min(self.end).saturating_sub(start + WAKING);
             self.clock.leave_out(self.back - began - waited);
@@ -78,12 +78,12 @@ thread_local! {
 }
 
 /// Keeps the calling thread to its turns for as long as it is there. It belongs to the thread.
-pub struct Pauses<'a> {
+pub struct Suspension<'a> {
     timer: libc::timer_t,
     alone: PhantomData<&'a AtomicU64>,
 }
 
-impl<'a> Pauses<'a> {
+impl<'a> Suspension<'a> {
     /// Begins with a turn that starts at `start`, nanoseconds of the real clock. `alone`: when the others had ended; 0: they
     /// have not.
     pub fn begin(
@@ -129,7 +129,7 @@ impl<'a> Pauses<'a> {
     }
 }
 
-impl Drop for Pauses<'_> {
+impl Drop for Suspension<'_> {
     fn drop(&mut self) {
         // A signal that is on its way finds nothing to do.
         TAKING.set(None);
@@ -145,7 +145,7 @@ fn signal() -> libc::c_int {
 fn install() -> io::Result<()> {
     // SAFETY: all zeroes is a value of the structure: an empty mask, no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = pause as extern "C" fn(libc::c_int) as usize;
+    action.sa_sigaction = suspend as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
     // SAFETY: the handler keeps to what a handler may do, see there.
     if unsafe { libc::sigaction(signal(), &raw const action, std::ptr::null_mut()) } != 0 {
@@ -158,7 +158,7 @@ fn install() -> io::Result<()> {
 ///
 /// All it does a handler may do: it reads clocks and thread-local values without a destructor, chooses a processor,
 /// sleeps, and sets a timer.
-extern "C" fn pause(_: libc::c_int) {
+extern "C" fn suspend(_: libc::c_int) {
     // SAFETY: the location is the thread's own. What was interrupted must find its error as it was.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(mut taking) = TAKING.get() {
@@ -190,7 +190,7 @@ fn arm(taking: &Taking) {
         it_interval: time_of(0),
         it_value: time_of(left),
     };
-    // SAFETY: the timer is there as long as `Pauses` is, and the pointer is to a live value. It cannot fail with these.
+    // SAFETY: the timer is there as long as `Suspension` is, and the pointer is to a live value. It cannot fail with these.
     unsafe { libc::timer_settime(taking.timer, 0, &raw const when, std::ptr::null_mut()) };
 }
 
@@ -218,7 +218,7 @@ mod tests {
         let start = real.now();
         let interleaving = Interleaving::new(plan, start);
         let alone = AtomicU64::new(0);
-        let pauses = Pauses::begin(interleaving, None, &alone, start).expect("timers can be made");
+        let suspension = Suspension::begin(interleaving, None, &alone, start).expect("timers can be made");
         // SAFETY: the location is the thread's own.
         unsafe { *libc::__errno_location() = 77 };
         let (mut last, mut longest) = (own.now(), 0);
@@ -230,7 +230,7 @@ mod tests {
         }
         // SAFETY: as above.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);
-        let (real_ns, overrun) = (real.now() - start, pauses.overrun());
+        let (real_ns, overrun) = (real.now() - start, suspension.overrun());
         // Ten turns, or fewer that went on in those of the others, and between each two of them two of the others'.
         let in_turn = 20_000_000u64.saturating_sub(overrun);
         assert!(
@@ -239,10 +239,10 @@ mod tests {
         );
         assert!(
             longest < 4_000_000 + overrun,
-            "the pauses are in none of the times: {longest}, {overrun}"
+            "the suspension are in none of the times: {longest}, {overrun}"
         );
         alone.store(real.now(), Ordering::Release);
-        // A pause may have begun when the others ended.
+        // A suspension may have begun when the others ended.
         std::thread::sleep(std::time::Duration::from_millis(10));
         let (own_ns, real_ns) = (own.now(), real.now());
         for _ in 0..5 {
@@ -250,6 +250,6 @@ mod tests {
         }
         let real_spent = real.now() - real_ns;
         // Own time is read first and last.
-        assert!(own.now() - own_ns >= real_spent, "nobody is paused for");
+        assert!(own.now() - own_ns >= real_spent, "nobody is suspended for");
     }
 }
