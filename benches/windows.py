@@ -54,7 +54,7 @@ steps = [
 
 
 def windows_of_few_transactions(_bench: Bench) -> Iterator[Figure]:
-    """In how many runs the interval of 95 % holds the rate, by how unlike the times of transactions are."""
+    """In how many runs the interval of 95 % holds the rate, by how much the times of transactions differ."""
     for kind, lengths in KINDS.items():
         random = numpy.random.default_rng(31)
         held = {}
@@ -72,7 +72,7 @@ def windows_of_few_transactions(_bench: Bench) -> Iterator[Figure]:
 
 
 def equal_rates_of_few_transactions(_bench: Bench) -> Iterator[Figure]:
-    """How many cells of one rate seem to differ, where their transactions take unlike times."""
+    """How many cells of one rate seem to differ, where their transactions take different times."""
     random = numpy.random.default_rng(32)
     differ = {}
     for clients, length, rounds in ((c, n, r) for c in CLIENTS for n in FEW for r in ROUNDS):

@@ -118,7 +118,7 @@ def test_runs_of_different_machines_are_not_ranked() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)}, host={"cpu": "b", "cores": 64})
     compared = compare(Side(a), Side(b))
     assert compared.comparisons[0]["verdict"] is None
-    assert "different machines" in compared.unlike[0]
+    assert "different machines" in compared.not_comparable[0]
     assert ("host cpu", "a", "b") in [(each.what, each.a, each.b) for each in compared.differences]
     assert worst(judge(compared, 0.03)) == "inconclusive"
     ranked = compare(Side(a), Side(b), across_machines=True)
@@ -153,7 +153,7 @@ def test_where_more_transactions_fail_what_is_left_is_not_ranked() -> None:
     a = document("r1", {"1": STEADY})
     b = failing(document("r2", {"1": scaled(2.0)}), [0.5, 0.51, 0.49, 0.5, 0.5, 0.5])
     compared = compare(Side(a), Side(b))
-    assert compared.comparisons[0]["unlike"] == ["transactions that failed: 0 % against 50 %"]
+    assert compared.comparisons[0]["not_comparable"] == ["transactions that failed: 0 % against 50 %"]
     (judged,) = judge(compared, 0.03)
     assert (judged.answer, judged.why) == ("inconclusive", "not ranked: transactions that failed: 0 % against 50 %")
     # Few that fail, and shares that differ as much from round to round, are ranked.
@@ -169,14 +169,14 @@ def test_where_both_did_little_but_fail_neither_is_ranked() -> None:
     a, b = (failing(document(name, {"1": STEADY}), [0.95] * 6) for name in ("r1", "r2"))
     (found,) = compare(Side(a), Side(b)).comparisons
     assert found["verdict"] is None
-    assert found["unlike"] == ["transactions that failed: 95 % against 95 %, more than ended well"]
+    assert found["not_comparable"] == ["transactions that failed: 95 % against 95 %, more than ended well"]
     a, b = (failing(document(name, {"1": STEADY}), [0.2] * 6) for name in ("r1", "r2"))
     assert compare(Side(a), Side(b)).comparisons[0]["verdict"] == "equivalent"
     full = [{"start_s": at, "end_s": at + 1, "ok": 100 * (at < 4), "failed": 100} for at in range(5)]
     for each in b["cells"][0]["rounds"]:
         each["intervals"] = full
     (found,) = compare(Side(a), Side(b)).comparisons
-    assert found["unlike"] == ["transactions that failed: for 20 % of the window none ended well"]
+    assert found["not_comparable"] == ["transactions that failed: for 20 % of the window none ended well"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_another_experiment_of_the_same_name_is_not_ranked() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(2)})
     was, is_now = {"clients": 1, "warmup": {"seconds": 0}}, {"clients": 2, "warmup": {"seconds": 0}, "new": 1}
     compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
-    assert compared.comparisons[0]["unlike"] == ["the load is not the same (clients)"]
+    assert compared.comparisons[0]["not_comparable"] == ["the load is not the same (clients)"]
     assert compared.comparisons[0]["verdict"] is None
     assert ("clients", "1", "2") in [(each.what, each.a, each.b) for each in compared.differences]
     assert worst(judge(compared, 0.03)) == "inconclusive"
@@ -273,13 +273,13 @@ def test_cells_of_other_names_have_to_be_under_the_same_load_too() -> None:
     a = on_system("sqlite:?source=old", document("r1", {"1": STEADY}))
     b = on_system("sqlite:?source=new", document("r2", {"1": scaled(2)}))
     names = [side["cells"][0]["id"] for side in (a, b)]
-    for clients, unlike in ((1, []), (2, ["the load is not the same (clients)"])):
+    for clients, not_comparable in ((1, []), (2, ["the load is not the same (clients)"])):
         sides = Side(a, names[0], {names[0]: {"clients": 1}}), Side(b, names[1], {names[1]: {"clients": clients}})
-        assert compare(*sides).comparisons[0]["unlike"] == unlike
+        assert compare(*sides).comparisons[0]["not_comparable"] == not_comparable
     # Other levels are another question, and the factors say so.
     b["cells"][0]["factors"]["threads"] = "2"
     sides = Side(a, names[0], {names[0]: {"clients": 1}}), Side(b, names[1], {names[1]: {"clients": 2}})
-    assert compare(*sides).comparisons[0]["unlike"] == []
+    assert compare(*sides).comparisons[0]["not_comparable"] == []
 
 
 def test_a_run_whose_trials_failed_does_not_pass() -> None:

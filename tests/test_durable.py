@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.results.durable import observe
-from dbdyno.results.judging import Pair, judge, not_comparable
+from dbdyno.results.judging import Pair, judge, why_not_comparable
 from synthetic import a_round, cell
 
 WRITES = """
@@ -78,7 +78,7 @@ def test_a_class_that_the_counts_contradict_is_told_and_not_ranked(server_cli: C
     assert any("contradicts" in each["text"] for each in undone["findings"])
     (comparison,) = judge([Pair(a, b, paired=False)])
     assert comparison["verdict"] is None
-    assert comparison["unlike"] == ["durability: power-safe against power-safe (contradicted)"]
+    assert comparison["not_comparable"] == ["durability: power-safe against power-safe (contradicted)"]
 
 
 def seen(commits: int, syncs: float, clients: int = 1, plan: Any = None, **changes: Any) -> Any:
@@ -122,4 +122,4 @@ def test_the_kernel_tells_where_the_server_does_not() -> None:
 def test_two_cells_whose_class_is_in_doubt_are_not_ranked_either() -> None:
     doubtful = {"contradiction": "nothing was synced", "syncs_per_commit": 0.0, "backlog": {}}
     a, b = (cell(name, [1.0, 1.1], durability="power-safe", observed=doubtful) for name in "ab")
-    assert not_comparable(a, b)
+    assert why_not_comparable(a, b)

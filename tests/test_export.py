@@ -57,7 +57,7 @@ def test_markdown_has_table_limits_and_failures() -> None:
     assert "the worker was killed by signal 9 (cache=private threads=4 round 5)" in text
 
 
-def test_unlike_work_is_in_the_markdown() -> None:
+def test_what_is_not_comparable_is_in_the_markdown() -> None:
     text = markdown_text(update_document(systems=("sqlite:", "sqlite:?journal_mode=wal")))
     assert text.index("they are not ranked") < text.index("updates/s")
 

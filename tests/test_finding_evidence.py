@@ -154,7 +154,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
             ]
         )
     ),
-    "unlike work": lambda blind: found(
+    "not comparable": lambda blind: found(
         *(
             Cell([result(work={"rows_returned": None if blind else rows, "rows_returned_squared": 0})] * 2, system)
             for rows, system in ((1000, "sqlite:"), (5000, "sqlite:?mmap_size=0"))

@@ -370,11 +370,11 @@ def test_runs_that_must_not_be_ranked_are_not_one_series(made: Made) -> None:
     assert (len(safe["points"]), len(unsafe["points"])) == (9, 8)
     assert safe["points"][-1]["run"] == again
     assert unsafe["points"][0]["run"] == first
-    assert unsafe["unlike"] == ["durability: power-safe against none"]
+    assert unsafe["not_comparable"] == ["durability: power-safe against none"]
     text = " ".join(shown(history).split())
-    assert f"unlike the runs before from {first}" in text
+    assert f"not comparable with the runs before, from {first}" in text
     assert "durability: power-safe against none" in text
-    assert "unlike the runs before" in html_history(history)
+    assert "not comparable with the runs before" in html_history(history)
     # Where nothing is written, there is nothing to be durable.
     for each in ("power-safe", "none"):
         made.put(rows=7, change=durable(each, work=0))

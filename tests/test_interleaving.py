@@ -247,7 +247,7 @@ AUTO = ("--rounds", "auto", "--min-rounds", "2", "--max-rounds", "2")
     ("statement", "chosen", "interleaving"),
     [(WRITES, (), False), (WRITES, ("--set", "sync=full"), None), (READS, (), True)],
 )
-def test_cells_that_write_and_sync_unlike_take_no_interleaving_unasked(
+def test_cells_that_write_and_sync_differently_take_no_turns_unasked(
     cli: Cli, statement: str, chosen: tuple[str, ...], interleaving: bool | None
 ) -> None:
     file = cli.write("syncs.toml", SYNCS % statement)

@@ -149,7 +149,10 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
 def test_merged_results_balance_and_lose_nothing(parts: list[dict[str, Any]]) -> None:
     merged = merge_results(parts)
     accounting = merged["accounting"]
-    assert accounting["issued"] == accounting["ok"] + sum(accounting["failed"].values()) + accounting["skipped"] + accounting["in_flight"]
+    assert (
+        accounting["issued"]
+        == accounting["ok"] + sum(accounting["failed"].values()) + accounting["skipped"] + accounting["in_flight"]
+    )
     assert accounting["ok"] == merged["completed"] == sum(each["accounting"]["ok"] for each in parts)
     assert merged["latency_ms"]["service"]["count"] == accounting["ok"]
     assert merged["cycles"]["count"] == sum(each["cycles"]["count"] for each in parts)

@@ -147,10 +147,10 @@ def test_words_of_others_are_escaped_everywhere() -> None:
     Page(text)
 
 
-def test_unlike_work_stands_before_everything_else() -> None:
+def test_what_is_not_comparable_stands_before_everything_else() -> None:
     document = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
     text = html_report(document)
-    assert text.index("did unlike work") < text.index("<h2>")
+    assert text.index("are not comparable") < text.index("<h2>")
     assert "Fastest" not in text
     assert "not ranked" in text
     assert "<td>sqlite:?journal_mode=wal rows_per_transaction=1000</td><td>sqlite:</td>" in text

@@ -94,7 +94,9 @@ def test_throughput_is_what_the_experiment_counts() -> None:
     rates = {}
     for unit in ("transaction", "statement", "row"):
         design = {"cells": [{"id": "a"}], "measure": {"unit": unit}}
-        made = build_document(run_record(design), [trial(result=result(accounting=accounting(10), work=work, elapsed_s=5.0))])
+        made = build_document(
+            run_record(design), [trial(result=result(accounting=accounting(10), work=work, elapsed_s=5.0))]
+        )
         rates[unit] = (made["cells"][0]["throughput"]["mean"], made["cells"][0]["throughput"]["unit"])
     assert rates == {
         "transaction": (2.0, "transactions/s"),
@@ -104,7 +106,10 @@ def test_throughput_is_what_the_experiment_counts() -> None:
 
 
 def test_mean_and_interval_over_the_rounds() -> None:
-    trials = [trial(block, result=result(accounting=accounting(ok), elapsed_s=1.0)) for block, ok in enumerate((1, 2, 3, 4, 5))]
+    trials = [
+        trial(block, result=result(accounting=accounting(ok), elapsed_s=1.0))
+        for block, ok in enumerate((1, 2, 3, 4, 5))
+    ]
     throughput = one_cell(trials)["cells"][0]["throughput"]
     assert throughput["mean"] == 3
     # Of the logarithm: a rate is never below 0. 3 · exp(± 2.776 · 0.5270 / sqrt(5)).
@@ -117,7 +122,9 @@ def test_one_round_has_no_interval() -> None:
 
 def test_failures_are_no_throughput_and_are_named() -> None:
     failing = result(
-        accounting=accounting(90, issued=100, failed={"locked": 10}), failures={"locked": "database is locked"}, elapsed_s=1.0
+        accounting=accounting(90, issued=100, failed={"locked": 10}),
+        failures={"locked": "database is locked"},
+        elapsed_s=1.0,
     )
     document = one_cell([trial(result=failing)])
     cell = document["cells"][0]
@@ -264,7 +271,9 @@ def test_mutex_sites_are_added_up_over_the_rounds() -> None:
 
 
 def test_shares_of_ceilings() -> None:
-    durable = result(accounting=accounting(500), elapsed_s=1.0, watched_s=1.0, io={"syncs": 1500}, work={"statements": 8000})
+    durable = result(
+        accounting=accounting(500), elapsed_s=1.0, watched_s=1.0, io={"syncs": 1500}, work={"statements": 8000}
+    )
     durable["disk"] = {"reads": 600}
     durable["cpu"] = {"cores": 4}
     shares = one_cell(
@@ -427,11 +436,11 @@ def test_answers_to_other_questions_are_not_compared() -> None:
     assert headline(document) == ""
 
 
-def test_systems_that_did_unlike_work_are_not_ranked() -> None:
+def test_systems_that_are_not_comparable_are_not_ranked() -> None:
     document = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
-    unlike = [each for each in document["comparisons"] if each["unlike"]]
-    assert {each["verdict"] for each in unlike} == {None}
-    assert [each["unlike"] for each in unlike] == [
+    not_comparable = [each for each in document["comparisons"] if each["not_comparable"]]
+    assert {each["verdict"] for each in not_comparable} == {None}
+    assert [each["not_comparable"] for each in not_comparable] == [
         # The table refuses what `compare` does, within a system too.
         ["transactions that failed: 0 % against 50 %"],
         ["durability: power-safe against process-safe"],
@@ -439,31 +448,33 @@ def test_systems_that_did_unlike_work_are_not_ranked() -> None:
         ["durability: power-safe against process-safe"],
     ]
     assert document["findings"][0]["text"] == (
-        "sqlite: and sqlite:?journal_mode=wal did unlike work (durability: power-safe against process-safe); "
+        "sqlite: and sqlite:?journal_mode=wal are not comparable (durability: power-safe against process-safe); "
         "they are not ranked."
     )
     assert len(document["findings"][0]["cells"]) == 6
 
 
-def test_different_rows_are_unlike_work() -> None:
+def test_different_rows_are_not_comparable() -> None:
     design = {
         "cells": [{"id": name, "system": name, "factors": {"system": name, "pattern": "x"}} for name in ("one", "two")]
     }
     trials = [
-        dataclasses.replace(trial(block, result=result(accounting=accounting(10), work={"rows_returned": rows})), cell=name)
+        dataclasses.replace(
+            trial(block, result=result(accounting=accounting(10), work={"rows_returned": rows})), cell=name
+        )
         for block in range(5)
         for name, rows in (("one", 1950), ("two", 1980))
     ]
     document = build_document(run_record(design), trials)
-    assert document["comparisons"][0]["unlike"] == ["rows returned by a transaction: 195 against 198"]
+    assert document["comparisons"][0]["not_comparable"] == ["rows returned by a transaction: 195 against 198"]
     assert document["comparisons"][0]["verdict"] is None
 
 
-def test_rows_that_differ_by_chance_are_no_unlike_work() -> None:
+def test_rows_that_differ_by_chance_are_no_different_work() -> None:
     # Of 10,000 transactions some 1 in 10 returns 25 rows, the others one: drawn, their number differs a little.
     design = {"cells": [{"id": name, "system": name, "factors": {"system": name}} for name in ("one", "two")]}
 
-    def unlike(second: int, rounds: int = 2, **known: float) -> list[str]:
+    def not_comparable(second: int, rounds: int = 2, **known: float) -> list[str]:
         trials = []
         for block, (name, many) in itertools.product(range(rounds), (("one", 1000), ("two", second))):
             work = {"rows_returned": 10_000 + 24 * many, "rows_returned_squared": 10_000.0 + 624 * many} | known
@@ -474,12 +485,12 @@ def test_rows_that_differ_by_chance_are_no_unlike_work() -> None:
         if not known:
             # Bernoulli's: 24 rows more with a chance of 0.1.
             assert first["rows_standard_error"] == pytest.approx(24 * math.sqrt(0.09 / (10_000 * rounds)))
-        return document["comparisons"][0]["unlike"]
+        return document["comparisons"][0]["not_comparable"]
 
-    assert unlike(1030) == unlike(970) == unlike(1030, rounds=1) == []
-    assert unlike(1200) == ["rows returned by a transaction: 3.4 against 3.88"]
+    assert not_comparable(1030) == not_comparable(970) == not_comparable(1030, rounds=1) == []
+    assert not_comparable(1200) == ["rows returned by a transaction: 3.4 against 3.88"]
     # All return the same number, and then there is no chance in it.
-    assert len(unlike(1030, rows_returned_squared=0.0)) == 1
+    assert len(not_comparable(1030, rows_returned_squared=0.0)) == 1
 
 
 def test_rounds_that_differ_more_than_their_transactions_say_how_much_chance_there_is() -> None:
@@ -496,12 +507,13 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
         counted = accounting(10, issued=10 + failed, failed={"locked": failed} if failed else {})
         trials = [
             dataclasses.replace(
-                trial(result=result(accounting=counted, work={"rows_returned": rows, "rows_changed": changed})), cell=name
+                trial(result=result(accounting=counted, work={"rows_returned": rows, "rows_changed": changed})),
+                cell=name,
             )
             for name, rows in [("one", 1950), ("two", 1980), ("three", 2500)][:systems]
         ]
         found = build_document(run_record(design), trials)["findings"]
-        return next(each["text"] for each in found if each["evidence"] and "unlike" in each["evidence"])
+        return next(each["text"] for each in found if each["evidence"] and "not_comparable" in each["evidence"])
 
     for systems in (2, 3):
         assert text(systems, 0).endswith("not ranked.")

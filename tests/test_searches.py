@@ -327,7 +327,7 @@ def test_other_rows_on_other_engines_are_told_with_the_rule_of_each() -> None:
     made = load_experiment("dictionary-search")
     rows = {"sqlite:": 198, "postgresql:": 195, MARIADB: 198}
     found = found_on(made, rows, search="like_create", sorted="no")
-    assert [each["text"] for each in found if each["evidence"] and "unlike" in each["evidence"]] == [
+    assert [each["text"] for each in found if each["evidence"] and "not_comparable" in each["evidence"]] == [
         f"`select * from eijiro where word like 'create %'` returned 198 rows on sqlite: and {MARIADB}, "
         f"195 rows on postgresql:: LIKE regards case on postgresql: and disregards it on sqlite: and {MARIADB}."
     ]
@@ -374,7 +374,7 @@ def test_a_rule_that_does_not_fit_the_rows_explains_nothing() -> None:
     # Where rows are changed the data may have grown, also where a rule would fit.
     for found in (rows, {"sqlite:": 7, "postgresql:": 5}):
         (text,) = texts({"findings": found_on(made, found, changed=1, **chosen)})
-        assert "did unlike work" in text
+        assert "are not comparable" in text
     # Who disregards case does not find less.
     (text,) = texts({"findings": found_on(made, {"sqlite:": 5, "postgresql:": 7}, **chosen)})
     assert "why is not known" in text
@@ -393,7 +393,7 @@ def test_counts_that_may_differ_are_told() -> None:
         "1 more of this kind."
     )
     assert len(finding["cells"]) == 6
-    assert "unlike" not in finding["evidence"]
+    assert "not_comparable" not in finding["evidence"]
     # That all is counted alike, and so is where the rule is the same.
     assert found_on(made, rows, search="count", sorted="no") == []
     assert found_on(made, dict.fromkeys(("sqlite:", MARIADB), 1), search="count_admin", sorted="no") == []
@@ -462,8 +462,10 @@ def test_remedies_are_measured_beside_the_cells_they_are_for(cli: Cli) -> None:
 def test_systems_that_find_other_rows_are_told_apart_once(cli: Cli) -> None:
     systems = ["--system", "sqlite:", "--system", "sqlite:?case_sensitive_like=on"]
     document = cli.run(cli.write("words.toml", WORDS), *systems, "--set", "pattern=ab%", "--rounds", "1")
-    unlike = [each for each in document["findings"] if each["evidence"] and "unlike" in each["evidence"]]
-    assert [each["evidence"]["unlike"] for each in unlike] == ["rows"]
+    not_comparable = [
+        each for each in document["findings"] if each["evidence"] and "not_comparable" in each["evidence"]
+    ]
+    assert [each["evidence"]["not_comparable"] for each in not_comparable] == ["rows"]
     assert document["comparisons"][0]["verdict"] is None
     # Where the plan is a search there is nothing to tell.
     (scan,) = [each for each in document["findings"] if "no index was used" in each["text"]]

@@ -133,8 +133,8 @@ def test_the_interval_of_95_percent_holds_in_at_least_94_percent_of_runs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("clients", "length"), [(1, 1.0), (1, 10.0), (8, 1.0), (64, 1e4)])
-def test_cells_of_one_rate_and_unlike_times_seem_to_differ_in_at_most_2_percent(clients: int, length: float) -> None:
-    """Of few transactions the logarithm of a rate is too small by more the more unlike they are."""
+def test_cells_of_one_rate_and_different_times_seem_to_differ_in_at_most_2_percent(clients: int, length: float) -> None:
+    """Of few transactions the logarithm of a rate is too small by more the more they differ."""
     runs, random = 300, numpy.random.default_rng(2)
     for rounds in (3, 10, 30):
         differ = 0

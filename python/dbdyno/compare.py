@@ -66,11 +66,11 @@ class Compared:
     """Two sides, what differs between them, and the comparisons of their cells.
 
     ``lacking``: for each comparison, why it settles nothing, empty where it may; ``failed``: for each, how many
-    rounds of b failed, empty where none did; ``only_a``, ``only_b``: the cells that the other run has not; ``unlike``:
-    reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look; ``warned``: for each
-    comparison of two runs, why one of them may have been slower for reasons of its own, empty where there is none;
-    ``by_runs``: for each, whether it is the noise from run to run that decides how wide its interval is, and not the
-    number of rounds; ``said``: what each run's report says of the cells compared.
+    rounds of b failed, empty where none did; ``only_a``, ``only_b``: the cells that the other run has not;
+    ``not_comparable``: reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look;
+    ``warned``: for each comparison of two runs, why one of them may have been slower for reasons of its own, empty
+    where there is none; ``by_runs``: for each, whether it is the noise from run to run that decides how wide its
+    interval is, and not the number of rounds; ``said``: what each run's report says of the cells compared.
     """
 
     a: Document
@@ -82,7 +82,7 @@ class Compared:
     failed: list[str] = field(default_factory=list)
     only_a: list[str] = field(default_factory=list)
     only_b: list[str] = field(default_factory=list)
-    unlike: list[str] = field(default_factory=list)
+    not_comparable: list[str] = field(default_factory=list)
     weaker: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
     by_runs: list[bool] = field(default_factory=list)
@@ -108,15 +108,15 @@ def compare(
     metric = _checked(metric)
     pairs = _pairs(a, b)
     same_run = a.document["id"] == b.document["id"]
-    unlike, weaker = [], []
+    not_comparable, weaker = [], []
     if not same_run:
         if not same_machine(a.document["host"], b.document["host"]) and not across_machines:
-            unlike.append("the runs are of different machines (`--across-machines` ranks them all the same)")
+            not_comparable.append("the runs are of different machines (`--across-machines` ranks them all the same)")
         weaker.append(_of_two_runs(noise or ASSUMED, a.document["experiment"]))
     metrics = {metric or usual_metric(*pair) for pair in pairs}
     if a.document["measure"] != b.document["measure"] and "throughput" in metrics:
-        unlike.append("the runs count different things")
-    return _compared(a, b, pairs, metric, margin, unlike, weaker, None if same_run else noise or ASSUMED)
+        not_comparable.append("the runs count different things")
+    return _compared(a, b, pairs, metric, margin, not_comparable, weaker, None if same_run else noise or ASSUMED)
 
 
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:
@@ -169,11 +169,14 @@ def _compared(
     pairs: Sequence[tuple[Cell, Cell]],
     metric: str | None,
     margin: float,
-    unlike: list[str],
+    not_comparable: list[str],
     weaker: list[str],
     noise: RunNoise | None = None,
 ) -> Compared:
-    """Judge pairs of cells together. ``unlike``: why none is ranked; ``weaker``: what makes the verdicts weaker."""
+    """Judge pairs of cells together.
+
+    ``not_comparable``: why none is ranked; ``weaker``: what makes the verdicts weaker.
+    """
     same_run = a.document["id"] == b.document["id"]
     if any(keeps_up(cell) for pair in pairs for cell in pair):
         weaker.append(_of_open_loops(metric))
@@ -181,7 +184,7 @@ def _compared(
         Pair(
             x,
             y,
-            apart=[*unlike, *_redefined(x, y, a, b)],
+            apart=[*not_comparable, *_redefined(x, y, a, b)],
             paired=same_run,
             metric=metric,
             confidence=_confidence(a.document, b.document),
@@ -202,7 +205,7 @@ def _compared(
         [_failed(y, "b") for _, y in pairs],
         [cell["id"] for cell in a.document["cells"] if whole and cell["id"] not in of_a],
         [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
-        unlike,
+        not_comparable,
         weaker,
         ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs],
         [_decided_by_runs(each) for each in judged],

@@ -55,8 +55,8 @@ def overall(answers: list[Answer]) -> Answer:
 def _judge(compared: Compared, place: int, margin: float) -> Judgement:
     comparison, lacking = compared.comparisons[place], compared.lacking[place]
     failed, warned = compared.failed[place], compared.warned[place]
-    if comparison["unlike"]:
-        return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['unlike'])}")
+    if comparison["not_comparable"]:
+        return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['not_comparable'])}")
     ratio, ci95 = comparison["ratio"], comparison["ci95"]
     if ratio is None or ci95 is None or lacking:
         return Judgement(comparison, "inconclusive", lacking)

@@ -66,7 +66,8 @@ class Worker:
         """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later.
 
         ``padding``: bytes by which its environment is made longer, which moves its stack; ``under``: a program that
-        runs it, with its options, such as valgrind; ``coordinated``: there will be more to :meth:`tell` it than the plan.
+        runs it, with its options, such as valgrind; ``coordinated``: there will be more to :meth:`tell` it than the
+        plan.
         """
         self._process = subprocess.Popen(
             [*under, worker_path()],

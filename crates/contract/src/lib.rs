@@ -42,7 +42,7 @@ macro_rules! same {
         match (&$seen, &$expected) {
             (seen, expected) if *seen == *expected => {}
             (seen, expected) => {
-                return Err($crate::unlike(stringify!($seen), &format!($($place)+), &expected, &seen));
+                return Err($crate::differs(stringify!($seen), &format!($($place)+), &expected, &seen));
             }
         }
     };
@@ -69,7 +69,7 @@ pub fn untrue(what: &str, seen: &str) -> Problem {
 }
 
 /// What [`same`] says.
-pub fn unlike(what: &str, place: &str, expected: &dyn Debug, seen: &dyn Debug) -> Problem {
+pub fn differs(what: &str, place: &str, expected: &dyn Debug, seen: &dyn Debug) -> Problem {
     let place = if place.is_empty() {
         String::new()
     } else {

@@ -7,7 +7,7 @@
 //! the last has ended), so its expected value times the mean time of a transaction is the expected time (Wald 1944,
 //! doi:10.1214/aoms/1177731235): the quotient of the sums over clients and rounds has no error of the ends.
 //!
-//! Clients with many transactions are added up one by one, since they may be of unlike speed. Of a client with few the
+//! Clients with many transactions are added up one by one, since they may be of different speed. Of a client with few the
 //! quotient by itself is too great on average (Jensen's inequality), so those are taken together: their number, times
 //! what they completed, by the time it took all of them, which is Little's law (1961, doi:10.1287/opre.9.3.383) with
 //! clients in place of customers.
@@ -15,7 +15,7 @@
 //! That holds for clients that do not depend on one another. Where one runs while the others wait for its lock, the long
 //! waits lie across the window's start and are left out. Then the times of whole transactions cover little of the window,
 //! and what counts is each transaction's part of the window, at both ends: transactions are as many as their parts. Few
-//! of unlike length make that too great, since the window begins where one ends. So few clients have both figures, the
+//! of different length make that too great, since the window begins where one ends. So few clients have both figures, the
 //! likelier one is the rate, and by how much the two differ goes into its interval.
 
 use crate::report::{ClientReport, EndedBy};
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_unlike_speed_are_added_up() {
+    fn clients_of_different_speed_are_added_up() {
         let clients = [client(1000, 1.0), client(9, 1.1)];
         assert!(near(
             Rate::of(&clients, Some(1.0), 1.0, false).per_s(),

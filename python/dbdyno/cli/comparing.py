@@ -132,7 +132,7 @@ def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> Ren
             Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
             Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
         ]
-    parts += [Text(f"! {each}", style="bold yellow") for each in compared.unlike]
+    parts += [Text(f"! {each}", style="bold yellow") for each in compared.not_comparable]
     for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
         if cells:
             parts.append(Text(f"! only in {whose}, and not compared: {', '.join(cells)}", style="bold yellow"))
@@ -168,7 +168,7 @@ def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> Ren
             ]
         ),
     ]
-    reasons = dict.fromkeys("; ".join(each["unlike"]) for each in made if each["unlike"])
+    reasons = dict.fromkeys("; ".join(each["not_comparable"]) for each in made if each["not_comparable"])
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
     parts += [Text(f"! not settled: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
@@ -192,7 +192,7 @@ def _write_json(compared: Compared, path: Path) -> None:
         "failed": compared.failed,
         "only_a": compared.only_a,
         "only_b": compared.only_b,
-        "unlike": compared.unlike,
+        "not_comparable": compared.not_comparable,
         "weaker": compared.weaker,
         "said": compared.said,
     }

@@ -138,7 +138,7 @@ def diff_command(
     counts: _Counts = None,
 ) -> None:
     """Compare two kept counts: functions by their change, and their lines side by side."""
-    from dbdyno.cpu.baseline import unlike_surroundings
+    from dbdyno.cpu.baseline import differing_surroundings
     from dbdyno.cpu.diff import Side, diff
     from dbdyno.cpu.html import write_diff
     from dbdyno.cpu.saved import counts_directory, load
@@ -146,7 +146,7 @@ def diff_command(
 
     directory = counts_directory(counts)
     saved = [load(name, directory) for name in (before, after)]
-    for said in unlike_surroundings(*(each.document for each in saved)):
+    for said in differing_surroundings(*(each.document for each in saved)):
         typer.echo(f"warning: counted in other surroundings: {said}", err=True)
     one, other = (Side(*each.costs()) for each in saved)
     changes = diff(one, other)

@@ -12,7 +12,7 @@ from dbdyno.cli.values import read_share
 from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
-from dbdyno.cpu.document import BuildCount, CpuDocument, unlike_results
+from dbdyno.cpu.document import BuildCount, CpuDocument, differing_results
 from dbdyno.cpu.flame import stacks, within
 from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.html import AnnotatedBuild, write_count
@@ -111,7 +111,7 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
     if before is not None:
         return _compare(before, document, margin, console)
     # Faster must not mean wrong.
-    return int(any(unlike_results(document["builds"][0], each) for each in document["builds"][1:]))
+    return int(any(differing_results(document["builds"][0], each) for each in document["builds"][1:]))
 
 
 def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
@@ -144,9 +144,9 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
     found = changes(before.build, document["builds"][0])
     show_changes(found, before.place.name, console)
-    if margin is None or not (found.unlike or (found.total.share or 0.0) > margin):
+    if margin is None or not (found.differing or (found.total.share or 0.0) > margin):
         return 0
-    why = "other rows" if found.unlike else f"more than {margin * 100:.3g} % above {before.place.name}"
+    why = "other rows" if found.differing else f"more than {margin * 100:.3g} % above {before.place.name}"
     console.print(f"regression: {why}", highlight=False)
     return EXIT_CODES["regression"]
 

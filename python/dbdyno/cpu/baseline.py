@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dbdyno.cpu.document import CpuDocument, unlike_results
+from dbdyno.cpu.document import CpuDocument, differing_results
 from dbdyno.errors import InputError
 
 # Of the surroundings, in words.
@@ -44,7 +44,7 @@ class Changes:
     parts: list[Change]
     files: list[Change]
     functions: list[Change]
-    unlike: list[str]
+    differing: list[str]
 
 
 def check_comparable(before: CpuDocument, after: CpuDocument) -> None:
@@ -52,13 +52,13 @@ def check_comparable(before: CpuDocument, after: CpuDocument) -> None:
     if before["work_sha256"] != after["work_sha256"]:
         problem = f"it is a count of other work (`{before['work']}`, seed {before['seed']})"
         raise InputError("--baseline", problem, "count the same experiment with the same `--set` and `--seed`")
-    unlike = unlike_surroundings(before, after)
-    if unlike:
-        problem = f"counts of different surroundings cannot be compared: {'; '.join(unlike)}"
+    differing = differing_surroundings(before, after)
+    if differing:
+        problem = f"counts of different surroundings cannot be compared: {'; '.join(differing)}"
         raise InputError("--baseline", problem, "save a baseline here, with the same tools")
 
 
-def unlike_surroundings(before: CpuDocument, after: CpuDocument) -> list[str]:
+def differing_surroundings(before: CpuDocument, after: CpuDocument) -> list[str]:
     """Say in what else than the engine two counts differ, but for their work: a clause for each."""
     one, other = before["surroundings"], after["surroundings"]
     return [
@@ -73,7 +73,7 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:
         _changed({each["name"]: each["i_refs"] for each in before["parts"]}, after["parts"], "name"),
         _sorted(_changed({each["file"]: each["i_refs"] for each in before["files"]}, after["files"], "file")),
         _sorted(_functions(before, after)),
-        unlike_results(before, after),
+        differing_results(before, after),
     )
 
 

@@ -284,7 +284,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     return {name: ",".join(each) or name for name, each in left.items()}
 
 
-def unlike_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+def differing_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     """Say where two builds gave other rows for the same work; a clause for each, none where all were the same."""
     said = []
     programs = [each["program"]["verified"] for each in (first, second) if each["program"]]

@@ -19,5 +19,5 @@ def judge_counts(found: Changes, margin: float) -> list[tuple[str, Answer, str]]
             judged.append((each.name, "regression", f"{change}, {share:+.3%}: more than {margin * 100:.3g} % above"))
         else:
             judged.append((each.name, "passed", f"{change}, {share:+.3%}"))
-    judged += [("results", "regression", clause) for clause in found.unlike]
+    judged += [("results", "regression", clause) for clause in found.differing]
     return judged

@@ -12,7 +12,7 @@ from dbdyno.cpu.chart import chart
 from dbdyno.cpu.colours import coloured
 from dbdyno.cpu.costs import EngineCosts
 from dbdyno.cpu.diff import FunctionChange
-from dbdyno.cpu.document import CpuDocument, kinds_of, part_of, short_names, unlike_results
+from dbdyno.cpu.document import CpuDocument, differing_results, kinds_of, part_of, short_names
 from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
@@ -62,7 +62,7 @@ def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: 
         )
         for index, (build, each) in enumerate(zip(builds, sources, strict=False))
     ]
-    unlike = [(build["name"], unlike_results(builds[0], build)) for build in builds[1:]]
+    differing = [(build["name"], differing_results(builds[0], build)) for build in builds[1:]]
     write_text(
         path,
         _render(
@@ -79,7 +79,7 @@ def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: 
             parts=_parts(builds),
             groups=_groups(builds),
             chart=chart(document, base) if len(builds) > 1 else None,
-            unlike=unlike,
+            differing=differing,
             annotated=annotated,
         ),
     )

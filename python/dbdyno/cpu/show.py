@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cpu.baseline import Change, Changes
-from dbdyno.cpu.document import CpuDocument, base_of, kinds_of, part_of, short_names, unlike_results
+from dbdyno.cpu.document import CpuDocument, base_of, differing_results, kinds_of, part_of, short_names
 from dbdyno.text import shortened
 
 _HOTTEST = 12
@@ -63,7 +63,7 @@ def show(document: CpuDocument, console: Console, named: str | None = None) -> N
     for build in builds if len(builds) <= _ABREAST else [builds[0], builds[-1]]:
         _show_functions(build, console)
     for build in builds[1:]:
-        _show_unlike(builds[0], build, console)
+        _show_differing(builds[0], build, console)
     for note in document["notes"]:
         console.print(f"note: {note}", highlight=False)
     console.print("limits: " + "; ".join(document["limits"]), highlight=False, style="dim")
@@ -89,7 +89,7 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
         console.print(table)
         if len(changed) > _CHANGED:
             console.print(f"and {len(changed) - _CHANGED} more", highlight=False, style="dim")
-    for clause in found.unlike:
+    for clause in found.differing:
         console.print(f"[red]results differ[/red]: {clause}", highlight=False)
 
 
@@ -187,14 +187,14 @@ def _show_functions(build: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
-def _show_unlike(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
-    unlike = unlike_results(first, other)
-    if first["program"] and not unlike and not first["program"]["verified"]:
+def _show_differing(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
+    differing = differing_results(first, other)
+    if first["program"] and not differing and not first["program"]["verified"]:
         console.print("the program said nothing of its results: with `--verify` speedtest1 does", highlight=False)
         return
-    if not unlike:
+    if not differing:
         console.print(f"{other['name']} gave the same rows as {first['name']}", highlight=False)
-    for clause in unlike:
+    for clause in differing:
         console.print(f"[red]{other['name']} differs in its results[/red]: {clause}", highlight=False)
 
 

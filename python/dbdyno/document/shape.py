@@ -33,7 +33,7 @@ class Comparison(TypedDict):
     intervals_disagree: bool
     """Whether the two are apart by more than a third of the half width: the rounds are far from normal."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
-    """Of b, corrected for the number of comparisons; null where the two did unlike work and are not ranked."""
+    """Of b, corrected for the number of comparisons; null where the two are not comparable and are not ranked."""
     p: float | None
     """Of no difference, corrected for the number of comparisons (Holm)."""
     margin: float
@@ -43,7 +43,7 @@ class Comparison(TypedDict):
     more_rounds: int | None
     """How many more rounds would probably settle an inconclusive one; null where it is settled or nobody would wait."""
     blocks: int
-    unlike: list[str]
+    not_comparable: list[str]
     """What the two did differently; empty where they may be ranked."""
     lacking: str
     """Why the ratio settles nothing, whatever it is, as times that are lower bounds; empty where it may."""

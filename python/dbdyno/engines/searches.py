@@ -146,9 +146,9 @@ def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
     """
     from sqlglot import exp
 
-    unlike = (exp.NEQ, exp.NullSafeNEQ)
+    differing = (exp.NEQ, exp.NullSafeNEQ)
     return any(
-        isinstance(each, unlike)
+        isinstance(each, differing)
         or each.args.get("negate")
         or each.find_ancestor(exp.Not, exp.Case, exp.If) is not None
         or each.root().find(exp.Distinct, exp.Group, exp.SetOperation) is not None

@@ -108,8 +108,12 @@ def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str 
     steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
     name = "throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
     at = f"With {pair.where}: {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
-    if decided["unlike"]:
-        return f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['unlike'])}." if chain else None
+    if decided["not_comparable"]:
+        return (
+            f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['not_comparable'])}."
+            if chain
+            else None
+        )
     if all(verdict in _DIFFERENT for verdict in verdicts):
         if ci95[0] < 1 + margin and ci95[1] > 1 / (1 + margin):
             return None

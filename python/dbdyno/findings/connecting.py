@@ -51,7 +51,7 @@ def connect_findings(
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
         begin = f"With {where}: connecting" if len(groups) > 1 else "Connecting"
         text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
-        text += _unlike_clients([each.cell for each in group], cells, tasks)
+        text += _differing_clients([each.cell for each in group], cells, tasks)
         shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
         found.append(CONNECTING.found(text, shares, {"connecting": shares}))
     return found
@@ -75,7 +75,7 @@ def _where(connecting: _Connecting, factors: Sequence[str]) -> str:
     return ", ".join(f"{name}={levels[name]}" for name in factors if name in levels)
 
 
-def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[str, JsonObject]) -> str:
+def _differing_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[str, JsonObject]) -> str:
     """Warn of comparing cells with those that keep their connections, where that is not all they differ in."""
     pairs = sorted(
         {
@@ -87,11 +87,11 @@ def _unlike_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[
             and sum(level != other["factors"].get(name) for name, level in one["factors"].items()) == 1
         }
     )
-    unlike = [f"{one} and {other}" for one, other in pairs if one != other]
-    if not unlike:
+    differing = [f"{one} and {other}" for one, other in pairs if one != other]
+    if not differing:
         return ""
     return (
-        f" Cells that keep their connections also differ in the number of clients ({'; '.join(unlike)}): "
+        f" Cells that keep their connections also differ in the number of clients ({'; '.join(differing)}): "
         "their ratio is not the cost of connecting alone."
     )
 

@@ -24,7 +24,7 @@ from dbdyno.findings.searching import (
     shown,
 )
 
-OTHER_ROWS = Kind("other rows", ("unlike", "rows"))
+OTHER_ROWS = Kind("other rows", ("not_comparable", "rows"))
 
 
 def other_rows(cells: Sequence[Cell]) -> list[Finding]:
@@ -48,7 +48,7 @@ def other_rows(cells: Sequence[Cell]) -> list[Finding]:
         texts.append(f"`{shown(pairs[0][1])}` returned {found}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
     return [
-        OTHER_ROWS.found(first_of(texts), dict.fromkeys(ids), {"unlike": "rows", "rows": rows})
+        OTHER_ROWS.found(first_of(texts), dict.fromkeys(ids), {"not_comparable": "rows", "rows": rows})
         for texts, ids, rows in told.values()
     ]
 

@@ -66,8 +66,8 @@ def _gain(decided: Comparison) -> str:
     what = "the throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
     size = f"{_times(ratio)} times {what}"
     size += f" ({_times(ci95[0])} to {_times(ci95[1])})" if ci95 else " (no interval: one round)"
-    if decided["unlike"]:
-        return f"{size}, but not for the same work: {'; '.join(decided['unlike'])}"
+    if decided["not_comparable"]:
+        return f"{size}, but not for the same work: {'; '.join(decided['not_comparable'])}"
     if decided["lacking"]:
         return f"{size}, which settles nothing: {decided['lacking']}"
     return f"{size}, {decided['verdict']}"

@@ -22,6 +22,7 @@ from dbdyno.findings import (
     interleaving_syncs_differ,
     lost_updates,
     name_resolution,
+    not_comparable,
     not_measured,
     of_engines,
     other_counts,
@@ -39,7 +40,6 @@ from dbdyno.findings import (
     stalled,
     steps_left_out,
     two_levels,
-    unlike_work,
     unreadable,
     unsettled,
     writes_allowed,
@@ -49,7 +49,7 @@ from dbdyno.findings.rule import Material, Rule
 RULES: tuple[Rule, ...] = (
     # What was done is not the same.
     durability_contradicted.RULE,
-    unlike_work.RULE,
+    not_comparable.RULE,
     settings_not_in_force.RULE,
     other_rows.RULE,
     other_counts.RULE,

@@ -18,7 +18,7 @@ from dbdyno.history.identity import Machines, Parts, definition_parts, differing
 from dbdyno.history.metrics import Metric, usual_metrics
 from dbdyno.history.reading import StoredRun, StoredRuns
 from dbdyno.results.cells import build_cell
-from dbdyno.results.judging import not_comparable
+from dbdyno.results.judging import why_not_comparable
 from dbdyno.results.metrics import done
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import CONFIDENCE
@@ -50,7 +50,7 @@ class _Open:
     machine: int
     first: Cell
     redefined: list[str] = field(default_factory=list)
-    unlike: list[str] = field(default_factory=list)
+    not_comparable: list[str] = field(default_factory=list)
     changed: list[Changed] = field(default_factory=list)
     runs: list[_Run] = field(default_factory=list)
 
@@ -186,11 +186,11 @@ def _followed(
         if machine is None or redefined:
             machine = latest[number] = _Machine({})
         machine.parts |= parts
-        current = next((each for each in reversed(machine.series) if not not_comparable(each.first, own)), None)
+        current = next((each for each in reversed(machine.series) if not why_not_comparable(each.first, own)), None)
         if current is None:
-            unlike = not_comparable(before.first, own) if before and not redefined else []
+            not_comparable = why_not_comparable(before.first, own) if before and not redefined else []
             changed = differences(before.runs[-1].facts, here.facts) if before else []
-            current = _Open(number, own, redefined, unlike, changed)
+            current = _Open(number, own, redefined, not_comparable, changed)
             series.append(current)
         else:
             # The latest series of a machine is the one that its latest run is in.
@@ -233,7 +233,7 @@ def _series(source: _Open, metric: Metric) -> Series:
         "machine": source.machine,
         # What happened before the first run shown is no part of the picture.
         "redefined": [] if hidden else source.redefined,
-        "unlike": [] if hidden else source.unlike,
+        "not_comparable": [] if hidden else source.not_comparable,
         "changed": [] if hidden else source.changed,
         "points": [each.point for each in source.runs[hidden:]],
         "enough": len(values) >= FEWEST,

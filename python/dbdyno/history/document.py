@@ -77,7 +77,7 @@ class Series(TypedDict):
     """Number of the machine, from 1."""
     redefined: list[str]
     """What of the cell's definition changed at the first run; empty where the series is the machine's first."""
-    unlike: list[str]
+    not_comparable: list[str]
     """Why the first run must not be ranked with those before it, whose definition is the same; else empty."""
     changed: list[Changed]
     """What else differs between the first run and the one before it, where either is so."""

@@ -59,11 +59,9 @@ def too_few(series: Series, fewest: int) -> str:
 def began(series: Series) -> str:
     """Return why a series began where another one was, or nothing."""
     first = series["points"][0]
-    if series["unlike"]:
-        reasons = ", ".join(series["unlike"])
-        return (
-            f"unlike the runs before from {first['run']}, {day(first['started'])} ({reasons}): not compared with them"
-        )
+    if series["not_comparable"]:
+        reasons = ", ".join(series["not_comparable"])
+        return f"not comparable with the runs before, from {first['run']}, {day(first['started'])} on: {reasons}"
     if not series["redefined"]:
         return ""
     parts = ", ".join(series["redefined"])

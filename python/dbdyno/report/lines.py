@@ -170,7 +170,7 @@ def headline(document: Document) -> str:
     """
     measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
     metrics = {each["metric"] for each in document["comparisons"]}
-    if len(measured) < 2 or len(metrics) != 1 or any(each["unlike"] for each in document["comparisons"]):
+    if len(measured) < 2 or len(metrics) != 1 or any(each["not_comparable"] for each in document["comparisons"]):
         return ""
     questions = texts(document["report"].get("questions"))
     if len({tuple(cell["factors"].get(name) for name in questions) for cell in measured}) > 1:
@@ -180,7 +180,7 @@ def headline(document: Document) -> str:
     others = [cell for cell in measured if cell is not best]
     pairs = [Pair(each, best, metric=metric, confidence=document["confidence"]) for each in others]
     made = judge(pairs, document["comparisons"][0]["margin"])
-    if any(each["unlike"] for each in made):
+    if any(each["not_comparable"] for each in made):
         return ""
     # What was not shown is not said.
     rivals = [each["a"] for each in made if each["verdict"] != "faster"]
@@ -238,7 +238,7 @@ def findings(document: Document) -> list[Statement]:
 
 
 def _is_warning(finding: Finding) -> bool:
-    return isinstance(finding["evidence"], dict) and "unlike" in finding["evidence"]
+    return isinstance(finding["evidence"], dict) and "not_comparable" in finding["evidence"]
 
 
 def failed_trials(document: Document) -> list[Statement]:
@@ -253,7 +253,10 @@ def failed_trials(document: Document) -> list[Statement]:
 
 
 def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
-    """Return the verdict; ``not ranked`` where the work was unlike. With ``advise``, what would settle an open one."""
+    """Return the verdict; ``not ranked`` where they are not comparable.
+
+    With ``advise``, what would settle an open one.
+    """
     word = comparison["verdict"] or "not ranked"
     if not advise:
         return word

@@ -91,9 +91,9 @@ class Pair:
         return None if self.between is None else (self.between.deviation, self.between.freedom)
 
     @property
-    def unlike(self) -> list[str]:
+    def not_comparable(self) -> list[str]:
         """Why they are not ranked; empty where they are."""
-        return [*self.apart, *not_comparable(self.a, self.b)]
+        return [*self.apart, *why_not_comparable(self.a, self.b)]
 
     @property
     def is_bounded(self) -> bool:
@@ -104,15 +104,15 @@ class Pair:
 def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
     """Compare pairs of cells, decided together: their p values are corrected for their number. ``margin`` is a share.
 
-    Of every metric but the throughput less is better: there the reciprocal is judged. Two that did unlike work are not
-    ranked: the ratio stands, the verdict is left out. A time that is a lower bound on either side settles nothing.
+    Of every metric but the throughput less is better: there the reciprocal is judged. Two that are not comparable are
+    not ranked: the ratio stands, the verdict is left out. A time that is a lower bound on either side settles nothing.
     """
     ratios = [ratio_of_pair(each) for each in pairs]
-    unlike = [each.unlike for each in pairs]
+    not_comparable = [each.not_comparable for each in pairs]
     lacking = [_lacking(each, ratio) for each, ratio in zip(pairs, ratios, strict=True)]
     judged = [
         None if apart or lack or ratio is None else ratio if pair.by == "throughput" else inverse(ratio)
-        for pair, ratio, apart, lack in zip(pairs, ratios, unlike, lacking, strict=True)
+        for pair, ratio, apart, lack in zip(pairs, ratios, not_comparable, lacking, strict=True)
     ]
     return [
         {
@@ -129,11 +129,11 @@ def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
             "detectable": decision.detectable,
             "more_rounds": decision.more_rounds,
             "blocks": 0 if ratio is None else ratio.count,
-            "unlike": apart,
+            "not_comparable": apart,
             "lacking": lack,
         }
         for pair, ratio, decision, apart, lack in zip(
-            pairs, ratios, decide(judged, margin), unlike, lacking, strict=True
+            pairs, ratios, decide(judged, margin), not_comparable, lacking, strict=True
         )
     ]
 
@@ -168,7 +168,7 @@ def _lacking(pair: Pair, ratio: Ratio | None) -> str:
     return ""
 
 
-def not_comparable(a: Cell, b: Cell) -> list[str]:
+def why_not_comparable(a: Cell, b: Cell) -> list[str]:
     """Say why two cells must not be ranked; empty where they may be.
 
     Where nothing was written, there was nothing to be durable; a class that what was counted contradicts is none. Rows

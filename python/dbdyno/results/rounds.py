@@ -56,7 +56,8 @@ class Measure:
 def build_round(trial: TrialRecord, measure: Measure, limit: Limit | None = None) -> Round:
     """Turn a trial (:func:`dbdyno.results.derived.derived`) and its limit into a round of the document.
 
-    A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it said.
+    A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it
+    said.
     """
     result = trial.result or {}
     accounting = part(result, "accounting")

@@ -34,8 +34,8 @@ def count_instructions(plan: Event, timed: Event, interrupted: Interrupted) -> d
     ``timed``: the result of the same trial by the clock, which says how many statements a transaction has.
 
     ``instructions``: of the client's thread within the window, the worker's own part included (some 200 a transaction);
-    ``accounting`` and ``work``: what was done, as in the worker's result. The same plan on the same data and programs gives
-    the same count, but for what depends on the time of day. Raises TrialFailed and SystemFailed.
+    ``accounting`` and ``work``: what was done, as in the worker's result. The same plan on the same data and programs
+    gives the same count, but for what depends on the time of day. Raises TrialFailed and SystemFailed.
     """
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as directory:
         out = Path(directory) / "callgrind.out"

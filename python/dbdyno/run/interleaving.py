@@ -48,7 +48,7 @@ def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> floa
         return None
     try:
         needed = sum(_bytes_of_copy(each, provisioners) for each in compiled)
-        if sync_unlike(compiled, provisioners):
+        if sync_differently(compiled, provisioners):
             return None
     except DbdynoError:
         return None
@@ -56,7 +56,7 @@ def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> floa
     return USUAL_TURN_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
 
 
-def sync_unlike(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[CompiledCell]:
+def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[CompiledCell]:
     """Give the cells, where some write, as their engine tells, and not all sync alike.
 
     What one leaves to the kernel is written to the device later, in the turns of all. Raises DbdynoError.
@@ -74,10 +74,10 @@ def sync_unlike(compiled: Sequence[CompiledCell], provisioners: Provisioners) ->
 def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
     """Give what is observed where cells which took turns as they were told do not sync alike, or nothing."""
     try:
-        unlike = sync_unlike(compiled, provisioners)
+        differing = sync_differently(compiled, provisioners)
     except DbdynoError:
         return []
-    settings = {each.cell.id: dict(_syncing(each)) for each in unlike}
+    settings = {each.cell.id: dict(_syncing(each)) for each in differing}
     return [{"kind": "interleaved cells sync differently", "settings": settings}] if settings else []
 
 

@@ -64,7 +64,14 @@ def run_program(
         raise TrialFailed("the run was interrupted before the program had been run once")
     return {
         "event": "result",
-        "accounting": {"issued": len(seconds), "ok": len(seconds), "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
+        "accounting": {
+            "issued": len(seconds),
+            "ok": len(seconds),
+            "failed": {},
+            "skipped": 0,
+            "in_flight": 0,
+            "retries": 0,
+        },
         "failures": {},
         "completed": len(seconds),
         "rate": {

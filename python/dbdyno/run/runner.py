@@ -15,9 +15,9 @@ from dbdyno.moments import utc_now
 from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
+from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.idle import wait_until_idle
-from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.run.machine import in_memory
 from dbdyno.run.processes import Processes
 from dbdyno.run.program import run_program

@@ -226,8 +226,8 @@ def correlation(values: Sequence[float]) -> tuple[float, float]:
 
     The first is the autocorrelation ``r`` at lag 1 without its bias, ``r + (1 + 3·r)/n`` (Marriott and Pope 1954,
     doi:10.1093/biomet/41.3-4.390, for a mean that is estimated). It is known to ``1/sqrt(n)``, so half of that is added
-    in the second. Both are between 0 and 0.8: that neighbours are unlike is never assumed. Fewer than 10 values tell
-    nothing of it: then it is 0 and 0.3.
+    in the second. Both are between 0 and 0.8: that neighbours differ more than others is never assumed. Fewer than 10
+    values tell nothing of it: then it is 0 and 0.3.
     """
     count = len(values)
     if count < LEAST_FOR_CORRELATION:

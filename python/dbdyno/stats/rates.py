@@ -6,12 +6,12 @@ rates ``x_i`` told from times ``w_i`` it is ``R = Σ w_i·x_i / Σ w_i``, and ``
 round i adds to the error of ``ln R``. Where all times are the same, that is the mean and its deviations.
 
 The mean of logarithms would not do here: of few transactions the logarithm of a rate is too small on average, by half
-the square of its coefficient of variation, which is not the same for two cells whose transactions vary unlike.
+the square of its coefficient of variation, which is not the same for two cells whose transactions differ.
 
 Of few transactions a few rounds can agree by chance. So where a window holds fewer than a hundred, the standard error
-is never less than that of as many independent times as unlike as theirs: their coefficient of variation by the square
-root of their number. Of more, the rounds tell it themselves, and better: what comes back at intervals, as checkpoints,
-makes times unlike and windows alike.
+is never less than that of as many independent times as different as theirs: their coefficient of variation by the
+square root of their number. Of more, the rounds tell it themselves, and better: what comes back at intervals, as
+checkpoints, makes times differ and windows agree.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def own_values(rates: Rates) -> list[float]:
 
 
 def sampling_error(rates: Sequence[Rate]) -> float:
-    """Return the standard error that few transactions of so unlike times leave, as a share of the rate.
+    """Return the standard error that few transactions of such different times leave, as a share of the rate.
 
     ``c · sqrt((n + 1) / (n - 1) / n)`` with the coefficient of variation c of n transactions, which of few is too
     small on average (the correction is that for exponential times). 0 where windows hold :data:`FEW` or more, and where

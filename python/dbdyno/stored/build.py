@@ -94,7 +94,7 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     confidence = _confidence(run.design)
     cells = [cell for cell, _ in _cells(run, _latest(trials), {}, latencies=False)]
     pairs = _pairs(run.design, cells, confidence)
-    ranked = [pair for pair in pairs if not pair.unlike and not pair.is_bounded]
+    ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
     return [*(ratio_of_pair(pair) for pair in ranked), *(rate_interval(rates, confidence) for rates in alone)]

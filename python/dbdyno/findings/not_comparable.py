@@ -10,13 +10,13 @@ from dbdyno.document.shape import Finding
 from dbdyno.findings.other_rows import other_rows
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.results.durable import class_of
-from dbdyno.results.judging import FAILED, ROWS, not_comparable, other_factors
+from dbdyno.results.judging import FAILED, ROWS, other_factors, why_not_comparable
 from dbdyno.results.metrics import done
 
-UNLIKE_WORK = Kind("unlike work", ("unlike", "differences"))
+NOT_COMPARABLE = Kind("not comparable", ("not_comparable", "differences"))
 
 
-def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
+def not_comparable(cells: Sequence[Cell], told: Container[str] = ()) -> list[Finding]:
     """Say where systems with otherwise equal factors did not do the same work, once for each difference.
 
     ``told``: cells of which it has been said that they return other rows.
@@ -31,7 +31,9 @@ def unlike_work(cells: Sequence[Cell], told: Container[str] = ()) -> list[Findin
             ids += [cell["id"] for cell in apart]
             all_of_them += differences
     return [
-        UNLIKE_WORK.found(words, dict.fromkeys(ids), {"unlike": what, "differences": list(dict.fromkeys(found))})
+        NOT_COMPARABLE.found(
+            words, dict.fromkeys(ids), {"not_comparable": what, "differences": list(dict.fromkeys(found))}
+        )
         for (what, words), (ids, found) in covered.items()
     ]
 
@@ -43,7 +45,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
     ]
     found: dict[str, list[tuple[Cell, Cell, str]]] = {}
     for a, b in pairs:
-        for difference in not_comparable(a, b):
+        for difference in why_not_comparable(a, b):
             if not (difference.startswith(ROWS) and a["id"] in told and b["id"] in told):
                 found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
     for what, hits in found.items():
@@ -52,14 +54,14 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
         if len(apart) == 2:
             a, b, difference = hits[0]
             names = f"{a['system']['name']} and {b['system']['name']}"
-            text = f"{names} did unlike work ({difference}); they are not ranked.{_why_rows(what, apart)}"
+            text = f"{names} are not comparable ({difference}); they are not ranked.{_why_rows(what, apart)}"
             yield what, text, apart, differences
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
             by_value.setdefault(_value(what, cell), []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
-        text = f"The systems did unlike work ({what}: {values}); those that differ are not ranked."
+        text = f"The systems are not comparable ({what}: {values}); those that differ are not ranked."
         yield what, text + _why_rows(what, apart), apart, differences
 
 
@@ -89,7 +91,7 @@ def _why_rows(what: str, apart: Sequence[Cell]) -> str:
 
 def _of_run(material: Material) -> list[Finding]:
     told = {cell for each in other_rows(material.cells) for cell in each["cells"]}
-    return unlike_work(material.cells, told)
+    return not_comparable(material.cells, told)
 
 
-RULE = Rule(_of_run, (UNLIKE_WORK,))
+RULE = Rule(_of_run, (NOT_COMPARABLE,))
