@@ -51,7 +51,7 @@ def trial(
     }
 
 
-def limit_of(result: dict[str, Any], clients: int = 10) -> dict[str, str]:
+def bottleneck_of(result: dict[str, Any], clients: int = 10) -> dict[str, str]:
     found = diagnose_server(result, clients)
     assert found is not None
     return found
@@ -59,23 +59,23 @@ def limit_of(result: dict[str, Any], clients: int = 10) -> dict[str, str]:
 
 def test_a_share_is_of_all_clients_time_and_not_of_the_sessions_at_work() -> None:
     # 90 of the 100 sightings in the server are flushes, but 900 times a session waited for its client.
-    found = limit_of(trial({"IO:WALSync": 90, "CPU:running": 10, "Client:ClientRead": 900}))
+    found = bottleneck_of(trial({"IO:WALSync": 90, "CPU:running": 10, "Client:ClientRead": 900}))
     assert found["resource"] == "unclear"
     assert "for 90 % of all clients' time no session was at work, WALSync 9 %" in found["evidence"]
     assert "at most 1.1 times as fast without disk flush" in found["evidence"]
     # Sessions that were not seen at all were not at work either.
-    assert limit_of(trial({"IO:WALSync": 90, "CPU:running": 10}))["resource"] == "unclear"
+    assert bottleneck_of(trial({"IO:WALSync": 90, "CPU:running": 10}))["resource"] == "unclear"
 
 
 def test_one_look_is_no_cause() -> None:
     for seen in ({"IO:WALSync": 1}, {"Lock:tuple": 10}):
-        assert limit_of(trial(seen))["resource"] == "unclear"
+        assert bottleneck_of(trial(seen))["resource"] == "unclear"
 
 
 def test_a_cause_is_named_where_the_lower_end_of_its_interval_allows_it() -> None:
     # 30 % of the time, seen in 100 looks, may be 22 %; seen in 1,000, it is 27 % at least.
-    assert limit_of(trial({"IO:WALSync": 300, "CPU:running": 100}))["resource"] == "unclear"
-    found = limit_of(trial({"IO:WALSync": 3000, "CPU:running": 1000}, looks=1000))
+    assert bottleneck_of(trial({"IO:WALSync": 300, "CPU:running": 100}))["resource"] == "unclear"
+    found = bottleneck_of(trial({"IO:WALSync": 3000, "CPU:running": 1000}, looks=1000))
     assert found["resource"] == "disk flush"
     assert found["evidence"] == (
         "30 % (27 to 33 %) of all clients' time went into waiting: WALSync 30 % (writes the log, or waits until it is "
@@ -85,28 +85,28 @@ def test_a_cause_is_named_where_the_lower_end_of_its_interval_allows_it() -> Non
 
 @pytest.mark.parametrize("looks", [1, FEWEST - 1])
 def test_of_few_looks_nothing_is_said(looks: int) -> None:
-    found = limit_of(trial({"IO:WALSync": looks * 10}, looks=looks))
+    found = bottleneck_of(trial({"IO:WALSync": looks * 10}, looks=looks))
     assert found["resource"] == "unclear"
     assert f"({looks} looks, too few to say more)" in found["evidence"]
     # Enough looks, and too few sightings of the one client: nine of ten.
-    assert limit_of(trial({"IO:WALSync": 9}, looks=FEWEST), clients=1)["resource"] != "disk flush"
-    assert limit_of(trial({"IO:WALSync": 10}, looks=FEWEST), clients=1)["resource"] == "disk flush"
+    assert bottleneck_of(trial({"IO:WALSync": 9}, looks=FEWEST), clients=1)["resource"] != "disk flush"
+    assert bottleneck_of(trial({"IO:WALSync": 10}, looks=FEWEST), clients=1)["resource"] == "disk flush"
 
 
 def test_more_sessions_than_clients_are_not_the_clients() -> None:
-    found = limit_of(trial({"IO:WALSync": 1001}))
+    found = bottleneck_of(trial({"IO:WALSync": 1001}))
     assert found["resource"] == "unclear"
     assert "what the sessions waited for is not known" in found["evidence"]
 
 
 def test_what_is_seen_as_often_as_working_is_not_the_cause() -> None:
-    found = limit_of(trial({"LWLock:BufferContent": 400, "CPU:running": 500}))
+    found = bottleneck_of(trial({"LWLock:BufferContent": 400, "CPU:running": 500}))
     assert found["resource"] == "unclear"
     assert "running 50 %, BufferContent 40 %" in found["evidence"]
 
 
 @pytest.mark.parametrize(
-    ("wait", "version", "limit"),
+    ("wait", "version", "bottleneck"),
     [
         ("LWLock:WALInsert", "15.8", "log buffers"),
         ("LWLock:wal_insert", "12.22", "log buffers"),
@@ -127,9 +127,9 @@ def test_what_is_seen_as_often_as_working_is_not_the_cause() -> None:
         ("Lock:extend", "15.8", "lock"),
     ],
 )
-def test_what_events_of_postgresql_mean(wait: str, version: str, limit: str) -> None:
-    assert meaning_of(wait, "PostgreSQL", version).limit == limit
-    assert limit_of(trial({wait: 900}, version=version))["resource"] == limit
+def test_what_events_of_postgresql_mean(wait: str, version: str, bottleneck: str) -> None:
+    assert meaning_of(wait, "PostgreSQL", version).bottleneck == bottleneck
+    assert bottleneck_of(trial({wait: 900}, version=version))["resource"] == bottleneck
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_what_events_of_postgresql_mean(wait: str, version: str, limit: str) -> 
 )
 def test_an_event_in_no_list_is_not_known_and_names_no_cause(wait: str, version: str) -> None:
     assert meaning_of(wait, "PostgreSQL", version).state == "unknown"
-    found = limit_of(trial({wait: 900, "LWLock:WALWrite": 50}, version=version))
+    found = bottleneck_of(trial({wait: 900, "LWLock:WALWrite": 50}, version=version))
     assert found["resource"] == "unclear"
     assert f"{wait} 90 % (not known what for)" in found["evidence"]
 
 
 @pytest.mark.parametrize(
-    ("wait", "settings", "limit"),
+    ("wait", "settings", "bottleneck"),
     [
         ("State:Commit", {}, "disk flush"),
         ("State:waiting for handler commit", {}, "disk flush"),
@@ -169,9 +169,9 @@ def test_an_event_in_no_list_is_not_known_and_names_no_cause(wait: str, version:
         ("State:Waiting for something new lock", {}, "unclear"),
     ],
 )
-def test_what_states_of_mariadb_and_mysql_mean(wait: str, settings: dict[str, str], limit: str) -> None:
+def test_what_states_of_mariadb_and_mysql_mean(wait: str, settings: dict[str, str], bottleneck: str) -> None:
     result = trial({wait: 900}, product="MariaDB", version="10.11.6", settings=MARIADB | settings)
-    assert limit_of(result)["resource"] == limit
+    assert bottleneck_of(result)["resource"] == bottleneck
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_what_states_of_mariadb_and_mysql_mean(wait: str, settings: dict[str, st
     ],
 )
 def test_commits_that_wait_for_no_flush_are_not_told_to_stop_waiting(settings: dict[str, str], advised: bool) -> None:
-    found = limit_of(trial({"LWLock:WALWrite": 900}, settings=POSTGRESQL | settings))
+    found = bottleneck_of(trial({"LWLock:WALWrite": 900}, settings=POSTGRESQL | settings))
     assert ("synchronous_commit=off" in found["advice"]) is advised
 
 
 def test_a_log_that_is_not_synced_is_not_called_a_flush() -> None:
-    found = limit_of(trial({"IO:WALWrite": 900}, settings=POSTGRESQL | {"fsync": "off"}))
+    found = bottleneck_of(trial({"IO:WALWrite": 900}, settings=POSTGRESQL | {"fsync": "off"}))
     assert found["resource"] == "log write"
 
 
@@ -204,24 +204,24 @@ def test_a_log_that_is_not_synced_is_not_called_a_flush() -> None:
 )
 def test_only_the_logs_that_are_flushed_are_named(settings: dict[str, str], advice: str) -> None:
     result = trial({"State:Commit": 900}, product="MariaDB", version="10.11.6", settings=MARIADB | settings)
-    assert advice in limit_of(result)["advice"]
+    assert advice in bottleneck_of(result)["advice"]
 
 
 @pytest.mark.parametrize("flush", ["0", "2"])
 def test_innodb_that_flushes_no_commit_is_not_told_to(flush: str) -> None:
     settings = MARIADB | {"innodb_flush_log_at_trx_commit": flush}
-    found = limit_of(trial({"State:Commit": 900}, product="MariaDB", version="10.11.6", settings=settings))
+    found = bottleneck_of(trial({"State:Commit": 900}, product="MariaDB", version="10.11.6", settings=settings))
     assert "innodb_flush_log_at_trx_commit" not in found["advice"]
 
 
 def test_a_larger_cache_is_advised_only_where_the_data_do_not_fit() -> None:
     seen = {"IO:DataFileRead": 900}
-    assert "a larger shared_buffers (128 MB for 1 GB of data)" in limit_of(trial(seen, data_bytes=2**30))["advice"]
-    fits = limit_of(trial(seen, data_bytes=2**20))["advice"]
+    assert "a larger shared_buffers (128 MB for 1 GB of data)" in bottleneck_of(trial(seen, data_bytes=2**30))["advice"]
+    fits = bottleneck_of(trial(seen, data_bytes=2**20))["advice"]
     assert "larger" not in fits
     assert "warm-up" in fits
     # Where nobody knows how large the data are, nothing is said of it.
-    assert "shared_buffers" not in limit_of(trial(seen))["advice"]
+    assert "shared_buffers" not in bottleneck_of(trial(seen))["advice"]
 
 
 @pytest.mark.parametrize(
@@ -230,58 +230,58 @@ def test_a_larger_cache_is_advised_only_where_the_data_do_not_fit() -> None:
 def test_tables_that_lock_rows_are_not_told_to(storage_engine: str | None, advised: bool) -> None:
     catalog = {"data_bytes": None, "tables": [{"name": "t", "storage_engine": storage_engine}]}
     result = trial({"State:Waiting for table level lock": 900}, product="MariaDB", version="10.11", catalog=catalog)
-    assert ("engine=innodb" in limit_of(result)["advice"]) is advised
+    assert ("engine=innodb" in bottleneck_of(result)["advice"]) is advised
 
 
 def test_advice_names_what_is_set_and_is_left_out_where_it_is_in_force() -> None:
     settings = POSTGRESQL | {"max_parallel_workers_per_gather": "2"}
     assert (
         "max_parallel_workers_per_gather is 2"
-        in limit_of(trial({"IPC:ExecuteGather": 900}, settings=settings))["advice"]
+        in bottleneck_of(trial({"IPC:ExecuteGather": 900}, settings=settings))["advice"]
     )
     settings["max_parallel_workers_per_gather"] = "0"
-    assert limit_of(trial({"IPC:ExecuteGather": 900}, settings=settings))["advice"] == ""
+    assert bottleneck_of(trial({"IPC:ExecuteGather": 900}, settings=settings))["advice"] == ""
     settings = MARIADB | {"query_cache_type": "OFF"}
     result = trial({"State:Waiting for query cache lock": 900}, product="MariaDB", version="10.11", settings=settings)
-    assert limit_of(result)["advice"] == ""
+    assert bottleneck_of(result)["advice"] == ""
 
 
 def test_it_is_told_what_a_lock_is_held_for() -> None:
-    found = limit_of(trial({"Lock:transactionid": 700, "Lock:tuple": 150, "IO:WALSync": 80, "CPU:running": 20}))
+    found = bottleneck_of(trial({"Lock:transactionid": 700, "Lock:tuple": 150, "IO:WALSync": 80, "CPU:running": 20}))
     assert found["resource"] == "lock"
     assert found["evidence"].endswith("who did not wait for a lock was seen in: WALSync 80 %, running 20 %")
     assert "synchronous_commit=off" in found["advice"]
-    found = limit_of(trial({"Lock:tuple": 850, "Client:ClientRead": 90, "CPU:running": 10}))
+    found = bottleneck_of(trial({"Lock:tuple": 850, "Client:ClientRead": 90, "CPU:running": 10}))
     assert found["evidence"].endswith("seen in: ClientRead 90 %, running 10 %")
     assert "synchronous_commit" not in found["advice"]
 
 
 def test_other_waits_that_take_much_are_told_beside() -> None:
-    found = limit_of(trial({"IO:WALSync": 500, "Lock:tuple": 300}))
+    found = bottleneck_of(trial({"IO:WALSync": 500, "Lock:tuple": 300}))
     assert found["resource"] == "disk flush"
     assert "; lock 30 %" in found["evidence"]
 
 
 def test_messages_take_only_the_time_in_which_nobody_is_at_work() -> None:
-    away = limit_of(trial({"CPU:running": 20}), clients=1)
+    away = bottleneck_of(trial({"CPU:running": 20}), clients=1)
     assert away["resource"] == "round trip"
     assert away["evidence"].endswith("messages took 75 %, in which no session was at work (100 looks)")
     # What the server computed is no message, though its session was not seen at it.
-    assert limit_of(trial({"CPU:running": 1}, server_percent=49.0), clients=1)["resource"] == "unclear"
+    assert bottleneck_of(trial({"CPU:running": 1}, server_percent=49.0), clients=1)["resource"] == "unclear"
     # The server was at something else, or nobody looked: then nothing is known of messages.
-    assert limit_of(trial({"IO:BasebackupRead": 80}, version="18.4"), clients=1)["resource"] == "unclear"
+    assert bottleneck_of(trial({"IO:BasebackupRead": 80}, version="18.4"), clients=1)["resource"] == "unclear"
     unseen = trial({}) | {"waits": None}
-    assert limit_of(unseen, clients=1)["resource"] == "unclear"
-    assert "what the sessions waited for is not known" in limit_of(unseen, clients=1)["evidence"]
+    assert bottleneck_of(unseen, clients=1)["resource"] == "unclear"
+    assert "what the sessions waited for is not known" in bottleneck_of(unseen, clients=1)["evidence"]
 
 
 def test_a_machine_for_the_load_is_advised_only_where_the_load_takes_much() -> None:
     busy = trial({"CPU:running": 900}, server_percent=390.0)
-    assert limit_of(busy)["resource"] == "server CPU"
-    assert "machine of its own" not in limit_of(busy)["advice"]
+    assert bottleneck_of(busy)["resource"] == "server CPU"
+    assert "machine of its own" not in bottleneck_of(busy)["advice"]
     busy["cpu"]["process_percent"] = 100.0
     busy["server"]["cpu"]["process_percent"] = 290.0
-    assert "machine of its own" in limit_of(busy)["advice"]
+    assert "machine of its own" in bottleneck_of(busy)["advice"]
 
 
 def together(rng: random.Random, share: float, clients: int) -> int:
@@ -338,7 +338,7 @@ def test_an_interval_of_sightings_taken_one_by_one_would_not_hold() -> None:
 
 
 def test_events_of_one_name_are_told_with_their_class() -> None:
-    found = limit_of(trial({"IO:WALWrite": 500, "LWLock:WALWrite": 300, "IO:WALSync": 100, "CPU:running": 100}))
+    found = bottleneck_of(trial({"IO:WALWrite": 500, "LWLock:WALWrite": 300, "IO:WALSync": 100, "CPU:running": 100}))
     assert found["resource"] == "disk flush"
     assert "into waiting: IO:WALWrite 50 %, LWLock:WALWrite 30 %, WALSync 10 % (" in found["evidence"]
 
@@ -346,7 +346,7 @@ def test_events_of_one_name_are_told_with_their_class() -> None:
 def test_sightings_are_read_with_what_they_mean() -> None:
     found = Sightings.of(trial({"IO:WALSync": 5, "Client:ClientRead": 3, "CPU:running": 2}), 10)
     assert found is not None
-    assert found.limits() == {"disk flush": ["IO:WALSync"]}
+    assert found.bottlenecks() == {"disk flush": ["IO:WALSync"]}
     assert found.at_work() == ["IO:WALSync", "CPU:running"]
     assert found.away().mean == pytest.approx(1 - 7 / 1000)
     assert Sightings.of({"waits": {"error": "no"}}, 10) is None

@@ -49,7 +49,7 @@ def test_a_url_and_a_factor_must_not_disagree() -> None:
     )
 
 
-def test_a_mistake_is_told_where_it_was_made() -> None:
+def test_an_error_is_told_where_it_was_made() -> None:
     with pytest.raises(InputError) as caught:
         pragmas(small(FILE), "sqlite:?jurnal_mode=wal")
     assert str(caught.value).startswith(

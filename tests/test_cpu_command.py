@@ -376,7 +376,7 @@ def test_what_is_more_than_a_bare_loop_is_not_compared_with_one(tmp_path: Path, 
         (("pk-lookup", "--set", "threads=1", "--set", "nothing=1"), "nothing"),
     ],
 )
-def test_mistakes(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
+def test_errors(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
     assert said in cpu("cpu", *arguments, code=2)
 
 

@@ -134,5 +134,5 @@ def test_a_program_that_fails_is_told(cpu: Cli) -> None:
         (("--program", "./p.c", "--program-args", "'"), "close the quotes"),
     ],
 )
-def test_mistakes(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
+def test_errors(cpu: Cli, arguments: tuple[str, ...], said: str) -> None:
     assert said in cpu("cpu", *arguments, code=2)

@@ -1,4 +1,4 @@
-"""The rules that name the limit, each by the evidence that decides it."""
+"""The rules that name the bottleneck, each by the evidence that decides it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.plan.cell import CompiledCell
-from dbdyno.results.limits import limit_of
+from dbdyno.results.bottlenecks import bottleneck_of
 from dbdyno.store import TrialRecord
 from experiment_files import compiled, steps
 
@@ -66,27 +66,27 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
         (result(cpu_s=1.1, unknown=0.5, engine=0.5), "unclear", "no cause stands out: engine 50 %, unknown 50 %"),
     ],
 )
-def test_the_limit_follows_the_evidence(trial: Any, resource: str, evidence: str) -> None:
-    limit = diagnose(trial, clients=2)
-    assert limit is not None
-    assert limit["resource"] == resource, limit
-    assert evidence in limit["evidence"]
-    assert limit["advice"]
+def test_the_bottleneck_follows_the_evidence(trial: Any, resource: str, evidence: str) -> None:
+    bottleneck = diagnose(trial, clients=2)
+    assert bottleneck is not None
+    assert bottleneck["resource"] == resource, bottleneck
+    assert evidence in bottleneck["evidence"]
+    assert bottleneck["advice"]
 
 
 def test_of_a_short_window_it_is_not_known_what_others_used() -> None:
     trial = result(cpu_s=0.8, cores=2, machine=80, engine=0.4, run_queue=0.6)
-    limit = diagnose(trial | {"elapsed_s": 0.02}, clients=2)
-    assert limit is not None
-    assert limit["resource"] != "disturbed machine"
+    bottleneck = diagnose(trial | {"elapsed_s": 0.02}, clients=2)
+    assert bottleneck is not None
+    assert bottleneck["resource"] != "disturbed machine"
 
 
 def test_reads_that_reach_the_device_are_the_devices() -> None:
     trial = result(cpu_s=0.8, read=0.6, engine=0.4) | {"disk": {"reads": 5000, "read_ms": 0.12}}
-    limit = diagnose(trial, clients=2)
-    assert limit is not None
-    assert limit["resource"] == "device reads"
-    assert "5,000 reads/s of 0.12 ms" in limit["evidence"]
+    bottleneck = diagnose(trial, clients=2)
+    assert bottleneck is not None
+    assert bottleneck["resource"] == "device reads"
+    assert "5,000 reads/s of 0.12 ms" in bottleneck["evidence"]
 
 
 def test_a_mutex_is_named_with_who_takes_it() -> None:
@@ -95,8 +95,8 @@ def test_a_mutex_is_named_with_who_takes_it() -> None:
         {"mutex": "memory allocator", "function": "sqlite3Malloc", "wait_s": 0.1},
     ]
     trial = result(cpu_s=1.0, mutex_wait=0.5, engine=0.5) | {"mutex": {"sites": sites}}
-    limit = diagnose(trial, clients=2)
-    assert limit == {
+    bottleneck = diagnose(trial, clients=2)
+    assert bottleneck == {
         "resource": "mutex",
         "evidence": "clients waited 50 % of their time for a mutex, 90 % of that for the one of the shared B-tree, "
         "which sqlite3BtreeEnter takes",
@@ -108,9 +108,9 @@ def test_a_log_that_is_synced_is_not_told_to_use_a_log() -> None:
     trial = result(cpu_s=0.4, sync=0.8, engine=0.2) | {
         "engine": {"engine": "sqlite", "settings": {"journal_mode": "wal"}}
     }
-    limit = diagnose(trial, clients=2)
-    assert limit is not None
-    assert "journal_mode" not in limit["advice"]
+    bottleneck = diagnose(trial, clients=2)
+    assert bottleneck is not None
+    assert "journal_mode" not in bottleneck["advice"]
 
 
 READS: Any = {"cpu_s": 1.1, "read": 0.6, "engine": 0.4}
@@ -138,12 +138,12 @@ def test_what_is_in_force_or_not_known_is_not_advised(
 ) -> None:
     trial = result(**shares)
     own = {name: of for name, of in (trial["engine"]["settings"] | settings).items() if of is not None}
-    limit = diagnose(
+    bottleneck = diagnose(
         trial | {"engine": {"engine": "sqlite", "settings": own, "catalog": {"data_bytes": data_bytes}}}, clients=2
     )
-    assert limit is not None
-    assert advised in limit["advice"]
-    assert not not_advised or not_advised not in limit["advice"]
+    assert bottleneck is not None
+    assert advised in bottleneck["advice"]
+    assert not not_advised or not_advised not in bottleneck["advice"]
 
 
 @pytest.mark.parametrize(("options", "advised"), [(["DEFAULT_MEMSTATUS=0"], False), (["THREADSAFE=1"], True)])
@@ -151,9 +151,9 @@ def test_a_library_built_so_is_not_told_to_be_built_so(options: list[str], advis
     sites = [{"mutex": "memory allocator", "function": "sqlite3Malloc", "wait_s": 0.9}]
     trial = result(cpu_s=1.0, mutex_wait=0.5, engine=0.5) | {"mutex": {"sites": sites}}
     trial["engine"]["compile_options"] = options
-    limit = diagnose(trial, clients=2)
-    assert limit is not None
-    assert ("DEFAULT_MEMSTATUS" in limit["advice"]) == advised
+    bottleneck = diagnose(trial, clients=2)
+    assert bottleneck is not None
+    assert ("DEFAULT_MEMSTATUS" in bottleneck["advice"]) == advised
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ def test_an_index_is_advised_for_a_statement_that_would_use_one(
 ) -> None:
     trial = result(cpu_s=2.0, engine=1.0)
     trial["engine"] |= {"engine": "sqlite", "plans": {"s": [plan] if plan else []}, "passed_over": {"s": over}}
-    limit = diagnose(trial, clients=2, statements={"s": sql})
-    assert limit is not None
-    assert limit["advice"].startswith("cheaper statements")
-    assert ("an index for" in limit["advice"]) == advised
+    bottleneck = diagnose(trial, clients=2, statements={"s": sql})
+    assert bottleneck is not None
+    assert bottleneck["advice"].startswith("cheaper statements")
+    assert ("an index for" in bottleneck["advice"]) == advised
 
 
 def test_who_tries_again_is_not_told_to() -> None:
@@ -186,9 +186,9 @@ def test_who_tries_again_is_not_told_to() -> None:
     trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"deadlock": 99}, "retries": 0}
     for retries in (0, 7):
         trial["accounting"]["retries"] = retries
-        limit = diagnose(trial, clients=2)
-        assert limit is not None
-        assert ("load.retry" in limit["advice"]) == (retries == 0)
+        bottleneck = diagnose(trial, clients=2)
+        assert bottleneck is not None
+        assert ("load.retry" in bottleneck["advice"]) == (retries == 0)
 
 
 BOTH = pytest.mark.parametrize("judge", [diagnose, diagnose_server])
@@ -200,10 +200,10 @@ def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> No
     trial["accounting"] = {"issued": 1000, "ok": 991, "failed": {}, "skipped": 9}
     assert judge(trial, clients=2)["resource"] == "offered load"
     trial["accounting"] = {"issued": 1000, "ok": 990, "failed": {}, "skipped": 10}
-    limit = judge(trial, clients=2)
-    assert limit["resource"] == "number of clients"
-    assert limit["evidence"].endswith("60 % of the time, yet 10 of 1,000 arrivals were skipped")
-    assert "rate" not in limit["advice"]
+    bottleneck = judge(trial, clients=2)
+    assert bottleneck["resource"] == "number of clients"
+    assert bottleneck["evidence"].endswith("60 % of the time, yet 10 of 1,000 arrivals were skipped")
+    assert "rate" not in bottleneck["advice"]
 
 
 @BOTH
@@ -223,11 +223,13 @@ def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
     trial["accounting"] = {"issued": 1000, "ok": 200, "failed": {"constraint": 1, "locked": 699}, "skipped": 100}
     trial["failures"] = {"constraint": "not unique", "locked": "database is locked"}
     trial["engine"]["engine"] = "sqlite"
-    limit = judge(trial, clients=2)
-    assert limit["resource"] == "failures"
-    assert limit["evidence"] == ('700 of 900 transactions failed (78 %), 699 of the kind locked: "database is locked"')
-    assert "BEGIN IMMEDIATE" in limit["advice"]
-    assert "busy_timeout" in limit["advice"]
+    bottleneck = judge(trial, clients=2)
+    assert bottleneck["resource"] == "failures"
+    assert bottleneck["evidence"] == (
+        '700 of 900 transactions failed (78 %), 699 of the kind locked: "database is locked"'
+    )
+    assert "BEGIN IMMEDIATE" in bottleneck["advice"]
+    assert "busy_timeout" in bottleneck["advice"]
 
 
 @pytest.mark.parametrize(
@@ -243,9 +245,9 @@ def test_what_begins_with_the_lock_is_not_told_to(begins: set[str], busy_timeout
     trial = result(engine=1.0)
     trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
     trial["engine"] = {"engine": "sqlite", "settings": {"busy_timeout": busy_timeout}}
-    limit = diagnose(trial, clients=2, begins=begins)
-    assert limit is not None
-    assert limit["advice"].startswith(advice)
+    bottleneck = diagnose(trial, clients=2, begins=begins)
+    assert bottleneck is not None
+    assert bottleneck["advice"].startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +264,7 @@ def test_how_the_transactions_of_a_cell_begin(text: str, begins: set[str]) -> No
     assert compiled(steps(text))[0].begins == begins
 
 
-def test_the_limit_of_a_trial_knows_how_its_transactions_begin() -> None:
+def test_the_bottleneck_of_a_trial_knows_how_its_transactions_begin() -> None:
     trial = result(engine=1.0)
     trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"locked": 99}}
     trial["engine"]["engine"] = "sqlite"
@@ -271,9 +273,9 @@ def test_the_limit_of_a_trial_knows_how_its_transactions_begin() -> None:
 
     def advice(cell: CompiledCell) -> str:
         plan = cell.trial_plan({"engine": "sqlite"}, 1)
-        limit = limit_of(TrialRecord(cell="a", block=0, position=0, status="done", plan=plan, result=trial))
-        assert limit is not None
-        return limit["advice"]
+        bottleneck = bottleneck_of(TrialRecord(cell="a", block=0, position=0, status="done", plan=plan, result=trial))
+        assert bottleneck is not None
+        return bottleneck["advice"]
 
     assert "BEGIN" not in advice(alone)
     assert "BEGIN" in advice(begun)
@@ -283,10 +285,10 @@ def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() ->
     trial = result(engine=1.0)
     trial["accounting"] = {"issued": 100, "ok": 1, "failed": {"constraint": 99}}
     trial["failures"] = {"constraint": "not unique"}
-    limit = diagnose(trial, clients=2)
-    assert limit is not None
-    assert limit["evidence"] == '99 of 100 transactions failed (99 %), all of the kind constraint: "not unique"'
-    assert limit["advice"].startswith("look at the message")
+    bottleneck = diagnose(trial, clients=2)
+    assert bottleneck is not None
+    assert bottleneck["evidence"] == '99 of 100 transactions failed (99 %), all of the kind constraint: "not unique"'
+    assert bottleneck["advice"].startswith("look at the message")
     trial["accounting"]["failed"] = {"locked": 99}
     trial["engine"]["engine"] = "PostgreSQL"
     elsewhere = diagnose_server(trial, clients=2)
@@ -294,7 +296,7 @@ def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() ->
     assert "BEGIN IMMEDIATE" not in elsewhere["advice"]
 
 
-def test_nothing_done_has_no_limit() -> None:
+def test_nothing_done_has_no_bottleneck() -> None:
     assert diagnose({}, clients=1) is None
     assert diagnose({"time": {"client_s": 0, "segments": {}}}, clients=1) is None
 
@@ -309,13 +311,13 @@ def test_nothing_done_has_no_limit() -> None:
 def test_whoever_disturbs_a_server_is_named(machine: float, steal: float, evidence: str) -> None:
     trial = result(cpu_s=0.1, cores=2, machine=machine, steal=steal, engine=1.0)
     trial["server"] = {"cpu": {"process_percent": 20.0}}
-    limit = diagnose_server(trial, clients=2)
-    assert limit is not None
-    assert (limit["resource"], limit["evidence"]) == ("disturbed machine", evidence)
+    bottleneck = diagnose_server(trial, clients=2)
+    assert bottleneck is not None
+    assert (bottleneck["resource"], bottleneck["evidence"]) == ("disturbed machine", evidence)
 
 
 def test_of_a_window_of_a_moment_nothing_is_said() -> None:
-    limit = diagnose(result(cpu_s=0.8, cores=2, sync=0.9) | {"elapsed_s": 0.0006}, clients=2)
-    assert limit is not None
-    assert limit["resource"] == "unclear"
-    assert limit["evidence"].startswith("the window took 0.6 ms, too short")
+    bottleneck = diagnose(result(cpu_s=0.8, cores=2, sync=0.9) | {"elapsed_s": 0.0006}, clients=2)
+    assert bottleneck is not None
+    assert bottleneck["resource"] == "unclear"
+    assert bottleneck["evidence"].startswith("the window took 0.6 ms, too short")

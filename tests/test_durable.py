@@ -119,7 +119,7 @@ def test_the_kernel_tells_where_the_server_does_not() -> None:
     assert interleaving["seen_by"] is None and not interleaving["contradiction"]
 
 
-def test_two_cells_whose_class_is_in_doubt_are_not_ranked_either() -> None:
-    doubtful = {"contradiction": "nothing was synced", "syncs_per_commit": 0.0, "backlog": {}}
-    a, b = (cell(name, [1.0, 1.1], durability="power-safe", observed=doubtful) for name in "ab")
+def test_two_cells_whose_class_is_warned_of_are_not_ranked_either() -> None:
+    contradicted = {"contradiction": "nothing was synced", "syncs_per_commit": 0.0, "backlog": {}}
+    a, b = (cell(name, [1.0, 1.1], durability="power-safe", observed=contradicted) for name in "ab")
     assert why_not_comparable(a, b)

@@ -87,7 +87,7 @@ def test_every_comparison_with_a_number_reads(name: str, operator: str, number: 
 
 
 @given(st.text(max_size=12))
-def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
+def test_any_text_is_a_condition_or_a_error(text: str) -> None:
     with suppress(PydanticCustomError):
         assert read_condition(text).compare
 

@@ -162,7 +162,7 @@ def test_a_run_with_the_same_durability_shows_what_was_published(cli: Cli, small
     assert [cell["published"]["value"] for cell in document["cells"]] == [10.0, 11.0]
 
 
-def test_mistakes(tmp_path: Path) -> None:
+def test_errors(tmp_path: Path) -> None:
     text = package_path("experiments", "promo-code.toml").read_text()
     file = tmp_path / "x.toml"
     for old, new, message in [

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Cli
+from dbdyno.bottleneck import bottleneck
 from dbdyno.document import Document
 from dbdyno.document.finding import Kind
 from dbdyno.findings.registry import RULES
 from dbdyno.findings.rule import Rule
-from dbdyno.limit import limit
 from dbdyno.store import open_store
 from dbdyno.stored import read_run
 
@@ -42,9 +42,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_better_rule_for_the_limit_reaches_an_old_run(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [cell["limit"] for cell in looked_at(ran)["cells"]]
-    monkeypatch.setattr("dbdyno.results.limits.diagnose", lambda *_: limit("the moon", "it is full", "wait"))
-    after = [cell["limit"] for cell in looked_at(ran)["cells"]]
+    before = [cell["bottleneck"] for cell in looked_at(ran)["cells"]]
+    monkeypatch.setattr("dbdyno.results.bottlenecks.diagnose", lambda *_: bottleneck("the moon", "it is full", "wait"))
+    after = [cell["bottleneck"] for cell in looked_at(ran)["cells"]]
     assert all(each and each["resource"] != "the moon" for each in before)
     assert all(
         each and (each["resource"], each["evidence"], each["of"]) == ("the moon", "it is full", 2) for each in after

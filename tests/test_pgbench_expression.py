@@ -53,7 +53,7 @@ def test_what_pgbench_does_not_read_is_refused() -> None:
         ("+".join(["1"] * 5000), 0, "nested deeper"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(text: str, at: int, words: str) -> None:
+def test_an_error_is_told_with_its_place(text: str, at: int, words: str) -> None:
     with pytest.raises(WrongExpression) as error:
         parse_expression(text)
     assert words in str(error.value)

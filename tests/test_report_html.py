@@ -134,8 +134,8 @@ def test_words_of_others_are_escaped_everywhere() -> None:
         cell["system"]["name"] = cell["system"]["durability_because"] = bad
         cell["system"]["settings"] = {bad: bad}
         cell["throughput"]["unit"] = bad
-        if cell["limit"]:
-            cell["limit"]["evidence"] = cell["limit"]["advice"] = bad
+        if cell["bottleneck"]:
+            cell["bottleneck"]["evidence"] = cell["bottleneck"]["advice"] = bad
         if cell["published"]:
             cell["published"]["machine"] = cell["published"]["source"] = bad
         if cell["mutex"]:

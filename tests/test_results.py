@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dbdyno.document import Cell, Document, Limit
+from dbdyno.document import Bottleneck, Cell, Document
 from dbdyno.document.schema import json_schema, schema_text
 from dbdyno.report.lines import headline
 from dbdyno.results.comparing import baselines
@@ -247,18 +247,18 @@ def test_a_histogram_that_cannot_be_read_is_said_and_costs_nothing_else() -> Non
     assert "service latencies could not be merged" in document["findings"][-1]["text"]
 
 
-def test_the_limit_is_the_one_most_rounds_agree_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = ["cpu", "mutex", "mutex", "unclear", "mutex"]
+def test_the_bottleneck_is_the_one_most_rounds_agree_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    bottlenecks = ["cpu", "mutex", "mutex", "unclear", "mutex"]
 
-    def limit_of(trial: TrialRecord) -> Limit:
-        resource, evidence = limits[trial.block], f"round {trial.block}"
+    def bottleneck_of(trial: TrialRecord) -> Bottleneck:
+        resource, evidence = bottlenecks[trial.block], f"round {trial.block}"
         return {"resource": resource, "evidence": evidence, "advice": "change it", "rounds": 1, "of": 1}
 
-    monkeypatch.setattr("dbdyno.results.cells.limit_of", limit_of)
-    limit = one_cell([trial(block) for block in range(len(limits))])["cells"][0]["limit"]
-    assert limit is not None
-    assert (limit["resource"], limit["rounds"], limit["of"]) == ("mutex", 3, 5)
-    assert limit["evidence"] in {"round 1", "round 2", "round 4"}
+    monkeypatch.setattr("dbdyno.results.cells.bottleneck_of", bottleneck_of)
+    bottleneck = one_cell([trial(block) for block in range(len(bottlenecks))])["cells"][0]["bottleneck"]
+    assert bottleneck is not None
+    assert (bottleneck["resource"], bottleneck["rounds"], bottleneck["of"]) == ("mutex", 3, 5)
+    assert bottleneck["evidence"] in {"round 1", "round 2", "round 4"}
 
 
 def test_mutex_sites_are_added_up_over_the_rounds() -> None:
@@ -536,7 +536,7 @@ def slower_device(seconds: float, written: float | None, **device: float) -> lis
     return [dict(each) for each in document["findings"] if each["kind"] == "slower device"]
 
 
-def test_a_device_that_was_slower_than_when_it_was_measured_is_in_doubt() -> None:
+def test_a_device_that_was_slower_than_when_it_was_measured_is_warned_of() -> None:
     assert slower_device(4.9, 4096) == []
     (told,) = slower_device(5.0, 4096)
     assert "a sync took 5 ms on average and wrote 4 KiB, for which the idle device takes 1 ms" in told["text"]

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from authenticated import ENGINES, PASSWORD, Place, places
 from conftest import Cli
-from guarded import ENGINES, PASSWORD, Place, places
 
 # Servers are started.
 pytestmark = pytest.mark.slow

@@ -47,7 +47,7 @@ def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
             assert each["transactions"]["read"]["ok"] + each["transactions"]["count"]["ok"] == 500 * clients
             assert each["ended_by"] == "transactions"
         assert cell["latency_ms"]["service"]["count"] == 2 * 500 * clients
-        assert cell["limit"]["resource"]
+        assert cell["bottleneck"]["resource"]
     assert document["device"]["sync_per_s"] > 0
     assert document["ceiling"]["operations_per_s"] > document["cells"][0]["throughput"]["mean"]
     html = (cli.directory / "r.html").read_text()

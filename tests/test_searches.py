@@ -424,7 +424,7 @@ def test_a_prefix_that_no_index_serves_is_told_with_what_would(cli: Cli) -> None
     assert (statement["values"], statement["rows"]) == (["ab%"], 7)
 
 
-def test_remedies_are_measured_beside_the_cells_they_are_for(cli: Cli) -> None:
+def test_recommendations_are_measured_beside_the_cells_they_are_for(cli: Cli) -> None:
     path = cli.write("words.toml", WORDS)
     document = cli.run(path, "--try-recommendations", "--report", "r.html", "--markdown", "r.md")
     assert [cell["id"] for cell in document["cells"]] == [
@@ -490,19 +490,19 @@ def test_connecting_loading_executing_and_fetching_are_apart(cli: Cli) -> None:
     assert "execute" in text and "fetch" in text and "(for an earlier run)" in text
 
 
-def test_a_run_with_remedies_can_be_resumed(cli: Cli) -> None:
+def test_a_run_with_recommendations_can_be_resumed(cli: Cli) -> None:
     document = cli.run(cli.write("words.toml", WORDS), "--try-recommendations", "--rounds", "1")
     cli("run", "--resume", document["id"], "--store", "runs.db", "--json", "again.json")
     assert '"pattern=ab%,more=nocase"' in (cli.directory / "again.json").read_text()
 
 
-def test_a_level_of_a_remedy_is_measured_where_it_is_named() -> None:
+def test_a_level_of_a_recommendation_is_measured_where_it_is_named() -> None:
     made = make_experiment(parse(WORDS, "words.toml", Path()))
     chosen = parse_set(["more=nocase", "pattern=ab%"], made)
     assert [cell.id for cell in make_cells(made, chosen).cells] == ["pattern=ab%,more=nocase"]
 
 
-def test_without_remedies_none_can_be_tried(cli: Cli) -> None:
+def test_without_recommendations_none_can_be_tried(cli: Cli) -> None:
     errors = cli("run", "pk-lookup", "--try-recommendations", code=2)
     assert "--try-recommendations: `pk-lookup` has no recommendations" in errors
 
@@ -524,14 +524,14 @@ def test_without_remedies_none_can_be_tried(cli: Cli) -> None:
         ("[factors.more.none]\nexists = false\n", "", "no level is left without the recommendations"),
     ],
 )
-def test_mistakes_in_remedies(old: str, new: str, message: str) -> None:
+def test_errors_in_recommendations(old: str, new: str, message: str) -> None:
     assert old in WORDS
     with pytest.raises(InputError) as caught:
         make_experiment(parse(WORDS.replace(old, new, 1), "words.toml", Path()))
     assert message in str(caught.value)
 
 
-def test_dictionary_search_names_its_remedies() -> None:
+def test_dictionary_search_names_its_recommendations() -> None:
     made = load_experiment("dictionary-search")
     assert len(make_cells(made).cells) == 21
     assert {each.engine for each in made.head.recommendations} == {"sqlite", "postgresql"}

@@ -114,7 +114,7 @@ def test_a_system_named_twice_is_told_apart() -> None:
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_a_url_or_a_mistake(text: str) -> None:
+def test_any_text_is_a_url_or_a_error(text: str) -> None:
     with suppress(InputError):
         assert parse_url(text).name
 

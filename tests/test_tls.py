@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from authenticated import ENGINES, PASSWORD, Place, places
 from conftest import Cli
 from dbdyno.engines.mysql.settings import TLS
 from dbdyno.engines.server.tls import LIBPQ, Tls, split_tls
 from dbdyno.errors import InputError
-from guarded import ENGINES, PASSWORD, Place, places
 
 # Servers are started.
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from dbdyno.definition.mistakes import nearest, show
+from dbdyno.definition.validation import nearest, show
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import JsonObject, objects, part, text
 from dbdyno.document.shape import Comparison, Document

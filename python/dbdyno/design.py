@@ -8,7 +8,7 @@ from itertools import product
 
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.levels import Level
-from dbdyno.definition.mistakes import nearest
+from dbdyno.definition.validation import nearest
 from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment

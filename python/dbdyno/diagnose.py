@@ -1,12 +1,12 @@
-"""The limit of a trial: the resource that stopped it from going faster, the evidence, and what to try.
+"""The bottleneck of a trial: the resource that stopped it from going faster, the evidence, and what to try.
 
 The evidence is where the clients' time went (``docs/results.md``, ``time``), the CPU, and the engine's own counts. The
 rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.
-3. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
-   were skipped all the same, the number of clients.
+3. Idle half of the time (open loop, thinking): the load, not the system, is the bottleneck; where arrivals of an open
+   loop were skipped all the same, the number of clients.
 4. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
 5. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
 6. Other programs kept the processors busy: the machine was disturbed.
@@ -16,23 +16,23 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 
 from collections.abc import Collection, Mapping
 
-from dbdyno.engines import engine_of_product
-from dbdyno.engines.embedded import Embedded
-from dbdyno.limit import (
+from dbdyno.bottleneck import (
     FULL,
     WAITING,
+    Bottleneck,
     Json,
-    Limit,
+    bottleneck,
     cheaper,
     disturbed_machine,
     failing,
-    limit,
     offered_load,
     percent,
     shares_of,
     too_short,
     unclear,
 )
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.embedded import Embedded
 
 # What each kind of work is called.
 _WORK = {
@@ -49,8 +49,8 @@ def diagnose(
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
-) -> Limit | None:
-    """Name the limit of a trial: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
+) -> Bottleneck | None:
+    """Name the bottleneck of a trial: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
     transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
@@ -88,26 +88,26 @@ def diagnose(
     return unclear(f"{_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %")
 
 
-def _wait(name: str, share: float, result: Json, library: Embedded) -> Limit:
+def _wait(name: str, share: float, result: Json, library: Embedded) -> Bottleneck:
     if name == "mutex_wait":
         return _mutex(share, result, library)
     if name == "file_lock_wait":
         waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
         text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
-        return limit("file lock", text, library.against_file_locks())
+        return bottleneck("file lock", text, library.against_file_locks())
     syncs = int((result.get("io") or {}).get("syncs") or 0)
     transactions = max(int(result.get("completed") or 0), 1)
     seconds = float(result["time"]["segments"]["sync"])
     each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
     text = f"{percent(share)} of the time went into waiting for the device to sync: {each}"
-    return limit("device sync", text, library.against_syncs())
+    return bottleneck("device sync", text, library.against_syncs())
 
 
-def _mutex(share: float, result: Json, library: Embedded) -> Limit:
+def _mutex(share: float, result: Json, library: Embedded) -> Bottleneck:
     sites = ((result.get("mutex") or {}).get("sites")) or []
     text = f"clients waited {percent(share)} of their time for a mutex"
     if not sites:
-        return limit("mutex", text, library.against_mutex(""))
+        return bottleneck("mutex", text, library.against_mutex(""))
     by_holder: dict[tuple[str, str], float] = {}
     for site in sites:
         key = (str(site.get("mutex")), str(site.get("function")))
@@ -115,10 +115,10 @@ def _mutex(share: float, result: Json, library: Embedded) -> Limit:
     (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
     part = seconds / max(sum(by_holder.values()), 1e-12)
     text += f", {percent(part)} of that for the one of the {mutex}, which {function} takes"
-    return limit("mutex", text, library.against_mutex(mutex))
+    return bottleneck("mutex", text, library.against_mutex(mutex))
 
 
-def _cpu(shares: Json, used: float, possible: int, cores: int, library: Embedded, cheaper_words: str) -> Limit:
+def _cpu(shares: Json, used: float, possible: int, cores: int, library: Embedded, cheaper_words: str) -> Bottleneck:
     work = {name: float(shares.get(name, 0.0)) for name in _WORK}
     total = max(sum(work.values()), 1e-12)
     top = max(work, key=lambda name: work[name])
@@ -139,7 +139,7 @@ def _cpu(shares: Json, used: float, possible: int, cores: int, library: Embedded
         advice = "; ".join(each for each in (advice, more) if each)
     else:
         whose = f"the clients kept {used * 100:.0f} % of the machine's {cores * 100} % CPU busy"
-    return limit("CPU", f"{whose}: {parts}", advice)
+    return bottleneck("CPU", f"{whose}: {parts}", advice)
 
 
 def _against(work: str, library: Embedded, otherwise: str) -> str:
@@ -154,12 +154,12 @@ def _against(work: str, library: Embedded, otherwise: str) -> str:
     return otherwise
 
 
-def _storage(name: str, share: float, result: Json, library: Embedded) -> Limit:
+def _storage(name: str, share: float, result: Json, library: Embedded) -> Bottleneck:
     disk = result.get("disk") or {}
     requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("watched_s") or 0), 1e-9)
     text = f"{percent(share)} of the time went into {_WORK[name]}; the device did {requests:,.0f} {name}s/s"
     text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
-    return limit(f"device {name}s" if requests >= 1 else "page cache", text, _against(name, library, ""))
+    return bottleneck(f"device {name}s" if requests >= 1 else "page cache", text, _against(name, library, ""))
 
 
 def _largest(shares: Json) -> str:

@@ -1,4 +1,4 @@
-"""The limit of a trial on a server: the resource that stopped it from going faster, the evidence, and what to try.
+"""The bottleneck of a trial on a server: the resource that stopped it from going faster, the evidence, and what to try.
 
 The evidence is how the clients' time was divided between computing and waiting for answers, the CPU of the client and
 of the server's processes, and what the server's sessions were seen waiting for (:mod:`dbdyno.causes`). The rules, first
@@ -6,8 +6,8 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.
-3. Idle half of the time (open loop, thinking): the load, not the system, is the limit; where arrivals of an open loop
-   were skipped all the same, the number of clients.
+3. Idle half of the time (open loop, thinking): the load, not the system, is the bottleneck; where arrivals of an open
+   loop were skipped all the same, the number of clients.
 4. A thread of the clients used 90 % or more of a processor: the client.
 5. Other programs kept the processors busy: the machine was disturbed.
 6. Connecting took a third of the clients' time or more: connection set-up.
@@ -22,26 +22,26 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 
 from collections.abc import Collection, Mapping
 
-from dbdyno.causes import FEWEST, Share, Sightings
-from dbdyno.causes.advice import advice, named, without_flush
-from dbdyno.engines import engine_of_product
-from dbdyno.engines.server.facts import Server
-from dbdyno.limit import (
+from dbdyno.bottleneck import (
     FULL,
     MORE_ROUNDS,
     WAITING,
+    Bottleneck,
     Json,
-    Limit,
+    bottleneck,
     cheaper,
     disturbed_machine,
     failing,
-    limit,
     offered_load,
     percent,
     shares_of,
     too_short,
     unclear,
 )
+from dbdyno.causes import FEWEST, Share, Sightings
+from dbdyno.causes.advice import advice, named, without_flush
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.server.facts import Server
 
 _CLIENT = 90.0
 _CONNECTING = 1 / 3
@@ -65,8 +65,8 @@ def diagnose_server(
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
-) -> Limit | None:
-    """Name the limit of a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
+) -> Bottleneck | None:
+    """Name what limits a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
     transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
@@ -88,7 +88,7 @@ def diagnose_server(
     hottest = float(cpu.get("hottest_thread_percent") or 0)
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
-        return limit("client", text, "a machine of its own for the load, or fewer clients")
+        return bottleneck("client", text, "a machine of its own for the load, or fewer clients")
     if server is not None:
         disturbed = disturbed_machine(cpu, client + server, elapsed)
         if disturbed is not None:
@@ -96,7 +96,9 @@ def diagnose_server(
     connecting = _connecting(result, total)
     if connecting >= _CONNECTING:
         text = f"{percent(connecting)} of the clients' time went into connecting"
-        return limit("connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server')
+        return bottleneck(
+            "connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server'
+        )
     sightings, facts = (
         Sightings.of(result, clients),
         engine_of_product((result.get("engine") or {}).get("engine")).server(result, clients),
@@ -120,15 +122,15 @@ def _connecting(result: Json, total: float) -> float:
     return float(latency.get("count") or 0) * float(latency.get("mean") or 0) / 1000 / total
 
 
-def _wait(sightings: Sightings | None, server: Server) -> Limit | None:
+def _wait(sightings: Sightings | None, server: Server) -> Bottleneck | None:
     """Name the wait that takes most of the clients' time, where what was seen is enough to say that it does."""
     if sightings is None or sightings.looks < FEWEST:
         return None
-    limits = _by_limit(sightings, server)
-    if not limits:
+    bottlenecks = _by_bottleneck(sightings, server)
+    if not bottlenecks:
         return None
-    largest, *others = limits
-    waits = limits[largest]
+    largest, *others = bottlenecks
+    waits = bottlenecks[largest]
     share = sightings.share(waits)
     rivals = [sightings.count(sightings.working()), *(sightings.seen[name] for name in sightings.unknown())]
     if sightings.count(waits) < FEWEST or share.low < WAITING or sightings.count(waits) < max(rivals):
@@ -136,21 +138,21 @@ def _wait(sightings: Sightings | None, server: Server) -> Limit | None:
     meaning = sightings.meanings[max(waits, key=lambda name: sightings.seen[name])]
     text = f"{share.text} of all clients' time went into waiting: {sightings.largest(waits)}"
     text += f" ({meaning.words}; {sightings.looks:,} looks)"
-    beside = [(name, sightings.share(limits[name]).mean) for name in others]
+    beside = [(name, sightings.share(bottlenecks[name]).mean) for name in others]
     text += "".join(f"; {name} {percent(mean)}" for name, mean in beside if mean >= _BESIDE)
     if share.mean < _SMALL_GAIN:
         text += f"; without it at most {1 / (1 - share.mean):.2g} times as fast"
-    hint = advice(meaning.limit, meaning.about, server)
+    hint = advice(meaning.bottleneck, meaning.about, server)
     if largest == "lock":
         held, more = _held_for(sightings, waits, server)
         text, hint = text + held, "; ".join(each for each in (hint, more) if each)
-    return limit(largest, text, hint)
+    return bottleneck(largest, text, hint)
 
 
-def _by_limit(sightings: Sightings, server: Server) -> dict[str, list[str]]:
-    """Group the waits by the limit that they and the settings name, the most frequent first."""
+def _by_bottleneck(sightings: Sightings, server: Server) -> dict[str, list[str]]:
+    """Group the waits by the bottleneck that they and the settings name, the most frequent first."""
     found: dict[str, list[str]] = {}
-    for name, waits in sightings.limits().items():
+    for name, waits in sightings.bottlenecks().items():
         found.setdefault(named(name, server), []).extend(waits)
     return dict(sorted(found.items(), key=lambda each: -sightings.count(each[1])))
 
@@ -171,7 +173,7 @@ def _held_for(sightings: Sightings, waits: list[str], server: Server) -> tuple[s
         if share >= _BESIDE
     )
     flushing = sum(
-        share for name, share in shares.items() if named(sightings.meanings[name].limit, server) == "disk flush"
+        share for name, share in shares.items() if named(sightings.meanings[name].bottleneck, server) == "disk flush"
     )
     saves = without_flush(server) if flushing >= _HOLDERS else ""
     return f"; who did not wait for a lock was seen in: {told}", saves and f"the lock is held during the flush: {saves}"
@@ -179,7 +181,7 @@ def _held_for(sightings: Sightings, waits: list[str], server: Server) -> tuple[s
 
 def _cpu(
     client: float, server: float | None, cores: int, clients: int, sightings: Sightings | None, cheaper_words: str
-) -> Limit | None:
+) -> Bottleneck | None:
     if server is None:
         return None
     used = client + server
@@ -187,20 +189,20 @@ def _cpu(
     if used >= FULL * cores:
         if server >= client:
             apart = "a machine of its own for the load" if client >= _CLIENT_TAKES * cores else ""
-            return limit("server CPU", shares, "; ".join(each for each in (cheaper_words, apart) if each))
-        return limit("client", shares, "a machine of its own for the load")
+            return bottleneck("server CPU", shares, "; ".join(each for each in (cheaper_words, apart) if each))
+        return bottleneck("client", shares, "a machine of its own for the load")
     if clients < cores or clients == 1:
         share = server / clients
         text = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the server computed for "
         text += f"{percent(share)} of the time, the client for {percent(client / clients)}"
         if share >= _COMPUTING:
             more = "more clients would use the other processors" if clients < cores else ""
-            return limit("server CPU", text, "; ".join(each for each in (cheaper_words, more) if each))
+            return bottleneck("server CPU", text, "; ".join(each for each in (cheaper_words, more) if each))
         return _round_trip(text, client / clients, share, sightings)
     return None
 
 
-def _round_trip(text: str, client: float, server: float, sightings: Sightings | None) -> Limit | None:
+def _round_trip(text: str, client: float, server: float, sightings: Sightings | None) -> Bottleneck | None:
     """Say that messages took the rest, where the looks show that no session was at work meanwhile.
 
     Else the server may have waited for something that nobody looked at.
@@ -213,7 +215,7 @@ def _round_trip(text: str, client: float, server: float, sightings: Sightings | 
     if messages.low < WAITING or messages.mean < server:
         return None
     text += f"; messages took {percent(messages.mean)}, in which no session was at work ({sightings.looks:,} looks)"
-    return limit("round trip", text, "more clients, or more work in each statement")
+    return bottleneck("round trip", text, "more clients, or more work in each statement")
 
 
 def _shares(client: float, server: float | None, cores: int, sightings: Sightings | None, facts: Server) -> str:
@@ -227,10 +229,10 @@ def _shares(client: float, server: float | None, cores: int, sightings: Sighting
     at_work = sightings.at_work()
     if at_work:
         text += f", {sightings.largest(at_work)}"
-    limits = _by_limit(sightings, facts)
-    if limits:
-        largest = next(iter(limits))
-        gain = 1 / max(1 - sightings.share(limits[largest]).mean, 0.01)
+    bottlenecks = _by_bottleneck(sightings, facts)
+    if bottlenecks:
+        largest = next(iter(bottlenecks))
+        gain = 1 / max(1 - sightings.share(bottlenecks[largest]).mean, 0.01)
         text += f"; at most {gain:.3g} times as fast without {largest}"
     few = ", too few to say more" if sightings.looks < FEWEST else ""
     return f"{text} ({sightings.looks:,} looks{few})"

@@ -22,7 +22,7 @@ pub struct Accounting {
     pub ok: u64,
     /// Those that failed, by kind.
     pub failed: BTreeMap<FailureKind, u64>,
-    /// Those never begun.
+    /// Those that were skipped: due, and not begun.
     pub skipped: u64,
     /// Those not ended.
     pub in_flight: u64,

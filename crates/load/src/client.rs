@@ -62,7 +62,7 @@ struct Stretch {
     issued: u64,
     /// Of them, those that did not end well.
     failed: u64,
-    /// Transactions that were due and never begun.
+    /// Transactions that were due and skipped.
     skipped: u64,
     /// Statements in those that ended well.
     done: u64,

@@ -51,7 +51,7 @@ pub struct Recorder<'a> {
     /// Actual start to end, of transactions that failed.
     pub failed: Option<Latencies>,
     /// Lower bounds of the response time, in a closed loop of the service time, of what did not end well: until it failed, or
-    /// until the end of the trial where it was never begun.
+    /// until the end of the trial where it was skipped.
     pub at_least: Option<Latencies>,
     /// Parts of transactions.
     pub phases: Phases,

@@ -11,23 +11,23 @@ from dbdyno.engines.server.facts import Server, size
 _FEWER_CLIENTS = "fewer clients at a time (a pool of connections)"
 
 
-def advice(limit: str, about: str, server: Server) -> str:
-    """Give what would help against a limit, as a clause; empty where nothing is known that is not in force.
+def advice(bottleneck: str, about: str, server: Server) -> str:
+    """Give what would help against a bottleneck, as a clause; empty where nothing is known that is not in force.
 
     ``about``: which kind of it, as in the lists of waits.
     """
-    clauses = _AGAINST.get(limit)
+    clauses = _AGAINST.get(bottleneck)
     return "; ".join(clauses(about, server)) if clauses else ""
 
 
-def named(limit: str, server: Server) -> str:
-    """Name a limit by what the settings make of it: a commit that waits for the device is one of the device."""
-    if limit == "commit" and server.flushes_commits:
+def named(bottleneck: str, server: Server) -> str:
+    """Name a bottleneck by what the settings make of it: a commit that waits for the device is one of the device."""
+    if bottleneck == "commit" and server.flushes_commits:
         return "disk flush"
     # Without fsync the log is written and nobody waits until it is on the device.
-    if limit == "disk flush" and server.setting("fsync") == "off":
+    if bottleneck == "disk flush" and server.setting("fsync") == "off":
         return "log write"
-    return limit
+    return bottleneck
 
 
 def without_flush(server: Server) -> str:

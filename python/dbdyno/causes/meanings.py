@@ -25,13 +25,13 @@ _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 class Meaning:
     """What a session does that is seen in a wait. ``words``: a predicate.
 
-    ``state``: ``waiting`` for what ``limit`` names; ``away``, its client being at work; ``working``; or ``unknown``.
-    ``about`` tells kinds of one limit apart.
+    ``state``: ``waiting`` for what ``bottleneck`` names; ``away``, its client being at work; ``working``; or
+    ``unknown``. ``about`` tells kinds of one bottleneck apart.
     """
 
     state: State
     words: str
-    limit: str = ""
+    bottleneck: str = ""
     about: str = ""
 
 
@@ -81,7 +81,7 @@ def _by_wait(product: str) -> Mapping[str, tuple[_Entry, ...]]:
         return {}
     found: dict[str, tuple[_Entry, ...]] = {}
     for group in tomllib.loads(listed.file.read_text(encoding="utf-8"))["groups"]:
-        meaning = Meaning(group["state"], group["means"], group.get("limit", ""), group.get("about", ""))
+        meaning = Meaning(group["state"], group["means"], group.get("bottleneck", ""), group.get("about", ""))
         for each in group["events"]:
             entry = _entry(each, meaning, versions=listed.versions)
             key = _key(entry.wait, listed)

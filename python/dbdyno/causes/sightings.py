@@ -106,12 +106,12 @@ class Sightings:
         """Give those of which it is not known what they wait for."""
         return [name for name in self.seen if self.meanings[name].state == "unknown"]
 
-    def limits(self) -> dict[str, list[str]]:
+    def bottlenecks(self) -> dict[str, list[str]]:
         """Group the waits that are known by what they are for."""
         found: dict[str, list[str]] = {}
         for name in self.seen:
             if self.meanings[name].state == "waiting":
-                found.setdefault(self.meanings[name].limit, []).append(name)
+                found.setdefault(self.meanings[name].bottleneck, []).append(name)
         return found
 
     def largest(self, waits: Iterable[str], most: int = 3) -> str:

@@ -58,7 +58,7 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     for text in _factors(experiment):
         line(f"    {text}")
     if experiment.head.recommendations:
-        line("\nremedies, with --try-recommendations")
+        line("\nrecommendations, with --try-recommendations")
         for recommendation in experiment.head.recommendations:
             line(f"    {recommendation.name}: {recommendation.does}, on {recommendation.engine}")
     if cells.excluded:

@@ -22,9 +22,9 @@ from dbdyno.definition.transactions import (
     Transaction,
     When,
 )
-from dbdyno.engines import PORTABLE
+from dbdyno.engines import COMMON
 from dbdyno.engines.dialect import Dialect
-from dbdyno.engines.translation.translate import columns_of
+from dbdyno.engines.transpile.transpile import columns_of
 from dbdyno.errors import InputError
 from dbdyno.plan.steps import PlanStep
 from dbdyno.text import shortened
@@ -111,7 +111,7 @@ class TransactionCompiler:
     def _check_into(self, step: Execute, owner: str) -> None:
         """Raise InputError where a statement surely gives fewer columns than there are variables for them."""
         # Reading SQL takes a tenth of a second to begin with, and most statements that give anything give one.
-        text = step.execute.text_for(PORTABLE) if len(step.into) > 1 else None
+        text = step.execute.text_for(COMMON) if len(step.into) > 1 else None
         given = columns_of(text) if text is not None else None
         if text is not None and given is not None and len(step.into) > given:
             columns = f"{given} column{'s' if given > 1 else ''}"

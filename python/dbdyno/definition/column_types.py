@@ -1,11 +1,11 @@
-"""The portable types of columns: a name, and for some a length or a precision."""
+"""The types of columns: a name, and for some a length or a precision."""
 
 import re
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator
 
-from dbdyno.definition.mistakes import nearest, show, wrong
+from dbdyno.definition.validation import nearest, show, wrong
 
 # The names, each with the numbers of arguments it may have.
 NAMES: dict[str, tuple[int, ...]] = {
@@ -30,7 +30,7 @@ _FORM = re.compile(r"\s*([A-Za-z]\w*)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*
 
 
 class ColumnType(NamedTuple):
-    """A type's portable name and its arguments."""
+    """A type's common name and its arguments."""
 
     name: str
     arguments: tuple[int, ...] = ()
@@ -42,14 +42,14 @@ class ColumnType(NamedTuple):
 
 
 def read_column_type(value: Any) -> ColumnType:
-    """Read a type such as ``varchar(1000)``; one that is not portable is a mistake."""
+    """Read a type such as ``varchar(1000)``; one that is no such type is a validation error."""
     found = _FORM.fullmatch(value) if isinstance(value, str) else None
     if not found:
         raise wrong(f"{show(value)} is not a type", 'as in `"integer"` or `"varchar(1000)"`')
     word = found[1].lower()
     name = _ALIASES.get(word, word)
     if name not in NAMES:
-        raise wrong(f"{show(value)} is not a portable type", nearest(word, (*NAMES, *_ALIASES)))
+        raise wrong(f"{show(value)} is not a type", nearest(word, (*NAMES, *_ALIASES)))
     arguments = tuple(int(text) for text in found.groups()[1:] if text is not None)
     if len(arguments) not in NAMES[name]:
         wanted = " or ".join(map(str, NAMES[name]))

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import PlainValidator
 
 from dbdyno.definition.generators import Constant, Expression, Variable, read_expression
-from dbdyno.definition.mistakes import show, wrong
+from dbdyno.definition.validation import show, wrong
 
 COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
@@ -41,7 +41,7 @@ class Condition(NamedTuple):
 
 
 def read_condition(value: Any) -> Condition:
-    """Read a condition; a text that is none is a mistake."""
+    """Read a condition; a text that is none is a validation error."""
     if isinstance(value, str):
         if found := _NULL.fullmatch(value):
             return Condition(Variable(variable=found["left"]), "is_not_null" if found["no"] else "is_null")

@@ -7,11 +7,11 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Scalar
 from dbdyno.definition.load import Load, Measure
-from dbdyno.definition.mistakes import nearest, wrong
 from dbdyno.definition.sql import SqlText
 from dbdyno.definition.strict import Count, Name, Strict
 from dbdyno.definition.tables import Table
 from dbdyno.definition.transactions import Transaction
+from dbdyno.definition.validation import nearest, wrong
 
 
 def _known_engines(value: object, info: ValidationInfo) -> object:

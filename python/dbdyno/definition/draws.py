@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.definition.mistakes import show, wrong
 from dbdyno.definition.strict import Number, Strict
+from dbdyno.definition.validation import show, wrong
 
 
 class DrawZipf(Strict):

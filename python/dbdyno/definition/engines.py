@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationInfo
 
-from dbdyno.definition.mistakes import nearest, show, wrong
+from dbdyno.definition.validation import nearest, show, wrong
 
 # The key of the engines in the context of a validation.
 CONTEXT = "engines"

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dbdyno.definition.mistakes import nearest
+from dbdyno.definition.validation import nearest
 
 Tree = dict[str, Any]
 

@@ -6,7 +6,6 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag,
 
 from dbdyno.definition import expression as pgbench
 from dbdyno.definition.draws import Draw, DrawOf
-from dbdyno.definition.mistakes import TAG, nearest, show, wrong
 from dbdyno.definition.strict import (
     Name,
     Number,
@@ -18,6 +17,7 @@ from dbdyno.definition.strict import (
     read_range,
     read_whole_range,
 )
+from dbdyno.definition.validation import TAG, nearest, show, wrong
 
 Scalar = bool | int | float | str
 Range = Annotated[tuple[int, int] | tuple[float, float], PlainValidator(read_range)]
@@ -44,7 +44,7 @@ class Variable(Strict):
 
 
 def read_expression(value: Any) -> pgbench.Expression:
-    """Read an expression; a text that is none is a mistake."""
+    """Read an expression; a text that is none is a validation error."""
     if isinstance(value, pgbench.Expression):
         return value
     if not isinstance(value, str):

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.definition.mistakes import show, wrong
 from dbdyno.definition.strict import YEAR_S, Count, Name, Positive, Seconds, Strict
+from dbdyno.definition.validation import show, wrong
 
 FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "other"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, ValidationInfo
 
 from dbdyno.definition.engines import engines_of
-from dbdyno.definition.mistakes import nearest, show, wrong
+from dbdyno.definition.validation import nearest, show, wrong
 
 ANY = "any"
 

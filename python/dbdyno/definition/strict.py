@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from dbdyno.definition.engines import CONTEXT, Engines, read_engine
-from dbdyno.definition.mistakes import Mistake, from_pydantic, without_tags, wrong
+from dbdyno.definition.validation import Invalid, from_pydantic, without_tags, wrong
 
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -38,17 +38,20 @@ class Strict(BaseModel):
 Model = TypeVar("Model", bound=Strict)
 
 
-def find_mistakes(model: type[Model], data: Mapping[str, Any], engines: Engines) -> tuple[Model | None, list[Mistake]]:
-    """Validate a table: the model and no mistakes, or no model and all mistakes in it. ``engines``: those there are."""
+def validate(model: type[Model], data: Mapping[str, Any], engines: Engines) -> tuple[Model | None, list[Invalid]]:
+    """Validate a table: the model and no validation errors, or no model and all validation errors in it.
+
+    ``engines``: those there are.
+    """
     known: dict[Any, Any] = {CONTEXT: engines}
     try:
         return model.model_validate(data, context=known), []
     except ValidationError as error:
-        mistakes = []
+        errors = []
         for details in error.errors(include_url=False):
             table = _reach(data, without_tags(details["loc"])[:-1])
-            mistakes.append(from_pydantic(details, known.get(id(table), [])))
-        return None, mistakes
+            errors.append(from_pydantic(details, known.get(id(table), [])))
+        return None, errors
 
 
 def _reach(data: Any, location: tuple[int | str, ...]) -> Any:

@@ -6,8 +6,8 @@ from pydantic import Field, model_validator
 
 from dbdyno.definition.column_types import TypeText
 from dbdyno.definition.generators import Generator
-from dbdyno.definition.mistakes import nearest, wrong
 from dbdyno.definition.strict import Count, Name, Positive, Strict
+from dbdyno.definition.validation import nearest, wrong
 
 
 class Column(Strict):

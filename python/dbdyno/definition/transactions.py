@@ -7,9 +7,9 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from dbdyno.definition.conditions import ConditionText
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Generator
-from dbdyno.definition.mistakes import TAG, nearest, show, wrong
 from dbdyno.definition.sql import SqlText
 from dbdyno.definition.strict import Name, Positive, Share, Strict
+from dbdyno.definition.validation import TAG, nearest, show, wrong
 
 VERBS = ("execute", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 

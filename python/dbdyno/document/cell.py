@@ -114,14 +114,14 @@ class Disk(TypedDict):
     queue_length: float | None
 
 
-class Limit(TypedDict):
+class Bottleneck(TypedDict):
     """The resource that stopped a cell from going faster."""
 
     resource: str
     evidence: str
     advice: str
     rounds: int
-    """Rounds in which this resource was the limit."""
+    """Rounds in which this resource was the bottleneck."""
     of: int
     """Rounds with a diagnosis."""
 
@@ -324,7 +324,7 @@ class Round(TypedDict):
     """seconds, transactions."""
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, total_s."""
-    limit: Limit | None
+    bottleneck: Bottleneck | None
     intervals: list[JsonObject]
     """One object for each second of the window; see docs/results.md."""
     histograms: dict[str, str]
@@ -360,7 +360,7 @@ class Cell(TypedDict):
     mutex: Mutex | None
     waits: Waits | None
     """Null where there is no server, or it does not tell."""
-    limit: Limit | None
+    bottleneck: Bottleneck | None
     share_of_ceiling: ShareOfCeiling
     published: Published | None
     failed: dict[str, int]

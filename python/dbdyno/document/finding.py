@@ -15,7 +15,7 @@ from dbdyno.document.shape import Finding
 
 
 class UnfoundedError(ValueError):
-    """A finding was to be said of which an observation is not there. It is a mistake in the code that says it."""
+    """A finding was to be said of which an observation is not there. It is a defect of the code that says it."""
 
 
 @dataclass(frozen=True)

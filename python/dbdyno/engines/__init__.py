@@ -2,9 +2,9 @@
 
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.registry import (
+    COMMON,
     ENGINES,
     NAMES,
-    PORTABLE,
     engine_named,
     engine_of,
     engine_of_product,
@@ -13,9 +13,9 @@ from dbdyno.engines.registry import (
 )
 
 __all__ = [
+    "COMMON",
     "ENGINES",
     "NAMES",
-    "PORTABLE",
     "Engine",
     "engine_named",
     "engine_of",

@@ -20,7 +20,7 @@ class Dialect(Protocol):
         ...
 
     def column_type(self, column: Column) -> str:
-        """Write a portable type as the engine does."""
+        """Write a type as the engine does."""
         ...
 
     def column_name(self, table: Table, column: str) -> str:
@@ -105,15 +105,15 @@ class StandardDialect:
         own = texts.get(self.engine)
         if own is not None or ANY not in texts:
             return own
-        return self.translated(texts[ANY])
+        return self.transpiled(texts[ANY])
 
-    def translated(self, text: str) -> str:
+    def transpiled(self, text: str) -> str:
         """Leave a statement as it is written."""
         return text
 
 
 def spell(column_type: ColumnType, name: str | None = None) -> str:
-    """Write a portable type, as ``varchar(1000)``, or by an engine's own ``name`` for it."""
+    """Write a type, as ``varchar(1000)``, or by an engine's own ``name`` for it."""
     name = name or column_type.name
     if not column_type.arguments:
         return name

@@ -1,4 +1,4 @@
-"""What would help against a limit of an engine in the worker's own process, as far as all such engines have it."""
+"""What would help against a bottleneck of an engine in the worker's own process, as far as all such engines have it."""
 
 from dataclasses import dataclass
 

@@ -35,7 +35,7 @@ ENGINES: tuple[str, ...] = tuple(_BY_NAME)
 NAMES: tuple[str, ...] = (*ENGINES, *_ALIASES)
 """All names that URLs may use."""
 
-PORTABLE = Sqlite.name
+COMMON = Sqlite.name
 """The engine in whose SQL a statement for all is written."""
 
 

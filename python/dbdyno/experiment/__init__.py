@@ -1,6 +1,6 @@
 """Experiments: questions written down in TOML files, read and checked."""
 
-from dbdyno.definition.mistakes import Mistakes
+from dbdyno.definition.validation import ValidationErrors
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment, programs_experiment
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor
@@ -17,9 +17,9 @@ __all__ = [
     "Exclusion",
     "Experiment",
     "Factor",
-    "Mistakes",
     "PublishedFigure",
     "PublishedFigures",
+    "ValidationErrors",
     "builtin_experiments",
     "load_experiment",
     "load_published",

@@ -6,15 +6,15 @@ from pydantic import BaseModel
 
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.generators import Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
-from dbdyno.definition.mistakes import Location, Mistake, nearest
 from dbdyno.definition.tables import Column, Table
 from dbdyno.definition.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
+from dbdyno.definition.validation import Invalid, Location, nearest
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
 
 
-def check(definition: Definition) -> Iterator[Mistake]:
-    """Find the mistakes that lie between the tables of an experiment."""
+def check(definition: Definition) -> Iterator[Invalid]:
+    """Find the validation errors that lie between the tables of an experiment."""
     for name, table in definition.tables.items():
         where: Location = ("tables", name, "columns")
         for column_name, column in table.columns.items():
@@ -27,27 +27,27 @@ def check(definition: Definition) -> Iterator[Mistake]:
     seen: dict[str, int] = {}
     for index, transaction in enumerate(definition.transactions):
         if transaction.name in seen:
-            yield Mistake(("transactions", index, "name"), f"`{transaction.name}` is there already", "choose another")
+            yield Invalid(("transactions", index, "name"), f"`{transaction.name}` is there already", "choose another")
         seen[transaction.name] = index
         if transaction.include:
             steps = ("transactions", index, "steps")
             yield from _steps(transaction.steps, steps, definition.tables, set())
             verbs: set[type] = {type(step) for step in _all_steps(transaction.steps)}
             if Begin in verbs and Commit not in verbs and Rollback not in verbs:
-                yield Mistake(steps, "a transaction is begun and never ended", "add `{ commit = true }`")
+                yield Invalid(steps, "a transaction is begun and never ended", "add `{ commit = true }`")
     yield from _settings(definition)
     transactions = definition.transactions
     if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
-        yield Mistake(("transactions",), "none is left to run", "include one, with a weight above 0")
+        yield Invalid(("transactions",), "none is left to run", "include one, with a weight above 0")
 
 
-def _settings(definition: Definition) -> Iterator[Mistake]:
+def _settings(definition: Definition) -> Iterator[Invalid]:
     for engine, settings in definition.system.items():
         for name, value in settings.items():
             try:
                 engine_of(engine).check_setting(name, value)
             except InputError as error:
-                yield Mistake(("system", engine, name), error.problem, error.hint)
+                yield Invalid(("system", engine, name), error.problem, error.hint)
 
 
 def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
@@ -60,13 +60,13 @@ def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
 
 def _steps(
     steps: Iterable[AnyStep], where: Location, tables: Mapping[str, Table], variables: set[str]
-) -> Iterator[Mistake]:
+) -> Iterator[Invalid]:
     for index, step in enumerate(steps):
         if step.include:
             yield from _step(step, (*where, index), tables, variables)
 
 
-def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables: set[str]) -> Iterator[Mistake]:
+def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables: set[str]) -> Iterator[Invalid]:
     match step:
         case Execute():
             for index, param in enumerate(step.params):
@@ -88,17 +88,17 @@ def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables
             yield from _steps(step.steps, (*where, "steps"), tables, variables)
 
 
-def _variable(name: str, where: Location, variables: set[str] | None) -> Iterator[Mistake]:
+def _variable(name: str, where: Location, variables: set[str] | None) -> Iterator[Invalid]:
     if variables is None:
-        yield Mistake(where, "a column cannot take a variable", "variables belong to transactions")
+        yield Invalid(where, "a column cannot take a variable", "variables belong to transactions")
     elif name not in variables:
         hint = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
-        yield Mistake(where, f"no earlier step sets the variable `{name}`", hint)
+        yield Invalid(where, f"no earlier step sets the variable `{name}`", hint)
 
 
-def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Mistake]:
+def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Invalid]:
     if variables is None:
-        yield Mistake(where, "a column cannot take an expression", "expressions belong to transactions")
+        yield Invalid(where, "a column cannot take an expression", "expressions belong to transactions")
         return
     for name in generator.expression.variables:
         yield from _variable(name, where, variables)
@@ -106,7 +106,7 @@ def _expression(generator: Expression, where: Location, variables: set[str] | No
 
 def _generator(
     generator: BaseModel, where: Location, tables: Mapping[str, Table], variables: set[str] | None
-) -> Iterator[Mistake]:
+) -> Iterator[Invalid]:
     match generator:
         case Variable():
             yield from _variable(generator.variable, (*where, "variable"), variables)
@@ -125,42 +125,42 @@ def _generator(
                 inside = (*where, name, index) if isinstance(value, list) else (*where, name)
                 if isinstance(item, Expression):
                     hint = "give it to a variable with `set`, and use that"
-                    yield Mistake(inside, "an expression cannot stand within another generator", hint)
+                    yield Invalid(inside, "an expression cannot stand within another generator", hint)
                 yield from _generator(item, inside, tables, variables)
 
 
-def _table(name: str, where: Location, tables: Mapping[str, Table]) -> Iterator[Mistake]:
+def _table(name: str, where: Location, tables: Mapping[str, Table]) -> Iterator[Invalid]:
     if name not in tables:
-        yield Mistake(where, f"there is no table `{name}`", nearest(name, tables))
+        yield Invalid(where, f"there is no table `{name}`", nearest(name, tables))
     elif not tables[name].rows:
-        yield Mistake(where, f"the table `{name}` has no rows to choose from", "give it rows")
+        yield Invalid(where, f"the table `{name}` has no rows to choose from", "give it rows")
     elif tables[name].file is not None:
-        yield Mistake(where, f"the rows of `{name}` come from a file and are not known", "use a generated table")
+        yield Invalid(where, f"the rows of `{name}` come from a file and are not known", "use a generated table")
 
 
-def find_column(text: str, tables: Mapping[str, Table]) -> Column | Mistake:
+def find_column(text: str, tables: Mapping[str, Table]) -> Column | Invalid:
     """Find the column that ``table.column`` names, or say what is wrong with the name."""
     table_name, _, column_name = text.rpartition(".")
     if not table_name:
-        return Mistake((), f"`{text}` names no column", "write table and column, as in `user.id`")
+        return Invalid((), f"`{text}` names no column", "write table and column, as in `user.id`")
     if table_name not in tables:
-        return Mistake((), f"there is no table `{table_name}`", nearest(table_name, tables))
+        return Invalid((), f"there is no table `{table_name}`", nearest(table_name, tables))
     columns = tables[table_name].columns
     if column_name not in columns:
-        return Mistake((), f"the table `{table_name}` has no column `{column_name}`", nearest(column_name, columns))
+        return Invalid((), f"the table `{table_name}` has no column `{column_name}`", nearest(column_name, columns))
     return columns[column_name]
 
 
-def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Mistake]:
+def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Invalid]:
     found = find_column(key.key, tables)
     inside = (*where, "key")
-    if isinstance(found, Mistake):
-        yield Mistake(inside, found.problem, found.hint)
+    if isinstance(found, Invalid):
+        yield Invalid(inside, found.problem, found.hint)
         return
     yield from _table(key.key.rpartition(".")[0], inside, tables)
     if found.fill is not None and not _is_repeatable(found.fill, tables, (key.key,)):
         problem = f"the values of `{key.key}` cannot be made again: they depend on the time, or on themselves"
-        yield Mistake(inside, problem, "refer to a column filled otherwise")
+        yield Invalid(inside, problem, "refer to a column filled otherwise")
 
 
 def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
@@ -180,11 +180,11 @@ def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tup
     return all(_is_repeatable(item, tables, trail) for item in nested if isinstance(item, BaseModel))
 
 
-def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Mistake]:
+def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Invalid]:
     found = find_column(text, tables)
     if in_column:
-        yield Mistake(where, "a column's fill cannot go on with another", "use `serial`")
-    elif isinstance(found, Mistake):
-        yield Mistake(where, found.problem, found.hint)
+        yield Invalid(where, "a column's fill cannot go on with another", "use `serial`")
+    elif isinstance(found, Invalid):
+        yield Invalid(where, found.problem, found.hint)
     elif not isinstance(found.fill, Serial) and not found.autoincrement:
-        yield Mistake(where, f"`{text}` is not filled by a `serial`, so that nothing goes on", "use its own generator")
+        yield Invalid(where, f"`{text}` is not filled by a `serial`, so that nothing goes on", "use its own generator")

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dbdyno.definition.mistakes import nearest_or
+from dbdyno.definition.validation import nearest_or
 from dbdyno.errors import InputError, reason
 
 SUFFIX = ".toml"

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.levels import Level
-from dbdyno.definition.mistakes import UNKNOWN, Location, Mistake, nearest, raise_all, show, without_echoes
-from dbdyno.definition.strict import find_mistakes
+from dbdyno.definition.strict import validate
+from dbdyno.definition.validation import UNKNOWN, Invalid, Location, nearest, raise_all, show, without_echoes
 from dbdyno.engines.statements import Statements
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
@@ -75,9 +75,9 @@ class Experiment:
 
         Raises InputError where a level does not fit the place it is put into.
         """
-        definition, mistakes = _define(self.document, levels)
-        raise_all(self.place, mistakes)
-        assert definition is not None  # noqa: S101 - without mistakes there is one
+        definition, errors = _define(self.document, levels)
+        raise_all(self.place, errors)
+        assert definition is not None  # noqa: S101 - without validation errors there is one
         return definition
 
     def factor_settings(self, engine: str, levels: Mapping[str, Level]) -> dict[str, str]:
@@ -92,8 +92,8 @@ class Experiment:
 def load_experiment(name_or_path: str) -> Experiment:
     """Read an experiment: a built-in one by its name, or a TOML file by its path.
 
-    Every level of every factor is tried once, so that a file that loads has no mistake that shows in one level only.
-    Raises InputError, or Mistakes where there are several, with file, key, problem and hint of each.
+    Every level of every factor is tried once, so that a file that loads has no error that shows in one level only.
+    Raises InputError, or ValidationErrors where there are several, with file, key, problem and hint of each.
     """
     return make_experiment(read_experiment_file(name_or_path))
 
@@ -112,31 +112,31 @@ def programs_experiment() -> Experiment:
 def make_experiment(document: Document) -> Experiment:
     """Make an experiment of a file's content; raises as :func:`load_experiment`."""
     data = document.data
-    factors, mistakes = read_factors(data.get("factors", {}))
+    factors, errors = read_factors(data.get("factors", {}))
     exclusions, more = read_exclusions(data.get("exclude", []), factors)
-    mistakes += more
+    errors += more
     head_keys = {key: value for key, value in data.items() if key in Head.model_fields}
-    head, more = find_mistakes(Head, head_keys, _ENGINES)
-    mistakes += more
-    mistakes += _unknown_keys(data)
-    mistakes += _wrong_factors(head, factors)
-    mistakes += _wrong_systems(head, factors)
-    mistakes += wrong_recommendations(head.recommendations if head else [], factors)
-    mistakes += wrong_optional(head, factors) if head else []
+    head, more = validate(Head, head_keys, _ENGINES)
+    errors += more
+    errors += _unknown_keys(data)
+    errors += _wrong_factors(head, factors)
+    errors += _wrong_systems(head, factors)
+    errors += wrong_recommendations(head.recommendations if head else [], factors)
+    errors += wrong_optional(head, factors) if head else []
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
-    if not any(mistake.location[:1] == ("factors",) for mistake in mistakes):
-        mistakes += _body_mistakes(body, factors)
-    raise_all(document.place, _in_order(without_echoes(mistakes), data))
-    assert head is not None  # noqa: S101 - without mistakes there is one
+    if not any(error.location[:1] == ("factors",) for error in errors):
+        errors += _body_errors(body, factors)
+    raise_all(document.place, _in_order(without_echoes(errors), data))
+    assert head is not None  # noqa: S101 - without validation errors there is one
     return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body, document.text)
 
 
-def _unknown_keys(data: Mapping[str, Any]) -> list[Mistake]:
+def _unknown_keys(data: Mapping[str, Any]) -> list[Invalid]:
     known = [*Head.model_fields, *_FACTOR_KEYS, *Definition.model_fields]
-    return [Mistake((key,), UNKNOWN, nearest(key, known)) for key in data if key not in known]
+    return [Invalid((key,), UNKNOWN, nearest(key, known)) for key in data if key not in known]
 
 
-def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mistake]:
+def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Invalid]:
     if head is None:
         return []
     named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
@@ -148,15 +148,15 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Mis
         times = head.published.rounds.times
         if times not in head.published.match:
             problem = f"the factor `{times}` has no column in `match`"
-            return [Mistake(("published", "rounds", "times"), problem, nearest(times, head.published.match))]
+            return [Invalid(("published", "rounds", "times"), problem, nearest(times, head.published.match))]
     return [
-        Mistake(location, f"there is no factor `{factor}`", nearest(factor, factors))
+        Invalid(location, f"there is no factor `{factor}`", nearest(factor, factors))
         for location, factor in named
         if factor is not None and factor not in factors and factor != SYSTEM
     ]
 
 
-def _wrong_systems(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Mistake]:
+def _wrong_systems(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
     levels = factors[SYSTEM].levels if SYSTEM in factors else ()
     urls: list[tuple[Location, str]] = [(("factors", SYSTEM, index), level.name) for index, level in enumerate(levels)]
     if head and head.published and head.published.systems:
@@ -165,16 +165,16 @@ def _wrong_systems(head: Head | None, factors: Mapping[str, Factor]) -> Iterator
         try:
             parse_url(url)
         except InputError as error:
-            yield Mistake(location, f"`{url}`: {error.problem}", error.hint)
+            yield Invalid(location, f"`{url}`: {error.problem}", error.hint)
 
 
-def _body_mistakes(body: Mapping[str, Any], factors: Mapping[str, Factor]) -> list[Mistake]:
-    found: dict[Location, Mistake] = {}
+def _body_errors(body: Mapping[str, Any], factors: Mapping[str, Factor]) -> list[Invalid]:
+    found: dict[Location, Invalid] = {}
     for levels in _each_level_once(factors):
         known = _bindings(levels)
-        mistakes = unknown_references(body, known) or _define(body, levels)[1]
-        for mistake in mistakes:
-            found.setdefault(mistake.location, mistake)
+        errors = unknown_references(body, known) or _define(body, levels)[1]
+        for error in errors:
+            found.setdefault(error.location, error)
     return list(found.values())
 
 
@@ -190,29 +190,29 @@ def _bindings(levels: Mapping[str, Level]) -> dict[str, Any]:
     return {key: value for name, level in levels.items() for key, value in level.bindings(name).items()}
 
 
-def _define(document: Mapping[str, Any], levels: Mapping[str, Level]) -> tuple[Definition | None, list[Mistake]]:
+def _define(document: Mapping[str, Any], levels: Mapping[str, Level]) -> tuple[Definition | None, list[Invalid]]:
     bindings = _bindings(levels)
-    definition, mistakes = find_mistakes(Definition, substitute(document, bindings), _ENGINES)
+    definition, errors = validate(Definition, substitute(document, bindings), _ENGINES)
     if definition is not None:
-        mistakes = list(check(definition))
-    return definition, [_with_origin(mistake, document, bindings) for mistake in mistakes]
+        errors = list(check(definition))
+    return definition, [_with_origin(error, document, bindings) for error in errors]
 
 
-def _with_origin(mistake: Mistake, document: Any, bindings: Mapping[str, Any]) -> Mistake:
+def _with_origin(error: Invalid, document: Any, bindings: Mapping[str, Any]) -> Invalid:
     """Say which factor a wrong value came from, where it came from one."""
-    for part in mistake.location:
+    for part in error.location:
         try:
             document = document[part]
         except (KeyError, IndexError, TypeError):
             break
     if not isinstance(document, str):
-        return mistake
+        return error
     origins = [f"${{{name}}} = {show(bindings[name])}" for _, name in references(document) if name in bindings]
     if not origins:
-        return mistake
-    return mistake._replace(problem=f"{mistake.problem} (with {', '.join(origins)})")
+        return error
+    return error._replace(problem=f"{error.problem} (with {', '.join(origins)})")
 
 
-def _in_order(mistakes: list[Mistake], data: Mapping[str, Any]) -> list[Mistake]:
+def _in_order(errors: list[Invalid], data: Mapping[str, Any]) -> list[Invalid]:
     order = {key: index for index, key in enumerate(data)}
-    return sorted(mistakes, key=lambda mistake: order.get(str(mistake.location[0]), -1) if mistake.location else -1)
+    return sorted(errors, key=lambda error: order.get(str(error.location[0]), -1) if error.location else -1)

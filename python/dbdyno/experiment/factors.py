@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.definition.levels import Level, as_text
-from dbdyno.definition.mistakes import Mistake, nearest, show
+from dbdyno.definition.validation import Invalid, nearest, show
 from dbdyno.engines import ENGINES
 from dbdyno.experiment.substitute import references
 
@@ -55,71 +55,71 @@ class Exclusion:
         return all(levels[factor].name in names for factor, names in self.levels.items())
 
 
-def read_factors(data: Any) -> tuple[dict[str, Factor], list[Mistake]]:
-    """Read the table ``factors``: the factors in the file's order, and the mistakes in it."""
+def read_factors(data: Any) -> tuple[dict[str, Factor], list[Invalid]]:
+    """Read the table ``factors``: the factors in the file's order, and the validation errors in it."""
     if not isinstance(data, dict):
-        return {}, [Mistake(("factors",), f"{show(data)} is not a table", "as in `factors = { threads = [1, 2] }`")]
+        return {}, [Invalid(("factors",), f"{show(data)} is not a table", "as in `factors = { threads = [1, 2] }`")]
     factors: dict[str, Factor] = {}
-    mistakes: list[Mistake] = []
+    errors: list[Invalid] = []
     for name, levels in data.items():
         where = ("factors", name)
         if not _NAME.fullmatch(name) or name in _RESERVED:
             problem = f"a factor cannot have this name: {_RESERVED.get(name, 'it has other characters')}"
-            mistakes.append(Mistake(where, problem, "use letters, digits and `_`, as in `cache_size`"))
+            errors.append(Invalid(where, problem, "use letters, digits and `_`, as in `cache_size`"))
         elif isinstance(levels, list):
             factors[name] = Factor(name, tuple(Level.of(value) for value in levels if isinstance(value, Scalar)), False)
-            mistakes += _wrong_scalars(where, levels)
+            errors += _wrong_scalars(where, levels)
         elif isinstance(levels, dict):
             tables = {level: values for level, values in levels.items() if isinstance(values, dict)}
             made = (Level(level, level, tuple(values.items())) for level, values in tables.items())
             factors[name] = Factor(name, tuple(made), True)
-            mistakes += _wrong_tables(where, levels)
+            errors += _wrong_tables(where, levels)
         else:
-            mistakes.append(Mistake(where, f"{show(levels)} is not a list of levels", f"write `[{show(levels)}]`"))
-    mistakes += [
-        Mistake(("factors", *where), f"a level cannot refer to a factor, as `${{{name}}}` does", "write its value")
+            errors.append(Invalid(where, f"{show(levels)} is not a list of levels", f"write `[{show(levels)}]`"))
+    errors += [
+        Invalid(("factors", *where), f"a level cannot refer to a factor, as `${{{name}}}` does", "write its value")
         for where, name in references(data)
     ]
-    return factors, mistakes
+    return factors, errors
 
 
-def _wrong_scalars(where: tuple[str, str], levels: list[Any]) -> list[Mistake]:
-    mistakes = [] if levels else [Mistake(where, "it has no levels", "give at least one, as in `[1]`")]
+def _wrong_scalars(where: tuple[str, str], levels: list[Any]) -> list[Invalid]:
+    errors = [] if levels else [Invalid(where, "it has no levels", "give at least one, as in `[1]`")]
     seen: set[str] = set()
     for index, value in enumerate(levels):
         if not isinstance(value, Scalar):
             hint = f"give a number, a text or a truth value, or name the level: `[factors.{where[1]}.its_name]`"
-            mistakes.append(Mistake((*where, index), f"{show(value)} is not a level", hint))
+            errors.append(Invalid((*where, index), f"{show(value)} is not a level", hint))
         elif as_text(value) in seen:
-            mistakes.append(Mistake((*where, index), f"the level {show(value)} is there already", "take one away"))
+            errors.append(Invalid((*where, index), f"the level {show(value)} is there already", "take one away"))
         else:
             seen.add(as_text(value))
-    return mistakes
+    return errors
 
 
-def _wrong_tables(where: tuple[str, str], levels: dict[str, Any]) -> list[Mistake]:
-    mistakes = [] if levels else [Mistake(where, "it has no levels", f"add a table `[factors.{where[1]}.its_name]`")]
+def _wrong_tables(where: tuple[str, str], levels: dict[str, Any]) -> list[Invalid]:
+    errors = [] if levels else [Invalid(where, "it has no levels", f"add a table `[factors.{where[1]}.its_name]`")]
     first: dict[str, Any] = {}
     for name, values in levels.items():
         if not isinstance(values, dict):
             hint = 'give the values that the level binds, as in `{ prepare = "once" }`'
-            mistakes.append(Mistake((*where, name), f"{show(values)} is not a table", hint))
+            errors.append(Invalid((*where, name), f"{show(values)} is not a table", hint))
             continue
         first = first or values
         for key in sorted(first.keys() ^ values.keys()):
             if key in values:
-                mistakes.append(Mistake((*where, name, key), "the first level does not bind this", nearest(key, first)))
+                errors.append(Invalid((*where, name, key), "the first level does not bind this", nearest(key, first)))
             else:
-                mistakes.append(Mistake((*where, name), f"it does not bind `{key}`, as the first level does", "add it"))
-    return mistakes
+                errors.append(Invalid((*where, name), f"it does not bind `{key}`, as the first level does", "add it"))
+    return errors
 
 
-def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Exclusion], list[Mistake]]:
-    """Read the tables ``exclude``: what they leave out, and the mistakes in them."""
+def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Exclusion], list[Invalid]]:
+    """Read the tables ``exclude``: what they leave out, and the validation errors in them."""
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        return [], [Mistake(("exclude",), "it is not a list of tables", "write each as `[[exclude]]`")]
+        return [], [Invalid(("exclude",), "it is not a list of tables", "write each as `[[exclude]]`")]
     exclusions: list[Exclusion] = []
-    mistakes: list[Mistake] = []
+    errors: list[Invalid] = []
     for index, item in enumerate(data):
         where = ("exclude", index)
         levels: dict[str, tuple[str, ...]] = {}
@@ -127,45 +127,45 @@ def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Excl
             if name in _RESERVED:
                 continue
             if name not in factors:
-                mistakes.append(Mistake((*where, name), "there is no such factor", nearest(name, factors)))
+                errors.append(Invalid((*where, name), "there is no such factor", nearest(name, factors)))
                 continue
             names = [as_text(level) for level in (value if isinstance(value, list) else [value])]
             known = [level.name for level in factors[name].levels]
-            mistakes += [
-                Mistake((*where, name), f"there is no level `{level}`", nearest(level, known))
+            errors += [
+                Invalid((*where, name), f"there is no level `{level}`", nearest(level, known))
                 for level in names
                 if level not in known
             ]
             levels[name] = tuple(names)
         engines, wrong_engines = _read_engines(item, "engines", where)
         others, wrong_others = _read_engines(item, "except_engines", where)
-        mistakes += [*wrong_engines, *wrong_others]
+        errors += [*wrong_engines, *wrong_others]
         if engines is not None and others is not None:
             hint = "give the shorter list of the two"
-            mistakes.append(Mistake((*where, "except_engines"), "`engines` says it already", hint))
+            errors.append(Invalid((*where, "except_engines"), "`engines` says it already", hint))
         reason = item.get("reason")
         if not isinstance(reason, str) or not reason.strip():
-            mistakes.append(Mistake((*where, "reason"), "an exclusion needs a reason", 'add `reason = "…"`'))
+            errors.append(Invalid((*where, "reason"), "an exclusion needs a reason", 'add `reason = "…"`'))
         elif not levels and engines is None and others is None:
-            mistakes.append(Mistake(where, "it names no factor", "as in `threads = [8, 16]`"))
+            errors.append(Invalid(where, "it names no factor", "as in `threads = [8, 16]`"))
         else:
             exclusions.append(Exclusion(levels, reason, engines, others or ()))
-    return exclusions, mistakes
+    return exclusions, errors
 
 
 def _read_engines(
     item: Mapping[str, Any], key: str, where: tuple[str, int]
-) -> tuple[tuple[str, ...] | None, list[Mistake]]:
+) -> tuple[tuple[str, ...] | None, list[Invalid]]:
     if key not in item:
         return None, []
     written = item[key]
     engines = written if isinstance(written, list) else [written]
-    mistakes = [
-        Mistake((*where, key), f"{show(engine)} is no engine", nearest(str(engine), ENGINES))
+    errors = [
+        Invalid((*where, key), f"{show(engine)} is no engine", nearest(str(engine), ENGINES))
         for engine in engines
         if engine not in ENGINES
     ]
     if not engines:
         hint = "leave it out where all engines are meant"
-        mistakes.append(Mistake((*where, key), "it is empty", hint))
-    return tuple(map(str, engines)), mistakes
+        errors.append(Invalid((*where, key), "it is empty", hint))
+    return tuple(map(str, engines)), errors

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from dbdyno.definition.mistakes import show, wrong
 from dbdyno.definition.strict import EngineName, Name, Number, Positive, Strict
+from dbdyno.definition.validation import show, wrong
 from dbdyno.experiment.recommendations import Recommendation
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

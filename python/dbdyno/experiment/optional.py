@@ -3,24 +3,24 @@
 from collections.abc import Iterator, Mapping
 
 from dbdyno.definition.levels import as_text
-from dbdyno.definition.mistakes import Mistake, nearest
+from dbdyno.definition.validation import Invalid, nearest
 from dbdyno.experiment.factors import Factor
 from dbdyno.experiment.head import Head
 
 
-def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Mistake]:
-    """Find the mistakes that lie between the optional levels and the factors."""
+def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
+    """Find the validation errors that lie between the optional levels and the factors."""
     for name, levels in head.optional.items():
         factor = factors.get(name)
         if factor is None:
-            yield Mistake(("optional", name), "there is no such factor", nearest(name, factors))
+            yield Invalid(("optional", name), "there is no such factor", nearest(name, factors))
             continue
         known = [level.name for level in factor.levels]
         unknown = [as_text(level) for level in levels if as_text(level) not in known]
         for level in unknown:
-            yield Mistake(("optional", name), f"there is no level `{level}`", nearest(level, known))
+            yield Invalid(("optional", name), f"there is no level `{level}`", nearest(level, known))
         if not unknown and not without_optional(factor, head).levels:
-            yield Mistake(("optional", name), "no level is left that is measured always", "take one away")
+            yield Invalid(("optional", name), "no level is left that is measured always", "take one away")
 
 
 def without_optional(factor: Factor, head: Head) -> Factor:

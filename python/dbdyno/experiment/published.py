@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dbdyno.definition.levels import Level, as_text
-from dbdyno.definition.mistakes import nearest
+from dbdyno.definition.validation import nearest
 from dbdyno.engines.durability import in_each_class
 from dbdyno.engines.url import parse_url, same_system
 from dbdyno.errors import InputError

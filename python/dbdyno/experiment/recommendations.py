@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from dbdyno.definition.levels import as_text
-from dbdyno.definition.mistakes import Mistake, nearest, wrong
 from dbdyno.definition.strict import EngineName, Name, Strict
+from dbdyno.definition.validation import Invalid, nearest, wrong
 from dbdyno.experiment.factors import SYSTEM, Factor
 
 # The findings that a recommendation can answer: a search that could use an index, and does not.
@@ -47,28 +47,28 @@ class Recommendation(Strict):
 
 def wrong_recommendations(
     recommendations: Iterable[Recommendation], factors: Mapping[str, Factor]
-) -> Iterator[Mistake]:
-    """Find the mistakes that lie between the recommendations and the factors."""
+) -> Iterator[Invalid]:
+    """Find the validation errors that lie between the recommendations and the factors."""
     seen: set[str] = set()
     kept: dict[str, set[str]] = {name: {level.name for level in factor.levels} for name, factor in factors.items()}
     for index, recommendation in enumerate(recommendations):
         where = ("recommendations", index)
         if recommendation.name in seen:
-            yield Mistake((*where, "name"), f"`{recommendation.name}` is there already", "choose another")
+            yield Invalid((*where, "name"), f"`{recommendation.name}` is there already", "choose another")
         seen.add(recommendation.name)
         for name, level in recommendation.levels.items():
             inside = (*where, "levels", name)
             factor = factors.get(name)
             if name == SYSTEM:
-                yield Mistake(inside, "a recommendation cannot take another system", "use `settings`")
+                yield Invalid(inside, "a recommendation cannot take another system", "use `settings`")
             elif factor is None:
-                yield Mistake(inside, "there is no such factor", nearest(name, factors))
+                yield Invalid(inside, "there is no such factor", nearest(name, factors))
             elif factor.named and factor.level(level) is None:
-                yield Mistake(inside, f"there is no level `{level}`", nearest(level, kept[name]))
+                yield Invalid(inside, f"there is no level `{level}`", nearest(level, kept[name]))
             else:
                 kept[name].discard(level)
                 if not kept[name]:
-                    yield Mistake(
+                    yield Invalid(
                         inside, "no level is left without the recommendations", "add one that is measured always"
                     )
                     kept[name].add("")

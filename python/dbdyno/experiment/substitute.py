@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dbdyno.definition.levels import as_text
-from dbdyno.definition.mistakes import Location, Mistake, nearest
+from dbdyno.definition.validation import Invalid, Location, nearest
 
 # The level that stands for "not set": what would take its value is left out.
 DEFAULT: Final = "default"
@@ -91,10 +91,10 @@ def references(value: Any, location: Location = ()) -> Iterator[tuple[Location, 
                 yield from ((location, term) for term in _terms(found["inside"]) if not _is_number_written(term))
 
 
-def unknown_references(document: Any, known: Mapping[str, Any]) -> list[Mistake]:
+def unknown_references(document: Any, known: Mapping[str, Any]) -> list[Invalid]:
     """Find the references to what no factor binds."""
     return [
-        Mistake(location, f"`${{{name}}}` refers to no factor", nearest(name, known))
+        Invalid(location, f"`${{{name}}}` refers to no factor", nearest(name, known))
         for location, name in references(document)
         if name not in known
     ]

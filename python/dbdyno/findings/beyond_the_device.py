@@ -13,7 +13,7 @@ BEYOND = Kind("more commits than syncs", ("device_sync", "syncs_per_transaction"
 
 
 def beyond_the_device(cells: Sequence[Cell]) -> list[Finding]:
-    """Say where there were more synced commits than the device's own figure allows, so that figure is in doubt."""
+    """Say where there were more synced commits than the device's own figure allows, so that figure is wrong."""
     found: list[Finding] = []
     for cell in cells:
         share = cell["share_of_ceiling"]["device_sync"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dbdyno.bottleneck import IDLE
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.engines import engine_of_product
 from dbdyno.findings.rule import Material, Rule
-from dbdyno.limit import IDLE
 
 BUSY_CLIENT = Kind("busy client", ("warning", "share"))
 

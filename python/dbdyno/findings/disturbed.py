@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dbdyno.bottleneck import SHORTEST_S
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.shape import Finding
 from dbdyno.engines.url import serves_here
 from dbdyno.findings.rule import Material, Rule
-from dbdyno.limit import SHORTEST_S
 from dbdyno.results.metrics import done
 
 DISTURBED = Kind("disturbed", ("warning", "trials"))

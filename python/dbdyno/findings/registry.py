@@ -76,7 +76,7 @@ RULES: tuple[Rule, ...] = (
     failures.RULE,
     skipped.RULE,
     cut_short.RULE,
-    # What makes figures doubtful.
+    # What warns of figures.
     beyond_the_device.RULE,
     slower_device.RULE,
     outliers.RULE,

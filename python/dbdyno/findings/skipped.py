@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dbdyno.bottleneck import OVERLOADED
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Rule
 from dbdyno.findings.words import percent, rate
-from dbdyno.limit import OVERLOADED
 
 SKIPPED = Kind("skipped", ("skipped", "issued"))
 

@@ -15,7 +15,7 @@ from dbdyno.results.metrics import done
 SLOWER_DEVICE = Kind("slower device", ("sync_ms", "bytes_per_sync", "measured_ms"))
 
 
-# Times as long as a sync of as much was measured to take, from which the measurement is in doubt.
+# Times as long as a sync of as much was measured to take, from which the measurement is not to be relied on.
 _SLOWER = 5.0
 
 # Bytes of a sync that was measured, unless the device's figures say it; and up to which a sync counts as like it where
@@ -26,7 +26,7 @@ _LIKE = 4 * _MEASURED
 
 
 def slower_device(cells: Sequence[Cell], device: JsonObject) -> list[Finding]:
-    """Say where syncs took several times as long as the device had been measured to take, so that figure is in doubt.
+    """Say where syncs took several times as long as the device had been measured to take, so that figure is wrong.
 
     ``device``: as in the document. Once for all cells, for which the share of the device's syncs is known. A sync is
     compared with one that writes as much (:func:`_sync_us`); where it is not known what that takes, nothing is said.

@@ -9,7 +9,7 @@ from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
-from dbdyno.findings.timeline import standstill
+from dbdyno.findings.timeline import stall
 from dbdyno.results.metrics import done
 from dbdyno.results.rounds import Measure
 
@@ -20,7 +20,7 @@ def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
     """For whole intervals nothing ended, where usually much does."""
     longest, rounds = 0.0, 0
     for each in done(cell):
-        stood = standstill(each, measure)
+        stood = stall(each, measure)
         rounds += stood > 0.0
         longest = max(longest, stood)
     if not rounds:

@@ -20,7 +20,7 @@ def rate_of_interval(interval: dict[str, object], measure: Measure) -> float | N
     return None if start is None or end is None or done is None or end <= start else done / (end - start)
 
 
-def standstill(one: Round, measure: Measure) -> float:
+def stall(one: Round, measure: Measure) -> float:
     """Give the longest time, in seconds, in which nothing ended though by the round's own pace much should have."""
     done, time, still, longest = 0.0, 0.0, 0.0, 0.0
     for interval in one["intervals"]:

@@ -9,7 +9,7 @@ from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
-from dbdyno.findings.timeline import rate_of_interval, standstill
+from dbdyno.findings.timeline import rate_of_interval, stall
 from dbdyno.results.metrics import done
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend
@@ -23,7 +23,7 @@ def _unsettled(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
         [rate for interval in each["intervals"] if (rate := rate_of_interval(interval, measure)) is not None]
         for each in done(cell)
         # What stopped it, and when, says nothing of how long it takes to settle.
-        if not standstill(each, measure)
+        if not stall(each, measure)
     ]
     # The last interval is cut short by the window's end.
     change = trend([window[:-1] for window in windows])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from dbdyno.definition.expression import AUTOMATIC, NAME
-from dbdyno.definition.mistakes import nearest_or
+from dbdyno.definition.validation import nearest_or
 from dbdyno.engines.statements import without_texts
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
@@ -141,7 +141,7 @@ def _data(sources: list[_Source], read: list[Script], scale: int, own_tables: bo
 
 
 def _as_written_for_postgresql(steps: Any) -> Any:
-    """Give steps whose statements PostgreSQL is sent as they are; for others they are read as portable SQL.
+    """Give steps whose statements PostgreSQL is sent as they are; for others they are read as SQL for all engines.
 
     What has an array in it is PostgreSQL's alone: elsewhere brackets are quotes.
     """
@@ -153,8 +153,8 @@ def _as_written_for_postgresql(steps: Any) -> Any:
     text = made.get("execute")
     if text is None:
         return made
-    portable = {} if "[" in without_texts(text, "postgresql") else {"any": text}
-    return made | {"execute": portable | {"postgresql": text}}
+    common = {} if "[" in without_texts(text, "postgresql") else {"any": text}
+    return made | {"execute": common | {"postgresql": text}}
 
 
 def _changes_schema(steps: Any) -> bool:

@@ -214,7 +214,7 @@ class _Reader:
             case name if name in _REFUSED:
                 raise self._wrong(command.line, rf"`\{name}` cannot be carried out", _REFUSED[name])
             case name:
-                from dbdyno.definition.mistakes import nearest
+                from dbdyno.definition.validation import nearest
 
                 raise self._wrong(command.line, rf"there is no command `\{name}`", nearest(name, _KNOWN))
 

@@ -18,6 +18,7 @@ from dbdyno.document.shape import Document
 from dbdyno.errors import InputError, reason
 from dbdyno.report.durable_lines import durability
 from dbdyno.report.lines import (
+    bottlenecks,
     ceilings,
     cell_names,
     compared_cells,
@@ -30,7 +31,6 @@ from dbdyno.report.lines import (
     findings,
     interval,
     latency,
-    limits,
     notes_on_measuring,
     published_sources,
     published_value,
@@ -43,14 +43,14 @@ from dbdyno.report.phases import loads, phase_columns
 _ROUND_COLUMNS = (
     "status", "throughput", "unit", "elapsed_s", "issued", "ok", "failed", "skipped", "in_flight", "retries", "rows",
     "rows_changed", "statements", "cpu_percent", "hottest_thread_percent", "service_p50_ms", "service_p90_ms",
-    "service_p99_ms", "service_p99_9_ms", "service_max_ms", "instructions", "outlier", "limit", "error",
+    "service_p99_ms", "service_p99_9_ms", "service_max_ms", "instructions", "outlier", "bottleneck", "error",
 )  # fmt: skip
 
 
 def check_writable(path: Path | str, option: str = "") -> None:
     """Make sure that a file can be written at ``path``, before a run begins. Nothing is left behind.
 
-    Raises ``InputError``, which names ``option`` where given: the time of a run must not be lost to a typing mistake.
+    Raises ``InputError``, which names ``option`` where given: the time of a run must not be lost to a typing error.
     """
     target = Path(path)
     place = f"{option} {target}".strip()
@@ -101,7 +101,7 @@ def write_csv(document: Document, path: Path | str) -> None:
 
 
 def write_markdown(document: Document, path: Path | str) -> None:
-    """Write table, verdicts, limits and findings as Markdown. ``InputError`` where the file cannot be written."""
+    """Write table, verdicts, bottlenecks and findings as Markdown. ``InputError`` where the file cannot be written."""
     write_text(path, markdown_text(document))
 
 
@@ -126,14 +126,14 @@ def csv_text(document: Document) -> str:
                 each["cpu_percent"]["hottest_thread"],
             ]  # fmt: skip
             values += [service[name] if service else None for name in ("p50", "p90", "p99", "p99_9", "max")]
-            limit = each["limit"]["resource"] if each["limit"] else None
-            values += [each["instructions"], int(each["outlier"]), limit, each["error"]]
+            bottleneck = each["bottleneck"]["resource"] if each["bottleneck"] else None
+            values += [each["instructions"], int(each["outlier"]), bottleneck, each["error"]]
             writer.writerow([document["id"], cell["id"], *levels, each["block"], each["position"], *values])
     return out.getvalue()
 
 
 def markdown_text(document: Document) -> str:
-    """Return table, verdicts, limits and findings as Markdown."""
+    """Return table, verdicts, bottlenecks and findings as Markdown."""
     parts = [f"## {_plain(document['title'])}", f"run `{document['id']}`, started {document['started'][:19]} UTC"]
     if document["question"]:
         parts.append(_plain(document["question"]))
@@ -149,7 +149,7 @@ def markdown_text(document: Document) -> str:
     if document["comparisons"]:
         parts.append(_comparisons(document))
     for title, statements in (
-        ("What limits it", limits(document)),
+        ("What limits it", bottlenecks(document)),
         ("Findings", findings(document)),
     ):
         if statements:

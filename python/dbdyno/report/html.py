@@ -46,7 +46,7 @@ def _context(document: Document) -> dict[str, Any]:
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
         "headline": lines.headline(document),
         "warnings": lines.warnings(document),
-        "limits": lines.limits(document),
+        "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
         "throughput": throughput_chart(document),

@@ -1,4 +1,4 @@
-"""What the views say of a document, before they lay it out: rows, limits, comparisons, failures."""
+"""What the views say of a document, before they lay it out: rows, bottlenecks, comparisons, failures."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.document.cell import Cell, Limit, Published, Round
+from dbdyno.document.cell import Bottleneck, Cell, Published, Round
 from dbdyno.document.reading import shown_times, texts
 from dbdyno.document.shape import Comparison, Document, Finding
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import MOST_ROUNDS
 
-# Below this the client is plainly not the limit and one line for all cells says so.
+# Below this the client is plainly not the bottleneck and one line for all cells says so.
 _CLIENT_NEAR = 0.5
 _READS_WORTH_A_COLUMN = 0.01
 # Half the width of an interval, as a share of the mean, from which it is told as a factor.
@@ -137,8 +137,8 @@ def _client_note(document: Document) -> str:
     if not shares:
         return ""
     if max(shares) < _CLIENT_NEAR:
-        return f"client: not the limit, at most {percent(max(shares))} of what it can do with the null engine"
-    return f"client: up to {percent(max(shares))} of what it can do with the null engine, near its own limit"
+        return f"client: not the bottleneck, at most {percent(max(shares))} of what it can do with the null engine"
+    return f"client: up to {percent(max(shares))} of what it can do with the null engine, near its own ceiling"
 
 
 def published_value(published: Published | None) -> str:
@@ -209,22 +209,24 @@ def _merit(cell: Cell, metric: str) -> float:
     return -math.inf if value is None else -float(value)
 
 
-def limits(document: Document) -> list[Statement]:
-    """Return each distinct limit sentence once, with the cells it covers."""
+def bottlenecks(document: Document) -> list[Statement]:
+    """Return each distinct bottleneck sentence once, with the cells it covers."""
     return _grouped(
         [
-            (limit_sentence(cell["limit"]), cell["limit"]["advice"], cell["id"])
+            (bottleneck_sentence(cell["bottleneck"]), cell["bottleneck"]["advice"], cell["id"])
             for cell in document["cells"]
-            if cell["limit"]
+            if cell["bottleneck"]
         ]
     )
 
 
-def limit_sentence(limit: Limit) -> str:
+def bottleneck_sentence(bottleneck: Bottleneck) -> str:
     """Return the resource and its evidence, and how many rounds agree where not all do."""
-    evidence = limit["evidence"].rstrip(".")
-    agreed = "" if limit["rounds"] == limit["of"] else f" (in {limit['rounds']} of {limit['of']} rounds)"
-    return f"{limit['resource']}: {evidence}{agreed}" if evidence else f"{limit['resource']}{agreed}"
+    evidence = bottleneck["evidence"].rstrip(".")
+    agreed = (
+        "" if bottleneck["rounds"] == bottleneck["of"] else f" (in {bottleneck['rounds']} of {bottleneck['of']} rounds)"
+    )
+    return f"{bottleneck['resource']}: {evidence}{agreed}" if evidence else f"{bottleneck['resource']}{agreed}"
 
 
 def warnings(document: Document) -> list[Statement]:

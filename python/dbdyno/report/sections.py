@@ -63,7 +63,7 @@ def cell_table(document: Document) -> CellTable:
         add("flush ms", [milliseconds(cell["disk"]["flush_ms"] or None) for cell in cells])
     add("failed", [_failures(cell) for cell in cells], "lost")
     add("durability", [class_of(cell) or "" for cell in cells], "dim")
-    add("limit", [cell["limit"]["resource"] if cell["limit"] else "" for cell in cells], "text")
+    add("bottleneck", [cell["bottleneck"]["resource"] if cell["bottleneck"] else "" for cell in cells], "text")
     return CellTable(
         [column for column, _ in columns], [list(row) for row in zip(*(v for _, v in columns), strict=True)]
     )

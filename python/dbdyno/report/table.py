@@ -15,6 +15,7 @@ from dbdyno.report.columns import Column, fitted, table, width_of
 from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.lines import (
     Statement,
+    bottlenecks,
     ceilings,
     cell_names,
     compared_cells,
@@ -27,7 +28,6 @@ from dbdyno.report.lines import (
     findings,
     interval,
     latency,
-    limits,
     notes_on_measuring,
     published_sources,
     published_value,
@@ -47,7 +47,7 @@ def show(document: Document, console: Console) -> None:
 
 
 def run_view(document: Document, width: int) -> RenderableType:
-    """Return head, table, verdicts, limits and failures of a run, for a terminal of ``width`` columns."""
+    """Return head, table, verdicts, bottlenecks and failures of a run, for a terminal of ``width`` columns."""
     parts: list[RenderableType] = [_head(document)]
     # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
     parts += _statements(document, warnings(document), "!", "bold yellow")
@@ -57,8 +57,8 @@ def run_view(document: Document, width: int) -> RenderableType:
     if document["comparisons"]:
         parts += [Text(""), _comparisons(document)]
         parts += [Text(note, style="dim") for note in comparison_notes(document)]
-    if limits(document):
-        parts += [Text(""), Text("What limits it", style="bold"), *_limits(document)]
+    if bottlenecks(document):
+        parts += [Text(""), Text("What limits it", style="bold"), *_bottlenecks(document)]
     if findings(document):
         parts += [Text(""), Text("Findings", style="bold"), *_statements(document, findings(document), "•", "yellow")]
     if document["failed_trials"]:
@@ -175,8 +175,8 @@ def _comparisons(document: Document) -> Table:
     )
 
 
-def _limits(document: Document) -> Iterable[RenderableType]:
-    for each in limits(document):
+def _bottlenecks(document: Document) -> Iterable[RenderableType]:
+    for each in bottlenecks(document):
         text = Text.assemble((each.text, ""), (f"  ({cell_names(document, each.cells)})", "dim"))
         if each.advice:
             text.append(f"\n→ {each.advice}", style="green")

@@ -10,11 +10,11 @@ from statistics import median
 from typing import Any
 
 from dbdyno.document.cell import (
+    Bottleneck,
     Cell,
     CpuPercent,
     Disk,
     Latency,
-    Limit,
     Mutex,
     MutexSite,
     Published,
@@ -26,9 +26,9 @@ from dbdyno.document.cell import (
     Waits,
 )
 from dbdyno.document.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
+from dbdyno.results.bottlenecks import bottleneck_of
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
-from dbdyno.results.limits import limit_of
 from dbdyno.results.metrics import rate_of
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
@@ -51,9 +51,9 @@ def build_cell(
     """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
 
     ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended. Without
-    ``latencies`` the histograms of its rounds are not merged, and no limit is looked for.
+    ``latencies`` the histograms of its rounds are not merged, and no bottleneck is looked for.
     """
-    rounds = [build_round(trial, measure, limit_of(trial) if latencies else None) for trial in trials]
+    rounds = [build_round(trial, measure, bottleneck_of(trial) if latencies else None) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
     results = [trial.result or {} for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
     measured = [each for each in done if each["throughput"] is not None]
@@ -80,7 +80,7 @@ def build_cell(
         "time": time,
         "mutex": _mutex(results),
         "waits": _waits(results),
-        "limit": _limit(done),
+        "bottleneck": _bottleneck(done),
         "share_of_ceiling": _shares(run, done, system),
         "published": published,
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
@@ -276,13 +276,13 @@ def _waits(results: Sequence[JsonObject]) -> Waits | None:
     }
 
 
-def _limit(done: Sequence[Round]) -> Limit | None:
-    """Return the limit most rounds agree on, in the words of the round of that kind with the median throughput."""
-    diagnosed = [(each["limit"], each["throughput"] or 0.0) for each in done if each["limit"] is not None]
+def _bottleneck(done: Sequence[Round]) -> Bottleneck | None:
+    """Return the bottleneck most rounds agree on, in the words of the round of that kind with the median throughput."""
+    diagnosed = [(each["bottleneck"], each["throughput"] or 0.0) for each in done if each["bottleneck"] is not None]
     if not diagnosed:
         return None
-    resource, rounds = Counter(limit["resource"] for limit, _ in diagnosed).most_common(1)[0]
-    agreeing = [(limit, value) for limit, value in diagnosed if limit["resource"] == resource]
+    resource, rounds = Counter(bottleneck["resource"] for bottleneck, _ in diagnosed).most_common(1)[0]
+    agreeing = [(bottleneck, value) for bottleneck, value in diagnosed if bottleneck["resource"] == resource]
     middle = median(value for _, value in agreeing)
     spokesman = min(agreeing, key=lambda each: abs(each[1] - middle))[0]
     return {**spokesman, "rounds": rounds, "of": len(diagnosed)}

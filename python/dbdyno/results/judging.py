@@ -181,8 +181,8 @@ def why_not_comparable(a: Cell, b: Cell) -> list[str]:
 
 def _durability(a: Cell, b: Cell) -> list[str]:
     durability = (class_of(a), class_of(b))
-    doubtful = any(cell["observed"]["contradiction"] for cell in (a, b))
-    if not doubtful and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
+    contradicted = any(cell["observed"]["contradiction"] for cell in (a, b))
+    if not contradicted and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
         return []
     return [f"durability: {durability[0]} against {durability[1]}"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dbdyno.bottleneck import OVERLOADED
 from dbdyno.document.cell import Cell, Round
 from dbdyno.document.reading import shown_times
-from dbdyno.limit import OVERLOADED
 from dbdyno.stats import Rate, Rates
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.document.cell import CpuPercent, Disk, Latency, Limit, RateBasis, Round
+from dbdyno.document.cell import Bottleneck, CpuPercent, Disk, Latency, RateBasis, Round
 from dbdyno.document.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
@@ -53,8 +53,8 @@ class Measure:
         return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
 
 
-def build_round(trial: TrialRecord, measure: Measure, limit: Limit | None = None) -> Round:
-    """Turn a trial (:func:`dbdyno.results.derived.derived`) and its limit into a round of the document.
+def build_round(trial: TrialRecord, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
+    """Turn a trial (:func:`dbdyno.results.derived.derived`) and its bottleneck into a round of the document.
 
     A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it
     said.
@@ -121,7 +121,7 @@ def build_round(trial: TrialRecord, measure: Measure, limit: Limit | None = None
         "observed": part(result, "observed"),
         "interleaving": part(result, "interleaving"),
         "durations": trial.durations,
-        "limit": limit,
+        "bottleneck": bottleneck,
         "intervals": objects(trial.intervals),
         "histograms": {name: code for name, code in part(result, "histograms").items() if isinstance(code, str)},
     }

@@ -164,7 +164,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
 
 
 def _check(compiled: list[CompiledCell], provisioners: Provisioners) -> None:
-    """See that the systems can be had. Raises DbdynoError for a mistake in what was asked for, or where none can.
+    """See that the systems can be had. Raises DbdynoError for a error in what was asked for, or where none can.
 
     One that cannot be reached fails its own trials, which say why; the others are measured.
     """

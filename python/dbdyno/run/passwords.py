@@ -31,7 +31,7 @@ def with_passwords(
     found = tuple(replace(each, password=again.get(_place(each))) for each in systems)
     without = next((each for each in found if each.name in had and password_of(each) is None), None)
     if without is not None:
-        raise InputError("--resume", f"the password of {without.name} is not stored", _remedy(without))
+        raise InputError("--resume", f"the password of {without.name} is not stored", _hint(without))
     return found
 
 
@@ -51,7 +51,7 @@ def _names(systems: Iterable[SystemSpec]) -> list[str]:
     return list(dict.fromkeys(each.name for each in systems)) or ["those of its experiment"]
 
 
-def _remedy(system: SystemSpec) -> str:
+def _hint(system: SystemSpec) -> str:
     variable = engine_of(system.engine).password_variable
     otherwise = f", or set {variable}" if variable else ""
     return f"give the system again, with it (`--system {system.engine}://user:password@host/...`){otherwise}"

@@ -246,7 +246,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 if trial.result is not None:
                     system.check(trial.result)
     except InputError:
-        # A mistake in what was asked for is told at once, and not once for each trial.
+        # A error in what was asked for is told at once, and not once for each trial.
         raise
     except DbdynoError as error:
         for trial, _ in ready:

@@ -1,4 +1,4 @@
-"""What would help against a limit of DuckDB in the worker."""
+"""What would help against a bottleneck of DuckDB in the worker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

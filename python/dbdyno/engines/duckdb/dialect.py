@@ -2,8 +2,8 @@
 
 from dbdyno.definition.tables import Column, Table
 from dbdyno.engines.dialect import spell
-from dbdyno.engines.translation.dialect import TranslatedDialect
-from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.engines.transpile.dialect import TranspiledDialect
+from dbdyno.engines.transpile.sql_target import SqlTarget
 
 SQL = SqlTarget(
     engine="duckdb",
@@ -32,7 +32,7 @@ SQL = SqlTarget(
 )
 
 
-class DuckdbDialect(TranslatedDialect):
+class DuckdbDialect(TranspiledDialect):
     """DuckDB."""
 
     engine = "duckdb"

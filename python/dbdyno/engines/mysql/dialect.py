@@ -3,8 +3,8 @@
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.tables import Column, Index, Table
 from dbdyno.engines.dialect import spell
-from dbdyno.engines.translation.dialect import TranslatedDialect
-from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.engines.transpile.dialect import TranspiledDialect
+from dbdyno.engines.transpile.sql_target import SqlTarget
 
 SQL = SqlTarget(
     engine="mysql",
@@ -23,7 +23,7 @@ SQL = SqlTarget(
 )
 
 
-class MysqlDialect(TranslatedDialect):
+class MysqlDialect(TranspiledDialect):
     """MariaDB and MySQL, and what speaks their SQL."""
 
     engine = "mysql"

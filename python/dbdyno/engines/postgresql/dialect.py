@@ -2,8 +2,8 @@
 
 from dbdyno.definition.tables import Column, Table
 from dbdyno.engines.dialect import spell
-from dbdyno.engines.translation.dialect import TranslatedDialect
-from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.engines.transpile.dialect import TranspiledDialect
+from dbdyno.engines.transpile.sql_target import SqlTarget
 
 SQL = SqlTarget(
     engine="postgresql",
@@ -33,7 +33,7 @@ SQL = SqlTarget(
 )
 
 
-class PostgresqlDialect(TranslatedDialect):
+class PostgresqlDialect(TranspiledDialect):
     """PostgreSQL, and what speaks its SQL."""
 
     engine = "postgresql"

@@ -90,7 +90,7 @@ class ManagedProvisioner:
             name, problem, hint = settings.lacking(installation.title)
             raise InputError(f"{compiled.cell.system.name}: {name}", problem, hint) from None
         except SystemFailed:
-            # No mistake of the user's in the settings is known: its trials will say what is the matter.
+            # No error of the user's in the settings is known: its trials will say what is the matter.
             return
 
     @contextmanager

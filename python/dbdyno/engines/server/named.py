@@ -48,7 +48,7 @@ _ONLY_READS = "25006"
 
 
 @dataclass(kw_only=True)
-class Guarded(Ready):
+class Authenticated(Ready):
     """A database of the user's, whose server refuses what the statements were not seen to write."""
 
     system: SystemSpec
@@ -170,7 +170,7 @@ class NamedProvisioner:
         if not _makes_data(compiled):
             target = self._target(compiled, self._own_database)
             guard = self._guard(compiled)
-            yield Guarded(target=target | guard, system=compiled.cell.system) if guard else Ready(target)
+            yield Authenticated(target=target | guard, system=compiled.cell.system) if guard else Ready(target)
             return
         self._hold()
         name = database_name(self._token, "trial")

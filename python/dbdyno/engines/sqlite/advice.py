@@ -1,4 +1,4 @@
-"""What would help against a limit of SQLite in the worker, less what is in force already.
+"""What would help against a bottleneck of SQLite in the worker, less what is in force already.
 
 Each clause looks at what was read back of the library: a setting that is as it advises is not named, nor one that is
 not known.

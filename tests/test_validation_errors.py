@@ -1,4 +1,4 @@
-"""Each mistake in a file gives one message: file, key, what is wrong and what would be right."""
+"""Each error in a file gives one message: file, key, what is wrong and what would be right."""
 
 import tomllib
 from pathlib import Path
@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from dbdyno.errors import InputError
-from dbdyno.experiment import Mistakes, load_experiment
+from dbdyno.experiment import ValidationErrors, load_experiment
 from dbdyno.experiment.document import parse
 from experiment_files import HEAD, LOAD, READ, ROOT, TABLE, experiment, small, steps
 
 COLUMN = '[tables.t]\nrows = 1\n[tables.t.columns]\nc = {{ type = "integer", fill = {} }}\n'
 
 
-TRANSCRIPTS = tomllib.loads((ROOT / "tests/mistakes.toml").read_text())["mistake"]
+TRANSCRIPTS = tomllib.loads((ROOT / "tests/validation_errors.toml").read_text())["error"]
 
 
-def make(mistake: dict[str, str]) -> None:
-    match mistake:
+def make(error: dict[str, str]) -> None:
+    match error:
         case {"old": old, "new": new}:
             text = "".join([HEAD, TABLE, LOAD, READ])
             assert old in text
@@ -36,11 +36,11 @@ def message(*parts: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("mistake", TRANSCRIPTS, ids=lambda mistake: mistake["says"][:80])
-def test_transcript(mistake: dict[str, str]) -> None:
+@pytest.mark.parametrize("error", TRANSCRIPTS, ids=lambda error: error["says"][:80])
+def test_transcript(error: dict[str, str]) -> None:
     with pytest.raises(InputError) as caught:
-        make(mistake)
-    assert str(caught.value) == mistake["says"]
+        make(error)
+    assert str(caught.value) == error["says"]
     assert caught.value.exit_code == 2
 
 
@@ -74,11 +74,11 @@ def test_unknown_reference_names_the_nearest() -> None:
     )
 
 
-def test_several_mistakes_come_in_the_order_of_the_file() -> None:
+def test_several_errors_come_in_the_order_of_the_file() -> None:
     text = "".join([HEAD, TABLE, LOAD, READ]).replace("rows = 10", "rows = -1").replace("seconds = 1", "seconds = -1")
-    with pytest.raises(Mistakes) as caught:
+    with pytest.raises(ValidationErrors) as caught:
         experiment(text)
-    assert [each.place for each in caught.value.mistakes] == [
+    assert [each.place for each in caught.value.errors] == [
         "small.toml: tables.user.rows",
         "small.toml: load.stop.seconds",
     ]

@@ -2,12 +2,12 @@
 
 from dbdyno.definition.definition import Definition
 from dbdyno.engines.dialect import StandardDialect
-from dbdyno.engines.translation.sql_target import SqlTarget
-from dbdyno.engines.translation.translate import translate
-from dbdyno.engines.translation.unsupported import Names
+from dbdyno.engines.transpile.sql_target import SqlTarget
+from dbdyno.engines.transpile.transpile import transpile
+from dbdyno.engines.transpile.unsupported import Names
 
 
-class TranslatedDialect(StandardDialect):
+class TranspiledDialect(StandardDialect):
     """A dialect into which statements are translated."""
 
     target: SqlTarget
@@ -18,6 +18,6 @@ class TranslatedDialect(StandardDialect):
         self._names = Names([*columns, *definition.tables])
         self._place = place
 
-    def translated(self, text: str) -> str:
+    def transpiled(self, text: str) -> str:
         """Translate a statement. Raises InputError."""
-        return translate(text, self.target, self._names, self._place)
+        return transpile(text, self.target, self._names, self._place)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from dbdyno.definition.sql import ANY
 from dbdyno.engines.statements import numbered
-from dbdyno.engines.translation.sql_target import SqlTarget
-from dbdyno.engines.translation.unsupported import Names, unsupported_by
+from dbdyno.engines.transpile.sql_target import SqlTarget
+from dbdyno.engines.transpile.unsupported import Names, unsupported_by
 from dbdyno.errors import InputError
 from dbdyno.sql_tree import VALUE, parsed, sql_tree
 from dbdyno.text import shortened
@@ -38,7 +38,7 @@ def columns_of(text: str) -> int | None:
     return len(tree.selects) or None
 
 
-def translate(text: str, target: SqlTarget, names: Names, place: str) -> str:
+def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
     """Write a statement as another engine has it.
 
     Names that the experiment defines are quoted, so that none of them is taken for a keyword. Places for values stay
@@ -54,7 +54,7 @@ def translate(text: str, target: SqlTarget, names: Names, place: str) -> str:
 
     savepoint = _SAVEPOINT.fullmatch(text)
     if savepoint is not None and not target.savepoints:
-        raise _untranslatable(place, text, target, "savepoints have other words there, and none are released")
+        raise _unsupported(place, text, target, "savepoints have other words there, and none are released")
     if savepoint is not None:
         return _savepoint(savepoint, target)
     # Where nulls come by another rule: a tree does not keep which order says it, but those that do are read alike.
@@ -63,15 +63,15 @@ def translate(text: str, target: SqlTarget, names: Names, place: str) -> str:
     try:
         trees = parsed(text, elsewhere)
     except SqlglotError as error:
-        raise _untranslatable(place, text, target, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
+        raise _unsupported(place, text, target, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
     checked = trees[0]
     if checked is None or len(trees) != 1:
-        raise _untranslatable(place, text, target, "it is not one statement")
+        raise _unsupported(place, text, target, "it is not one statement")
     if isinstance(checked, exp.Condition | exp.Alias):
-        raise _untranslatable(place, text, target, "it is no statement that others know")
-    foreign = next(unsupported_by(checked, target, names), None)
-    if foreign is not None:
-        raise _untranslatable(place, text, target, foreign)
+        raise _unsupported(place, text, target, "it is no statement that others know")
+    unsupported = next(unsupported_by(checked, target, names), None)
+    if unsupported is not None:
+        raise _unsupported(place, text, target, unsupported)
     # Read again with a name for each value: what the other dialect makes of them is seen by that.
     marked = numbered(text, f":{VALUE}", ANY)
     tree = sqlglot.parse_one(marked, read="sqlite")
@@ -81,11 +81,11 @@ def translate(text: str, target: SqlTarget, names: Names, place: str) -> str:
         translated = tree.sql(dialect=target.grammar, unsupported_level=sqlglot.ErrorLevel.RAISE)
     except SqlglotError as error:
         why = str(error).splitlines()[0].rstrip(".").lower()
-        raise _untranslatable(place, text, target, why) from None
+        raise _unsupported(place, text, target, why) from None
     order = [int(each) for each in re.findall(rf"{VALUE}(\d+)", translated)]
     if order != sorted(set(order)) or len(order) != marked.count(f":{VALUE}"):
         why = "what is written `?` stands there more than once, or in another order, and so would the values"
-        raise _untranslatable(place, text, target, why)
+        raise _unsupported(place, text, target, why)
     return re.sub(rf"{VALUE}\d+", "?", translated)
 
 
@@ -122,7 +122,7 @@ def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place
             node.replace(exp.Var(this=node.name))
         elif isinstance(node, exp.Limit) and not target.limit_behind and isinstance(node.expression, exp.Placeholder):
             # It would come first, and the values with it in another order.
-            raise _untranslatable(place, text, target, "`limit ?` stands elsewhere there, and so would its value")
+            raise _unsupported(place, text, target, "`limit ?` stands elsewhere there, and so would its value")
         elif isinstance(node, exp.Div):
             node.set("safe", False)
         elif isinstance(node, exp.JSONExtractScalar) and not target.json_arrow:
@@ -147,7 +147,7 @@ def _where(error: "SqlglotError") -> str:
     return f"something is wrong at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
 
 
-def _untranslatable(place: str, text: str, target: SqlTarget, why: str) -> InputError:
+def _unsupported(place: str, text: str, target: SqlTarget, why: str) -> InputError:
     engine = target.engine
     short = shortened(text, 60)
     hint = f"give it as `{{ any = …, {engine} = … }}` with a text for each"

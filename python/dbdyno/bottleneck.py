@@ -1,4 +1,4 @@
-"""What the limit of a trial is, and the rules and bounds that hold for embedded systems and servers alike."""
+"""What the bottleneck of a trial is, and the rules and bounds that hold for embedded systems and servers alike."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from dbdyno.text import shortened
 Json = Mapping[str, Any]
 
 # ``resource``, ``evidence`` and ``advice``.
-Limit = dict[str, str]
+Bottleneck = dict[str, str]
 
 # Characters of a statement that are shown.
 _LONGEST = 80
@@ -39,8 +39,8 @@ _TOO_SHORT_S = 0.01
 SHORTEST_S = 0.5
 
 
-def limit(resource: str, evidence: str, advice: str) -> Limit:
-    """Name a limit: what it is, what shows it, and what to try."""
+def bottleneck(resource: str, evidence: str, advice: str) -> Bottleneck:
+    """Name a bottleneck: what it is, what shows it, and what to try."""
     return {"resource": resource, "evidence": evidence, "advice": advice}
 
 
@@ -54,15 +54,15 @@ def shares_of(segments: Mapping[str, float] | None, total: float) -> dict[str, f
     return {name: float(seconds) / total for name, seconds in (segments or {}).items()}
 
 
-def too_short(elapsed: float) -> Limit | None:
+def too_short(elapsed: float) -> Bottleneck | None:
     """Say that nothing can be said of a window of so many seconds, where that is so."""
     if elapsed >= _TOO_SHORT_S:
         return None
     text = f"the window took {elapsed * 1e3:.2g} ms, too short for its shares of time and CPU to mean anything"
-    return limit("unclear", text, "give it more work: a greater `load.stop`")
+    return bottleneck("unclear", text, "give it more work: a greater `load.stop`")
 
 
-def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None:
+def failing(result: Json, begins: Collection[str] | None = None) -> Bottleneck | None:
     """Say that most of the transactions that were begun failed, where they did. ``result``: the worker's.
 
     ``begins``: the modes in which they begin, none where each statement is a transaction of its own; ``None``: it is
@@ -78,7 +78,7 @@ def failing(result: Json, begins: Collection[str] | None = None) -> Limit | None
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
     message = (result.get("failures") or {}).get(kind)
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    return limit("failures", text, _against(kind, result, begins, int(accounting.get("retries") or 0)))
+    return bottleneck("failures", text, _against(kind, result, begins, int(accounting.get("retries") or 0)))
 
 
 def _against(kind: str, result: Json, begins: Collection[str] | None, retries: int) -> str:
@@ -92,7 +92,7 @@ def _against(kind: str, result: Json, begins: Collection[str] | None, retries: i
     return "look at the message: nothing else counts before this is mended"
 
 
-def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
+def offered_load(shares: Mapping[str, float], result: Json) -> Bottleneck | None:
     """Say that the clients had too little to do, where they had: because of the rate, or of what they are to think.
 
     ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were skipped, the load was not
@@ -108,10 +108,10 @@ def offered_load(shares: Mapping[str, float], result: Json) -> Limit | None:
         # Latencies from the scheduled start are an open loop's only; a closed one has no rate.
         rate = "response" in (result.get("latency_ms") or {})
         advice = "raise the rate, or use more clients" if rate else "use more clients, or let them think less"
-        return limit("offered load", text, advice)
+        return bottleneck("offered load", text, advice)
     text += f", yet {skipped:,} of {issued:,} arrivals were skipped"
     advice = "use more clients if they think; else see in the timeline when the system stood still"
-    return limit("number of clients", text, advice)
+    return bottleneck("number of clients", text, advice)
 
 
 def cheaper(result: Json, statements: Mapping[str, str] | None) -> str:
@@ -136,7 +136,7 @@ def cheaper(result: Json, statements: Mapping[str, str] | None) -> str:
     return f"cheaper statements, or an index for `{shortened(' '.join(scanning[0].split()), _LONGEST)}`{more}"
 
 
-def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Limit | None:
+def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Bottleneck | None:
     """Say that others had the processors, where they had: other programs, or the host of a virtual machine.
 
     ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy; ``elapsed``: seconds.
@@ -149,12 +149,12 @@ def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Limit | None:
         return None
     text = f"other programs used {percent(other)} of a processor"
     text += f", the host took {percent(stolen)}" if stolen > _STOLEN else ""
-    return limit("disturbed machine", text, "measure again when the machine is quiet")
+    return bottleneck("disturbed machine", text, "measure again when the machine is quiet")
 
 
 MORE_ROUNDS = "repeat with --rounds 10, or watch one cell for longer"
 
 
-def unclear(shares: str, hint: str = MORE_ROUNDS) -> Limit:
+def unclear(shares: str, hint: str = MORE_ROUNDS) -> Bottleneck:
     """Say that nothing stands out. ``shares``: how the largest parts came out, a clause; ``hint``: what would tell."""
-    return limit("unclear", f"no cause stands out: {shares}", hint)
+    return bottleneck("unclear", f"no cause stands out: {shares}", hint)

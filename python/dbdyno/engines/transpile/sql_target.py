@@ -12,7 +12,7 @@ class SqlTarget:
 
     ``engine``: its name in experiments; ``grammar``: that of its dialect in sqlglot. ``lacks``: what it does not read
     as it is meant, by the name of sqlglot's class, or of a function that it has none for
-    (:data:`dbdyno.engines.translation.unsupported.NAMES`).
+    (:data:`dbdyno.engines.transpile.unsupported.NAMES`).
     """
 
     engine: str

@@ -1,17 +1,17 @@
-"""The limit of a trial, from what is stored of it."""
+"""The bottleneck of a trial, from what is stored of it."""
 
 from __future__ import annotations
 
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
-from dbdyno.document.cell import Limit
+from dbdyno.document.cell import Bottleneck
 from dbdyno.document.reading import count, objects, part, text
 from dbdyno.engines import engine_of_product, known_engine
 from dbdyno.plan.steps import begins
 from dbdyno.store.records import TrialRecord
 
 
-def limit_of(trial: TrialRecord) -> Limit | None:
+def bottleneck_of(trial: TrialRecord) -> Bottleneck | None:
     """Name the resource that stopped a trial from going faster; None where it gave no result, or nothing is known.
 
     ``trial``: as :func:`dbdyno.results.derived.derived` gives it.

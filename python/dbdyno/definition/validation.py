@@ -1,4 +1,4 @@
-"""Mistakes in what a user wrote: found by pydantic or by our own checks, told in one form."""
+"""Validation errors in what a user wrote: found by pydantic or by our own checks, told in one form."""
 
 import difflib
 import json
@@ -18,43 +18,45 @@ MISSING = "this key is missing"
 TAG = "#"
 
 
-class Mistake(NamedTuple):
-    """One mistake: the keys that lead to it, what is wrong and what would be right."""
+class Invalid(NamedTuple):
+    """One validation error: the keys that lead to it, what is wrong and what would be right."""
 
     location: Location
     problem: str
     hint: str = ""
 
 
-class Mistakes(InputError):
-    """Several mistakes in one file, one line each. ``mistakes``: each as an error of its own, in the file's order."""
+class ValidationErrors(InputError):
+    """Several validation errors in one file, one line each.
 
-    def __init__(self, mistakes: Sequence[InputError]) -> None:
-        super().__init__(mistakes[0].place, mistakes[0].problem, mistakes[0].hint)
-        self.mistakes = list(mistakes)
-        self.args = ("\n".join(str(mistake) for mistake in mistakes),)
+    ``errors``: each as an error of its own, in the file's order.
+    """
+
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        super().__init__(errors[0].place, errors[0].problem, errors[0].hint)
+        self.errors = list(errors)
+        self.args = ("\n".join(str(error) for error in errors),)
 
 
-def without_echoes(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """Leave out the missing keys that are there under a misspelt name: one mistake is told once."""
-    misspelt = {(each.location[:-1], each.hint) for each in mistakes if each.problem == UNKNOWN}
+def without_echoes(errors: Sequence[Invalid]) -> list[Invalid]:
+    """Leave out the missing keys that are there under a misspelt name: one error is told once."""
+    misspelt = {(each.location[:-1], each.hint) for each in errors if each.problem == UNKNOWN}
     return [
         each
-        for each in mistakes
+        for each in errors
         if each.problem != MISSING or (each.location[:-1], nearest_is(str(each.location[-1]))) not in misspelt
     ]
 
 
-def raise_all(place: str, mistakes: Iterable[Mistake]) -> None:
-    """Raise one InputError for all mistakes, if there are any; ``place`` is the file."""
+def raise_all(place: str, found: Iterable[Invalid]) -> None:
+    """Raise one InputError for all validation errors, if there are any; ``place`` is the file."""
     errors = [
-        InputError(f"{place}: {key_path(mistake.location)}" if mistake.location else place, *mistake[1:])
-        for mistake in mistakes
+        InputError(f"{place}: {key_path(each.location)}" if each.location else place, *each[1:]) for each in found
     ]
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise Mistakes(errors)
+        raise ValidationErrors(errors)
 
 
 def key_path(location: Location) -> str:
@@ -95,7 +97,7 @@ def nearest_is(word: str) -> str:
 
 
 def wrong(problem: str, hint: str = "", *, key: str = "") -> PydanticCustomError:
-    """Make the error that a validator raises; ``key`` leads from the value it checks to the mistake."""
+    """Make the error that a validator raises; ``key`` leads from the value it checks to the error."""
     return PydanticCustomError("dbdyno", "{problem}", {"problem": problem, "hint": hint, "key": key})
 
 
@@ -120,13 +122,13 @@ _BOUNDS = {
 }
 
 
-def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Mistake:
-    """Say in our own words what pydantic found. ``known_keys`` are those of the table in which the mistake lies."""
+def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Invalid:
+    """Say in our own words what pydantic found. ``known_keys`` are those of the table in which the error lies."""
     location = without_tags(error["loc"])
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "dbdyno":
         key = context["key"]
-        return Mistake((*location, key) if key else location, context["problem"], context["hint"])
+        return Invalid((*location, key) if key else location, context["problem"], context["hint"])
     problem, hint = error["msg"][:1].lower() + error["msg"][1:], ""
     if kind == "extra_forbidden":
         problem, hint = UNKNOWN, nearest(str(location[-1]), known_keys)
@@ -144,7 +146,7 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Mistake:
         problem, hint = f"{show(value)} is out of range", f"give a number {words} {limit}"
     elif kind in ("too_short", "string_too_short"):
         problem, hint = "it is empty", "give at least one"
-    return Mistake(location, problem, hint)
+    return Invalid(location, problem, hint)
 
 
 def without_tags(location: Location) -> Location:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from dbdyno.engines.translation.sql_target import SqlTarget
+from dbdyno.engines.transpile.sql_target import SqlTarget
 
 if TYPE_CHECKING:
     from sqlglot import exp

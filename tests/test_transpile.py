@@ -6,8 +6,8 @@ from dbdyno.engines.duckdb.dialect import SQL as DUCKDB
 from dbdyno.engines.mysql.dialect import SQL as MYSQL
 from dbdyno.engines.postgresql.dialect import SQL as POSTGRESQL
 from dbdyno.engines.sqlserver.dialect import SQL as SQLSERVER
-from dbdyno.engines.translation.translate import translate
-from dbdyno.engines.translation.unsupported import Names
+from dbdyno.engines.transpile.transpile import transpile
+from dbdyno.engines.transpile.unsupported import Names
 from dbdyno.errors import InputError
 
 ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver", "duckdb": "duckdb"}
@@ -18,7 +18,7 @@ TARGETS = {each.grammar: each for each in (POSTGRESQL, MYSQL, SQLSERVER, DUCKDB)
 
 
 def written(text: str, dialect: str) -> str:
-    return translate(text, TARGETS[dialect], Names(["t", "v"]), "small.toml")
+    return transpile(text, TARGETS[dialect], Names(["t", "v"]), "small.toml")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_an_engine_has_other_words_for_is_written_with_them(text: str, dial
 
 
 def test_a_column_may_be_called_as_a_row_of_sqlite_is() -> None:
-    assert translate("select oid from t", POSTGRESQL, Names(["t", "oid"]), "x") == 'SELECT "oid" FROM "t"'
+    assert transpile("select oid from t", POSTGRESQL, Names(["t", "oid"]), "x") == 'SELECT "oid" FROM "t"'
 
 
 @pytest.mark.parametrize(
