@@ -91,9 +91,10 @@ test-python: dev $(TESTED_SERVERS)
 bench: dev
 	$(BIN)/python benches/bench.py; first=$$?; $(BIN)/python benches/servers.py && exit $$first
 
-# The plan's and the result's JSON Schemas, from the types they describe.
+# The JSON Schemas of plans, of the worker's events and of results, from the types they describe.
 schema: dev
-	$(BIN)/dbdyno-worker schema | $(BIN)/python -m json.tool > docs/plan.schema.json
+	$(BIN)/dbdyno-worker schema plan | $(BIN)/python -m json.tool > docs/plan.schema.json
+	$(BIN)/dbdyno-worker schema event | $(BIN)/python -m json.tool > docs/event.schema.json
 	$(BIN)/python -m dbdyno.document.schema docs/result.schema.json
 
 clean:

@@ -59,6 +59,19 @@ def compiled(made: Experiment, url: str = "sqlite:") -> list[CompiledCell]:
 
 
 @cache
+def event_schema() -> jsonschema.Draft202012Validator:
+    """Give the validator of events, which takes nothing that is not in their types."""
+    schema = json.loads((ROOT / "docs/event.schema.json").read_text())
+    for each in [*schema["oneOf"], *schema["$defs"].values(), *schema["$defs"]["Summary"]["anyOf"]]:
+        # What is put together of several parts is closed where it is put together.
+        if "properties" in each and "oneOf" not in each:
+            each["unevaluatedProperties"] = False
+    for name in ("Interval", "TrialResult"):
+        del schema["$defs"][name]["unevaluatedProperties"]
+    return jsonschema.Draft202012Validator(schema)
+
+
+@cache
 def plan_schema() -> jsonschema.Draft202012Validator:
     """Give the validator of plans."""
     return jsonschema.Draft202012Validator(json.loads((ROOT / "docs/plan.schema.json").read_text()))

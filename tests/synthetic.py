@@ -42,6 +42,7 @@ def latency(median_us: float, count: int) -> dict[str, Any]:
         "max": 40 * ms,
         "mean": 1.1 * ms,
         "count": count,
+        "at_least": [],
     }
 
 
@@ -52,7 +53,7 @@ def rate_of(completed: int, clients: int, seconds: float) -> dict[str, Any]:
         "completed": completed,
         "rate": {
             "many_per_s": 0.0,
-            "few": {"clients": 0, "completed": 0, "seconds": 0.0},
+            "few": {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0},
             "whole": {"completed": completed, "seconds": seconds},
             "client_s": clients * seconds,
             "clients": clients,
@@ -144,10 +145,18 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
         "elapsed_s": seconds,
         "watched_s": seconds,
         "ended_by": "transactions",
-        "warmup": {"seconds": 1.0, "transactions": ok // 4},
+        "warmup": {"seconds": 1.0},
+        "interleaving": None,
         "transactions": {"lookup": {"ok": ok, "failed": 0}},
         "statements": {"user_by_id": {"executions": ok, "rows": ok, "changed": 0}},
-        "work": {"transactions": ok, "statements": ok, "rows_returned": ok, "rows_changed": 0},
+        "work": {
+            "transactions": ok,
+            "statements": ok,
+            "rows_returned": ok,
+            "rows_returned_squared": float(ok),
+            "rows_changed": 0,
+            "transactions_changing": 0,
+        },
         "histograms": {
             "service": histogram(round(service_us, 1), ok),
             "execute": histogram(round(service_us * 0.8, 1), ok),
@@ -159,18 +168,21 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
             "system_percent": cpu * 0.4,
             "hottest_thread_percent": min(100, cpu),
             "machine_percent": cpu / 4,
+            "steal_percent": 0.0,
             "cores": 4,
         },
         "scheduling": {
             "voluntary_switches": int(ok * wait_share),
             "involuntary_switches": 210,
             "run_queue_wait_s": 0.1,
+            "batch_threads": 0,
         },
+        "server": None,
         "disk": {
             "device": "nvme0n1",
             "reads": 0,
             "read_bytes": 0,
-            "read_ms": None,
+            "read_ms": 0.0,
             "writes": 12,
             "write_bytes": 49152,
             "write_ms": 0.4,
@@ -186,6 +198,10 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
             "compile_options": ["THREADSAFE=1"],
             "settings": {"journal_mode": "delete", "synchronous": "2", "cache_size": "-2000", "page_size": "4096"},
             "durability": {"class": "power-safe", "because": "synchronous=FULL with a rollback journal"},
+            "plans": {},
+            "passed_over": {},
+            "catalog": {"data_bytes": None, "tables": []},
+            "lost_updates": None,
         },
         "time": {
             "client_s": client_s,
@@ -194,7 +210,11 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
                 "sync": 0.0,
                 "read": 0.22 * client_s,
                 "write": 0.0,
+                "lock_calls": 0.0,
                 "mutex_wait": wait_s,
+                "client": 0.0,
+                "server": 0.0,
+                "idle": 0.0,
                 "file_lock_wait": 0.01 * client_s,
                 "prepare": 0.0,
                 "run_queue": 0.02 * client_s,
@@ -204,6 +224,8 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
         },
         "io": {
             "syncs": 0,
+            "lock_calls": 0,
+            "file_lock_waits": 0,
             "reads": ok,
             "read_bytes": ok * 4096,
             "writes": 0,
@@ -213,7 +235,10 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
             "cache_spills": 0,
         },
         "mutex": {"contended": int(ok * wait_share), "wait_s": wait_s, "sites": sites} if wait_share else None,
+        "observed": None,
+        "waits": None,
         "memory": {"peak_rss_bytes": 48_000_000},
+        "clock": "tsc",
     }
 
 
@@ -236,15 +261,18 @@ def intervals(result: dict[str, Any], rng: random.Random) -> list[dict[str, Any]
                 "service_ms": {"p50": 0.03, "p99": 0.11, "max": 2.0},
                 "cpu_percent": result["cpu"]["process_percent"] * rng.gauss(1, 0.03),
                 "hottest_thread_percent": 97.0,
+                "machine_percent": 50.0,
                 "disk": {
+                    "device": "nvme0n1",
                     "reads": 0,
                     "read_bytes": 0,
+                    "read_ms": 0.0,
                     "writes": 3,
                     "write_bytes": int(rng.uniform(1e5, 9e6)),
-                    "flushes": 0,
-                    "read_ms": None,
                     "write_ms": 0.4,
-                    "flush_ms": None,
+                    "flushes": 0,
+                    "flush_ms": 0.0,
+                    "queue_length": 0.01,
                 },
             }
         )

@@ -177,7 +177,7 @@ def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Smal
             "transactions start by the clock",
         ),
         (INTERLEAVED, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
-        ((*INTERLEAVED, "--system", "postgresql:"), "", "", "does not pause between the turns"),
+        ((*INTERLEAVED, "--system", "postgresql:"), "", "", "is not suspended between the turns"),
     ],
 )
 def test_what_cannot_take_turns_is_refused(

@@ -1,9 +1,10 @@
 //! What a database's catalogue says of how its statements can be carried out: tables, columns, indexes and collations.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The catalogue, as far as statements name what is in it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Catalog {
     /// Bytes of the whole database's tables and indexes, as far as the engine tells.
     pub data_bytes: Option<u64>,
@@ -12,7 +13,7 @@ pub struct Catalog {
 }
 
 /// A table.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Table {
     /// Its name.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct Table {
 }
 
 /// A column.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
     /// Its name.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct Column {
 }
 
 /// An index.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Index {
     /// Its name.
     pub name: String,
@@ -52,7 +53,7 @@ pub struct Index {
 }
 
 /// A column of an index.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Key {
     /// The table's column; none: an expression.
     pub column: Option<String>,
@@ -65,7 +66,7 @@ pub struct Key {
 }
 
 /// How texts are compared and ordered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Collation {
     /// Its name; of a database's own, the locale's.
     pub name: String,

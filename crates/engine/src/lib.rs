@@ -21,6 +21,7 @@ use dbdyno_plan::value::{Owned, Value, Values};
 use dbdyno_probes::Clock;
 pub use probe::SessionCounters;
 use probe::{Probe, Unwatched};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -271,7 +272,7 @@ impl Marks {
 }
 
 /// What a system is.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Facts {
     /// The engine's name.
     pub engine: String,
@@ -297,7 +298,7 @@ pub struct Facts {
 }
 
 /// Updates that several sessions made to one document at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LostUpdates {
     /// How many sessions.
     pub sessions: u32,
@@ -308,7 +309,7 @@ pub struct LostUpdates {
 }
 
 /// What an acknowledged commit survives.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Durability {
     /// The class.
     pub class: DurabilityClass,
@@ -317,7 +318,7 @@ pub struct Durability {
 }
 
 /// The classes of durability, weakest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityClass {
     /// A commit may be lost with the process.

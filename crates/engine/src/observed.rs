@@ -1,5 +1,6 @@
 //! What a system did beneath its transactions, as it counts itself: what it asked of the device, and what it put off.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ pub type Counters = BTreeMap<&'static str, f64>;
 pub type Backlog = BTreeMap<&'static str, f64>;
 
 /// What an engine told of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Observed {
     /// Transactions that were acknowledged between the readings of the counters, those that are not measured included.
     pub acknowledged: u64,

@@ -4,6 +4,7 @@
 use crate::Failure;
 use crate::observed::{Backlog, Counters};
 use crate::waits::Waits;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What an engine tells beyond its sessions. Everything may be left out.
@@ -71,7 +72,7 @@ pub struct Slices {
 }
 
 /// What one thread's sessions asked of the file system and waited for, since the thread began.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct ThreadCounters {
     /// Reads.
     pub reads: u64,
@@ -146,7 +147,7 @@ impl ThreadCounters {
 }
 
 /// What one session's page cache did since it was opened.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct SessionCounters {
     /// Pages found in the cache.
     pub cache_hits: u64,
@@ -163,7 +164,7 @@ sums!(SessionCounters {
 });
 
 /// Mutexes that were not free when they were wanted.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Contention {
     /// How often.
     pub contended: u64,
@@ -189,7 +190,7 @@ impl Contention {
 }
 
 /// One place in the code that waited for a mutex.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct ContentionSite {
     /// The function that wanted (and, once it had it, held) the mutex.
     pub function: String,
@@ -204,7 +205,7 @@ pub struct ContentionSite {
 }
 
 /// What the statements of a group did, all sessions and the warm-up included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
     /// How often they were run.
     pub executions: u64,

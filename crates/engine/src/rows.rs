@@ -6,13 +6,14 @@ use dbdyno_plan::random::row_stream;
 use dbdyno_plan::sampler::{Place, Sampler, row_scope};
 use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
 /// What loading a table took.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loaded {
     /// The table, the statement that came when all were filled, or in parentheses what the loader did by itself.
     pub table: String,

@@ -5,6 +5,7 @@ use dbdyno_probes::Clock;
 use rand::RngExt as _;
 use rand::rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -19,13 +20,14 @@ pub const INTERVAL_MS: RangeInclusive<u64> = 101..=150;
 const NOTICE: Duration = Duration::from_millis(10);
 
 /// Sessions as they were seen now and then.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Waits {
     /// How often was looked.
     pub samples: u64,
     /// Seconds that the server took to answer the looks.
     pub query_s: f64,
     /// Sessions seen, by what they did, over all looks. Those that did nothing for anybody are not among them.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub seen: BTreeMap<Wait, u64>,
 }
 

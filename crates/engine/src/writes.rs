@@ -3,11 +3,12 @@
 
 use crate::{Capture, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_plan::value::{Owned, Values};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::task::Poll;
 
 /// What an engine tells of a statement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "writes", content = "why", rename_all = "snake_case")]
 pub enum Writes {
     /// It only reads.
@@ -33,7 +34,7 @@ impl Writes {
 }
 
 /// What a statement names beyond its database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Beyond {
     /// What told it.
     pub why: String,

@@ -10,11 +10,12 @@
 //! *in_flight*: begun, but not ended when the window did.
 
 use dbdyno_plan::document::FailureKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The accounts of one client, or of all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Accounting {
     /// Transactions that were due.
     pub issued: u64,

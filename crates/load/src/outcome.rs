@@ -16,6 +16,7 @@ use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -86,7 +87,7 @@ pub struct Outcome {
 }
 
 /// Times of transactions: how many, their sum in seconds, and that of their squares.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cycles {
     /// How many, those that failed included.
     pub count: u64,

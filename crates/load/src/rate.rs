@@ -19,6 +19,7 @@
 //! likelier one is the rate, and by how much the two differ goes into its interval.
 
 use crate::report::{ClientReport, EndedBy};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Transactions of a client in a window, from which on its own quotient is right to less than a thousandth.
@@ -29,7 +30,7 @@ const COVERED: f64 = 0.5;
 
 /// The rate of a trial in parts that can be added to those of other processes: transactions a second are `many_per_s`
 /// and, where they are not nothing, what [`Rate::few_per_s`] says and `whole.completed / whole.seconds`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rate {
     /// The sum over clients of many transactions.
     pub many_per_s: f64,
@@ -44,7 +45,7 @@ pub struct Rate {
 }
 
 /// Clients that completed few transactions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Few {
     /// How many.
     pub clients: u64,
@@ -59,7 +60,7 @@ pub struct Few {
 }
 
 /// What was completed in a time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
     /// Transactions; a fraction where the window's end cut some.
     pub completed: f64,

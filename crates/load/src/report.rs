@@ -3,7 +3,7 @@
 use dbdyno_engine::SessionCounters;
 
 /// What ended a client's window; of all clients, the greatest counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     /// The number of transactions.

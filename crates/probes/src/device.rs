@@ -5,6 +5,7 @@ use rand::Rng as _;
 use rand::rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Advice, Mode, OFlags};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -17,7 +18,7 @@ const PAGE: usize = 4096;
 const LARGE: u64 = 256;
 
 /// What a device can do.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DeviceFacts {
     /// Mean microseconds of overwriting one 4 KiB page and `fdatasync`.
     pub sync_us: f64,
@@ -38,7 +39,7 @@ pub struct DeviceFacts {
 }
 
 /// Random reads of 4 KiB.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RandomRead {
     /// Reads under way at once.
     pub depth: u32,

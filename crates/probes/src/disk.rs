@@ -1,5 +1,6 @@
 //! What a block device did, from `/proc/diskstats`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -28,7 +29,7 @@ pub struct DiskCounters {
 }
 
 /// What the device did between two readings.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct DiskActivity {
     /// Its name.
     pub device: String,

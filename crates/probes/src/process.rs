@@ -3,6 +3,7 @@
 use crate::ProbeError;
 use procfs::process::Process;
 use procfs::{CurrentSI as _, KernelStats};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ pub struct Usage {
 }
 
 /// The difference of two [`Usage`]s, as a result shows it. Percent of one processor.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct CpuShare {
     /// The process.
     pub process_percent: f64,

@@ -2,11 +2,11 @@
 //! input when to start.
 
 use crate::events::Events;
+use dbdyno_events::Event;
 use dbdyno_load::Coordinator;
 use dbdyno_probes::Clock;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
-use serde_json::json;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +60,7 @@ impl<'a> Coordinated<'a> {
 
 impl Coordinator for Coordinated<'_> {
     fn start(&mut self, phase: &'static str, clock: Clock, _notice: u64) -> io::Result<u64> {
-        self.events.line(&json!({"event": "ready", "phase": phase}))?;
+        self.events.write(&Event::Ready { phase })?;
         let mut line = String::new();
         if io::stdin().read_line(&mut line)? == 0 {
             let why = "standard input has ended";

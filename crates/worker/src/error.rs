@@ -1,6 +1,7 @@
 //! Why a plan was not carried out.
 
 use dbdyno_engine::Failure;
+use dbdyno_events::EncodingFailed;
 use dbdyno_load::TrialError;
 use dbdyno_plan::PlanError;
 use dbdyno_probes::ProbeError;
@@ -20,6 +21,9 @@ pub enum WorkError {
     /// The machine could not be measured.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// A histogram could not be written.
+    #[error(transparent)]
+    Encoding(#[from] EncodingFailed),
     /// The plan could not be read, or an event not be written.
     #[error("{0}")]
     Output(#[from] std::io::Error),
@@ -44,7 +48,7 @@ impl WorkError {
             Self::Trial(_) => "trial",
             Self::Engine(_) => "engine",
             Self::Probe(_) => "probe",
-            Self::Output(_) => "output",
+            Self::Encoding(_) | Self::Output(_) => "output",
         }
     }
 }

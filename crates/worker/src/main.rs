@@ -10,11 +10,12 @@ mod events;
 mod work;
 mod writes;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use dbdyno_events::Event;
 use dbdyno_plan::Plan;
 use error::WorkError;
 use events::Events;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -35,8 +36,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print the JSON Schema of plans
-    Schema,
+    /// Print the JSON Schema of plans or of events
+    Schema {
+        /// Of which
+        #[arg(value_enum, default_value = "plan")]
+        of: Of,
+    },
     /// Write the source of the bundled SQLite (sqlite3.c, sqlite3.h) into a directory
     Amalgamation {
         /// The directory; it must exist
@@ -44,22 +49,38 @@ enum Command {
     },
 }
 
+/// What is described.
+#[derive(Clone, Copy, ValueEnum)]
+enum Of {
+    Plan,
+    Event,
+}
+
 fn main() -> ExitCode {
     let events = Events;
     let result = match Arguments::parse().command {
-        Some(Command::Schema) => events
-            .line(&dbdyno_engines::registry::plan_schema())
-            .map_err(WorkError::from),
+        Some(Command::Schema { of }) => print(&match of {
+            Of::Plan => dbdyno_engines::registry::plan_schema(),
+            Of::Event => dbdyno_events::json_schema(),
+        }),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
         None => run(&events),
     };
     let Err(error) = result else { return ExitCode::SUCCESS };
     // If standard output is gone there is nobody to tell.
-    let _ = events.error(&error);
+    let _ = events.write(&Event::Error {
+        kind: error.kind(),
+        message: error.to_string(),
+    });
     match error {
         WorkError::Plan(_) => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
+}
+
+fn print(schema: &serde_json::Value) -> Result<(), WorkError> {
+    writeln!(std::io::stdout(), "{schema}")?;
+    Ok(())
 }
 
 fn run(events: &Events) -> Result<(), WorkError> {

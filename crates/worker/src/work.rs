@@ -7,11 +7,11 @@ use crate::writes;
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
 use dbdyno_engines::Target;
-use dbdyno_load::{Alone, Event};
+use dbdyno_events::{CheckOutcome, Event, TrialResult};
+use dbdyno_load::{Alone, Event as Said};
 use dbdyno_plan::document::{Hold, Trial};
 use dbdyno_plan::{Plan, Task};
 use dbdyno_probes::Clock;
-use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,17 +36,17 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
         }
         Task::Load(load) => {
             let report = Target::try_from(&load.target)?.load(load, plan.seed)?;
-            events.line(&json!({"event": "loaded", "tables": report}))?;
+            events.write(&Event::Loaded { tables: report })?;
             Ok(())
         }
         Task::SetFile(task) => {
             Target::try_from(&task.target)?.set_file()?;
-            events.line(&json!({"event": "file_set"}))?;
+            events.write(&Event::FileSet)?;
             Ok(())
         }
         Task::Inspect(task) => {
             let facts = Target::try_from(&task.target)?.facts()?;
-            events.line(&json!({"event": "facts", "engine": facts}))?;
+            events.write(&Event::Facts { engine: facts })?;
             Ok(())
         }
         Task::Writes(task) => writes::find(task, plan.seed, events),
@@ -60,7 +60,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 device.bytes,
                 &device.depths,
             )?;
-            events.line(&json!({"event": "device", "device": facts}))?;
+            events.write(&Event::Device { device: facts })?;
             Ok(())
         }
     }
@@ -87,11 +87,11 @@ impl Measure for Trying<'_> {
         // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
         let facts = engine.facts()?;
         let mut written = Ok(());
-        let say = |event: Event| {
-            let result = match &event {
-                Event::Phase(phase) => events.phase(phase),
-                Event::Interval(interval) => events.interval(interval),
-            };
+        let say = |said: Said| {
+            let result = events.write(&match &said {
+                Said::Phase(phase) => Event::Phase { phase },
+                Said::Interval(interval) => Event::Interval(interval.as_ref().into()),
+            });
             if written.is_ok() {
                 written = result;
             }
@@ -110,9 +110,10 @@ impl Measure for Trying<'_> {
             )
         }?;
         written?;
-        events.result(&outcome, &facts, Clock::get().source())?;
+        let result = TrialResult::of(&outcome, &facts, Clock::get().source())?;
+        events.write(&Event::Result(Box::new(result)))?;
         if let Some(groups) = engine.probe().tallies() {
-            events.line(&json!({"event": "counted", "groups": groups}))?;
+            events.write(&Event::Counted { groups })?;
         }
         Ok(())
     }
@@ -123,7 +124,7 @@ fn hold(task: &Hold, events: &Events, stop: &AtomicBool) -> Result<(), WorkError
     let ended = std::thread::spawn(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     let over = || stop.load(Ordering::Relaxed) || ended.is_finished();
     let mut written = Ok(());
-    let mut say = |abandoned: Vec<String>| written = events.line(&json!({"event": "held", "abandoned": abandoned}));
+    let mut say = |abandoned: Vec<String>| written = events.write(&Event::Held { abandoned });
     Target::try_from(&task.target)?.hold(&task.token, &mut say, &over)?;
     written?;
     Ok(())
@@ -134,16 +135,20 @@ fn check(target: &Target, events: &Events) -> Result<(), WorkError> {
     let mut written = Ok(());
     target.check(&mut |name, outcome| {
         let (outcome, why) = match outcome {
-            Ok(()) => ("ok", None),
-            Err(Problem::Failed(why)) => ("failed", Some(why)),
-            Err(Problem::NotApplicable(why)) => ("not applicable", Some(why)),
+            Ok(()) => (CheckOutcome::Ok, None),
+            Err(Problem::Failed(why)) => (CheckOutcome::Failed, Some(why)),
+            Err(Problem::NotApplicable(why)) => (CheckOutcome::NotApplicable, Some(why)),
         };
         if written.is_ok() {
             let name = name.replace('_', " ");
-            written = events.line(&json!({"event": "check", "name": name, "outcome": outcome, "why": why}));
+            written = events.write(&Event::Check {
+                name,
+                outcome,
+                why: why.cloned(),
+            });
         }
     })?;
     written?;
-    events.line(&json!({"event": "checked"}))?;
+    events.write(&Event::Checked)?;
     Ok(())
 }

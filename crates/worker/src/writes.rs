@@ -5,9 +5,9 @@ use crate::events::Events;
 use dbdyno_engine::driver::Driver as _;
 use dbdyno_engine::writes::Writes as Answer;
 use dbdyno_engines::Target;
+use dbdyno_events::{Event, StatementWrites};
 use dbdyno_plan::document::{Reach, Writes};
 use dbdyno_plan::program::{Op, Programs};
-use serde_json::json;
 
 /// Finds out which statements write, and with them which transactions do.
 pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> {
@@ -17,13 +17,12 @@ pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> 
         .statements
         .iter()
         .zip(&answers)
-        .map(|(statement, answer)| {
-            let mut said = json!(answer);
-            said["name"] = json!(statement.name);
-            said
+        .map(|(statement, answer)| StatementWrites {
+            name: statement.name.clone(),
+            writes: answer.clone(),
         })
         .collect();
-    let transactions: serde_json::Map<_, _> = programs
+    let transactions = programs
         .all()
         .iter()
         .map(|program| {
@@ -33,16 +32,19 @@ pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> 
             });
             // What cannot be told counts as writing.
             let writes = used.into_iter().any(|answer| *answer != Answer::No);
-            (program.name.clone(), json!(writes))
+            (program.name.clone(), writes)
         })
         .collect();
-    events.line(&json!({"event": "writes", "statements": statements, "transactions": transactions}))?;
+    events.write(&Event::Writes {
+        statements,
+        transactions,
+    })?;
     Ok(())
 }
 
 /// Finds out which statements name something beyond their database.
 pub fn look_beyond(task: &Reach, events: &Events) -> Result<(), WorkError> {
     let beyond = Target::try_from(&task.target)?.reach(&task.own, &task.statements)?;
-    events.line(&json!({"event": "reach", "beyond": beyond}))?;
+    events.write(&Event::Reach { beyond })?;
     Ok(())
 }

@@ -1,0 +1,389 @@
+//! What a trial found, as its event has it.
+
+use crate::latency::{EncodingFailed, Summary, encode};
+use dbdyno_engine::Facts;
+use dbdyno_engine::observed::Observed;
+use dbdyno_engine::probe::Contention;
+use dbdyno_engine::waits::Waits;
+use dbdyno_load::accounting::Accounting;
+use dbdyno_load::outcome::{Cycles, Outcome};
+use dbdyno_load::rate::Rate;
+use dbdyno_load::report::EndedBy;
+use dbdyno_plan::document::FailureKind;
+use dbdyno_probes::disk::DiskActivity;
+use dbdyno_probes::process::CpuShare;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a trial found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TrialResult<'a> {
+    /// Where each transaction that was due went.
+    accounting: &'a Accounting,
+    /// The first message of each kind of failure.
+    failures: &'a BTreeMap<FailureKind, String>,
+    /// Transactions begun in the window that ended well, in it or later.
+    completed: u64,
+    /// How fast they were.
+    rate: &'a Rate,
+    /// The times that transactions took of their clients.
+    cycles: Cycles,
+    /// Seconds of the window.
+    elapsed_s: f64,
+    /// Seconds between the two readings of the machine's figures.
+    watched_s: f64,
+    /// What ended the window.
+    ended_by: EndedBy,
+    /// What came before the window.
+    warmup: Warmup,
+    /// Of a trial that took turns with others.
+    interleaving: Option<Interleaving>,
+    /// Transactions by name.
+    transactions: BTreeMap<&'a str, TransactionCounts>,
+    /// Statements by name.
+    statements: BTreeMap<&'a str, StatementCounts>,
+    /// What the completed transactions did.
+    work: Work,
+    /// Histograms by name: base64 of HdrHistogram's V2 format, deflated.
+    histograms: BTreeMap<&'a str, String>,
+    /// Latencies in milliseconds, by name: `service`, `response`, `queue`, and phases that were recorded.
+    latency_ms: BTreeMap<&'a str, Summary>,
+    /// CPU used.
+    cpu: &'a CpuShare,
+    /// Of the server's processes, where they are known.
+    server: Option<Server>,
+    /// What the kernel's scheduler did with the threads.
+    scheduling: Scheduling,
+    /// What the disk did.
+    disk: Option<&'a DiskActivity>,
+    /// What the process fetched from and sent to storage.
+    process_io: ProcessIo,
+    /// What the engine is, read back.
+    engine: &'a Facts,
+    /// Where the clients' time went.
+    time: Time,
+    /// What the engine asked of the file system and waited for.
+    io: Io,
+    /// Contended mutexes, where they were watched.
+    mutex: Option<&'a Contention>,
+    /// What the engine told of what it did beneath its transactions.
+    observed: Option<&'a Observed>,
+    /// What the server's sessions waited for.
+    waits: Option<WaitsOrError<'a>>,
+    /// Memory of the process.
+    memory: Memory,
+    /// Where the clock's time comes from.
+    clock: &'a str,
+}
+
+/// What came before the window.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Warmup {
+    /// How long it took.
+    seconds: f64,
+}
+
+/// Of a trial that took turns with others.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Interleaving {
+    /// Seconds that it went on after its turns, by client.
+    overrun_s: f64,
+    /// Seconds of its window, the others' turns included.
+    real_s: f64,
+}
+
+/// How transactions of one name ended.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TransactionCounts {
+    /// Well.
+    ok: u64,
+    /// Not.
+    failed: u64,
+}
+
+/// What a statement did.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StatementCounts {
+    /// How often it was run.
+    executions: u64,
+    /// Rows it returned.
+    rows: u64,
+    /// Rows it changed.
+    changed: u64,
+}
+
+/// What the completed transactions did.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Work {
+    /// How many.
+    transactions: u64,
+    /// Their statements.
+    statements: u64,
+    /// Rows returned.
+    rows_returned: u64,
+    /// The sum of the squares of the rows that each returned.
+    rows_returned_squared: f64,
+    /// Rows changed.
+    rows_changed: u64,
+    /// Transactions that changed rows.
+    transactions_changing: u64,
+}
+
+/// The server's processes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Server {
+    /// CPU used.
+    cpu: ServerCpu,
+}
+
+/// CPU that a server used.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ServerCpu {
+    /// In percent of one processor.
+    process_percent: f64,
+}
+
+/// What the kernel's scheduler did with the threads.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Scheduling {
+    /// Switches of threads that waited.
+    voluntary_switches: u64,
+    /// Switches of threads that were pushed off their processors.
+    involuntary_switches: u64,
+    /// Seconds that runnable threads waited for a processor.
+    run_queue_wait_s: f64,
+    /// Threads that took no processor from another.
+    batch_threads: u32,
+}
+
+/// What the process fetched from and sent to storage.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ProcessIo {
+    /// Bytes fetched.
+    read_bytes: u64,
+    /// Bytes sent.
+    write_bytes: u64,
+}
+
+/// Where the clients' time went.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Time {
+    /// All of it.
+    client_s: f64,
+    /// CPU time of the clients' threads.
+    cpu_s: f64,
+    /// Parts of all of it.
+    segments: Segments,
+}
+
+/// Parts of the clients' time in seconds, which add up to all of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Segments {
+    /// Waiting for the device to sync.
+    sync: f64,
+    /// Reading.
+    read: f64,
+    /// Writing.
+    write: f64,
+    /// Calls that lock and unlock files.
+    lock_calls: f64,
+    /// Waiting for mutexes.
+    mutex_wait: f64,
+    /// The client's own work.
+    client: f64,
+    /// Waiting for the server.
+    server: f64,
+    /// Waiting for locks on files.
+    file_lock_wait: f64,
+    /// Preparing statements.
+    prepare: f64,
+    /// Doing nothing.
+    idle: f64,
+    /// Waiting for a processor.
+    run_queue: f64,
+    /// The rest, on a processor.
+    engine: f64,
+    /// The rest, off it.
+    unknown: f64,
+}
+
+/// What the engine asked of the file system and waited for.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Io {
+    /// Reads.
+    reads: u64,
+    /// Bytes read.
+    read_bytes: u64,
+    /// Writes.
+    writes: u64,
+    /// Bytes written.
+    write_bytes: u64,
+    /// Syncs.
+    syncs: u64,
+    /// Calls that lock and unlock files.
+    lock_calls: u64,
+    /// Times a session waited for a lock on a file.
+    file_lock_waits: u64,
+    /// Pages found in the cache.
+    cache_hits: u64,
+    /// Pages not found there.
+    cache_misses: u64,
+    /// Changed pages written before the commit because the cache was full.
+    cache_spills: u64,
+}
+
+/// What sessions waited for, or why that was not seen.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WaitsOrError<'a> {
+    /// What was seen.
+    Seen(&'a Waits),
+    /// The server did not tell.
+    Error {
+        /// Why.
+        error: &'a str,
+    },
+}
+
+/// Memory of the process.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Memory {
+    /// The most that it had.
+    peak_rss_bytes: u64,
+}
+
+impl<'a> TrialResult<'a> {
+    /// Puts together what a trial found; `clock`: where its time comes from. Fails where a histogram cannot be written.
+    pub fn of(outcome: &'a Outcome, facts: &'a Facts, clock: &'a str) -> Result<Self, EncodingFailed> {
+        let mut histograms = BTreeMap::new();
+        let mut latency_ms = BTreeMap::new();
+        let answers = if outcome.histograms.contains_key("response") {
+            "response"
+        } else {
+            "service"
+        };
+        for (name, histogram) in &outcome.histograms {
+            histograms.insert(*name, encode(histogram)?);
+            let at_least = outcome.histograms.get("at_least").filter(|_| *name == answers);
+            latency_ms.insert(*name, Summary::of(histogram, at_least));
+        }
+        let transactions = outcome.transactions.iter();
+        let statements = outcome.statements.iter();
+        let time = &outcome.time;
+        Ok(Self {
+            accounting: &outcome.accounting,
+            failures: &outcome.messages,
+            completed: outcome.completed,
+            rate: &outcome.rate,
+            cycles: outcome.cycles,
+            elapsed_s: outcome.elapsed_s,
+            watched_s: outcome.watched_s,
+            ended_by: outcome.ended_by,
+            warmup: Warmup {
+                seconds: outcome.warmup_s,
+            },
+            interleaving: outcome
+                .interleaving
+                .map(|(overrun_s, real_s)| Interleaving { overrun_s, real_s }),
+            transactions: transactions
+                .map(|(name, ok, failed)| {
+                    (
+                        name.as_str(),
+                        TransactionCounts {
+                            ok: *ok,
+                            failed: *failed,
+                        },
+                    )
+                })
+                .collect(),
+            statements: statements
+                .map(|(name, executions, rows, changed)| {
+                    let counts = StatementCounts {
+                        executions: *executions,
+                        rows: *rows,
+                        changed: *changed,
+                    };
+                    (name.as_str(), counts)
+                })
+                .collect(),
+            work: Work {
+                transactions: outcome.completed,
+                statements: outcome.work.statements,
+                rows_returned: outcome.work.returned,
+                rows_returned_squared: outcome.returned_squared,
+                rows_changed: outcome.work.changed,
+                transactions_changing: outcome.changing,
+            },
+            histograms,
+            latency_ms,
+            cpu: &outcome.cpu,
+            server: outcome.server_cpu_percent.map(|process_percent| Server {
+                cpu: ServerCpu { process_percent },
+            }),
+            scheduling: Scheduling {
+                voluntary_switches: outcome.switches.0,
+                involuntary_switches: outcome.switches.1,
+                run_queue_wait_s: seconds(time.run_queue),
+                batch_threads: outcome.gave_way,
+            },
+            disk: outcome.disk.as_ref(),
+            process_io: ProcessIo {
+                read_bytes: outcome.process_io.0,
+                write_bytes: outcome.process_io.1,
+            },
+            engine: facts,
+            time: Time {
+                client_s: seconds(time.total),
+                cpu_s: seconds(time.cpu),
+                segments: segments(time),
+            },
+            io: Io {
+                reads: outcome.thread.reads,
+                read_bytes: outcome.thread.read_bytes,
+                writes: outcome.thread.writes,
+                write_bytes: outcome.thread.write_bytes,
+                syncs: outcome.thread.syncs,
+                lock_calls: outcome.thread.lock_calls,
+                file_lock_waits: outcome.thread.file_lock_waits,
+                cache_hits: outcome.session.cache_hits,
+                cache_misses: outcome.session.cache_misses,
+                cache_spills: outcome.session.cache_spills,
+            },
+            mutex: outcome.contention.as_ref(),
+            observed: outcome.observed.as_ref(),
+            waits: outcome.waits.as_ref().map(|waits| match waits {
+                Ok(waits) => WaitsOrError::Seen(waits),
+                Err(failure) => WaitsOrError::Error {
+                    error: &failure.message,
+                },
+            }),
+            memory: Memory {
+                peak_rss_bytes: outcome.peak_rss_bytes,
+            },
+            clock,
+        })
+    }
+}
+
+fn segments(time: &dbdyno_load::time::Time) -> Segments {
+    Segments {
+        sync: seconds(time.sync),
+        read: seconds(time.read),
+        write: seconds(time.write),
+        lock_calls: seconds(time.lock_calls),
+        mutex_wait: seconds(time.mutex_wait),
+        client: seconds(time.client),
+        server: seconds(time.server),
+        file_lock_wait: seconds(time.file_lock_wait),
+        prepare: seconds(time.prepare),
+        idle: seconds(time.idle),
+        run_queue: seconds(time.run_queue),
+        engine: seconds(time.engine),
+        unknown: seconds(time.unknown),
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
