@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells, parse_set
-from dbdyno.engines.registry import engine_of
+from dbdyno.engines import engine_of
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.engines.prefix_rules import PrefixSearch
 from dbdyno.engines.prefixes import Why, why_no_prefix
-from dbdyno.engines.searches import PrefixSearch, prefix_search
+from dbdyno.engines.searches import prefix_search
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield str(node.module)
 
 
+@cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -43,6 +45,28 @@ def rooms() -> dict[str, set[str]]:
     return found
 
 
+def module_of(path: Path) -> str:
+    parts = ("dbdyno", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def files() -> dict[str, set[str]]:
+    """By file, those that it imports itself; that a package reads its own file first says nothing of the others."""
+    paths = {module_of(path): path for path in PACKAGE.rglob("*.py")}
+    found: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        own = found.setdefault(name, set())
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Import):
+                own |= {each.name for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                # The module where there is one of that name, else the one that it is in.
+                names = {f"{node.module}.{each.name}" for each in node.names}
+                own |= {each if each in paths else str(node.module) for each in names}
+        own &= paths.keys() - {name, "dbdyno"}
+    return found
+
+
 def circle(of: dict[str, set[str]]) -> list[str]:
     """One circle of rooms, the first again at its end; empty where there is none."""
     try:
@@ -56,6 +80,14 @@ def test_rooms_do_not_hang_together() -> None:
     found = rooms()
     assert {"engines", "results", "findings", "stored", "run"} <= set(found)
     assert circle(found) == []
+
+
+def test_files_do_not_import_in_a_circle() -> None:
+    found = files()
+    assert "dbdyno.engines.known" in found["dbdyno.engines.registry"]
+    assert circle(found) == []
+    found["dbdyno.engines.known"].add("dbdyno.engines.registry")
+    assert circle(found) != []
 
 
 @pytest.mark.parametrize("back", [("engines", "experiment"), ("definition", "engines"), ("results", "findings")])

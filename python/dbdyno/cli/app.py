@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dbdyno.cli.cpu import cpu
-from dbdyno.engines.registry import all_engines
+from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
 
 app = typer.Typer(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.engines.registry import engine_of
+from dbdyno.engines.known import engine_of
 from dbdyno.engines.url import with_settings
 from dbdyno.errors import InputError
 from dbdyno.plan.system import SystemSpec

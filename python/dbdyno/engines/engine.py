@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dbdyno.document.shape import Finding
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
-    from dbdyno.engines.prefixes import PrefixRules
+    from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from dbdyno.engines.registry import engine_of
+from dbdyno.engines.known import engine_of
 from dbdyno.plan.system import SystemSpec
 
 

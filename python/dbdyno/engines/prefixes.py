@@ -6,15 +6,13 @@ it does not have, and of an index of an unknown kind nothing is said.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engines.registry import engine_of_product
-from dbdyno.engines.searches import PrefixSearch
+from dbdyno.engines.known import engine_of_product
+from dbdyno.engines.prefix_rules import Json, PrefixRules, PrefixSearch, Search, begins_with
 from dbdyno.engines.searching import Settings
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,39 +25,6 @@ class Why:
     words: str
     rows: Json
     can_be_helped: bool = True
-
-
-@dataclass(frozen=True)
-class Search:
-    """What is searched, as the catalogue has it."""
-
-    prefix: PrefixSearch
-    table: Json
-    column: Json
-    settings: Settings
-    version: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """The column, as messages name it."""
-        return f"`{self.column['name']}`"
-
-
-# Why an index does not serve a search, a predicate; empty: it does; None: that is not known.
-_Judge = Callable[[Search, Json], str | None]
-
-
-@dataclass(frozen=True)
-class PrefixRules:
-    """Which indexes serve a search on an engine.
-
-    ``of_column``: why no index on such a column serves, or empty; ``of_index``: why one does not; ``help``: what would,
-    a clause, empty where nothing is known that would.
-    """
-
-    of_column: Callable[[Search], str]
-    of_index: _Judge
-    help: Callable[[Search], str]
 
 
 def why_no_prefix(
@@ -117,19 +82,8 @@ def _by_name(of: Any, name: str | None) -> Json | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def begins_with(index: Json, column: str) -> bool:
-    """Whether the first key of an index is a column."""
-    keys = index.get("keys") or []
-    return bool(keys) and str(keys[0].get("column") or "").lower() == column.lower()
-
-
 def _usable(index: Json) -> str:
     if not index.get("usable", True):
         return "may not be used: it is invisible, ignored or not whole"
     # Whether a statement is about those rows alone is for the engine to say, and by its plan it does not.
     return "holds only some of the rows" if index.get("partial") else ""
-
-
-def key_collation(index: Json) -> Json:
-    """Give the collation of the first key of an index; nothing where the catalogue has none."""
-    return index["keys"][0].get("collation") or {}

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engines import known_engine
+from dbdyno.engines.known import known_engine
+from dbdyno.engines.prefix_rules import ColumnName, PrefixSearch
 from dbdyno.engines.statements import numbered
 from dbdyno.sql_tree import VALUE, sql_tree
 
@@ -13,34 +13,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class ColumnName:
-    """A column as a statement names it. ``table``: whose it is, by its own name; ``None`` where that does not show."""
-
-    name: str
-    table: str | None = None
-
-
-@dataclass(frozen=True)
-class PrefixSearch:
-    """A search by ``LIKE`` for what begins with ``prefix``; ``written``: its column, as the statement has it.
-
-    ``escape``: what takes the meaning from a wildcard, where the statement says it.
-    """
-
-    written: str
-    pattern: str
-    prefix: str
-    column: ColumnName
-    escape: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The condition as SQL, with the pattern in it."""
-        pattern = self.pattern.replace("'", "''")
-        return f"{self.written} like '{pattern}'"
 
 
 def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch | None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from dbdyno.definition.sql import ANY
+from dbdyno.engines.known import engine_names, known_engine
 from dbdyno.engines.quoting import FLAGS
-from dbdyno.engines.registry import ENGINES, known_engine
 
 
 def places(text: str, engine: str = ANY) -> int:
@@ -38,7 +38,7 @@ class Statements:
     @property
     def names(self) -> Sequence[str]:
         """The names that an experiment may use."""
-        return ENGINES
+        return engine_names()
 
     def places(self, text: str, engine: str) -> int:
         """Count the ``?`` of an engine's statement that stand for values."""

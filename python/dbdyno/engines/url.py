@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import unquote
 
-from dbdyno.engines.registry import ENGINES, NAMES, engine_named, engine_of
+from dbdyno.engines.known import engine_named, engine_of
+from dbdyno.engines.registry import ENGINES, NAMES
 from dbdyno.errors import InputError
 from dbdyno.plan.system import SystemSpec
 

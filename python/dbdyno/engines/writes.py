@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engines import engine_of
+from dbdyno.engines.known import engine_of
 from dbdyno.errors import InputError
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.plan.system import SystemSpec

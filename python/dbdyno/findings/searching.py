@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.document.cell import Cell, CellStatement
 from dbdyno.document.reading import objects
 from dbdyno.engines import Engine, engine_of_product
+from dbdyno.engines.prefix_rules import PrefixSearch
 from dbdyno.engines.searches import (
-    PrefixSearch,
     compared_columns,
     prefix_search,
     text_comparison,

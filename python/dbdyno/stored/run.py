@@ -11,7 +11,7 @@ from dbdyno.experiment import Experiment, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.store import RunRecord, Store
-from dbdyno.stored import build_document
+from dbdyno.stored.build import build_document
 
 
 def read_run(store: Store, name: str, experiment: Experiment | None = None) -> Document:

@@ -6,7 +6,7 @@ An index in any collation serves a pattern, since ``LIKE`` goes by the collation
 import re
 from collections.abc import Sequence
 
-from dbdyno.engines.prefixes import Json, PrefixRules, Search
+from dbdyno.engines.prefix_rules import Json, PrefixRules, Search
 from dbdyno.engines.searching import CaseRule, Column, alike, collation_of
 
 _TEXTS = re.compile("(var)?char|(tiny|medium|long)?text|enum|set|(var)?binary|(tiny|medium|long)?blob", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dbdyno.engines.prefixes import Json, PrefixRules, Search, key_collation
+from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, key_collation
 from dbdyno.engines.searching import CaseRule, Column, alike, of_collation, type_of
 
 _PATTERN_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops")

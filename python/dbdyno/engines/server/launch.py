@@ -2,7 +2,7 @@
 
 import os
 
-from dbdyno.engines.registry import engine_of
+from dbdyno.engines.known import engine_of
 from dbdyno.engines.server.family import Family
 
 # Variables by which the user's own setup, or a service manager, would speak to a server.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dbdyno.engines.prefixes import Json, PrefixRules, Search, begins_with, key_collation
+from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, begins_with, key_collation
 from dbdyno.engines.searching import REGARDS, CaseRule, Column, Settings, alike, of_collation
 
 _LETTERS = CaseRule(False, "disregards the case of the letters A to Z alone")
