@@ -9,7 +9,7 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import package_path
-from real_mysql import PROGRAM, URL, needs_real_mysql
+from real_mysql import OLD, PROGRAM, URL, needs_old_mysql, needs_real_mysql
 from test_check_command import CHECKS, lines_of
 from test_server_runs import needs_mysql, needs_postgresql, servers
 
@@ -31,6 +31,17 @@ def test_mysql_does_what_is_asked_of_it(server_cli: Cli) -> None:
     assert set(lines.values()) == {"ok"}
     assert servers(server_cli) == []
     assert server_cli.left_behind() == []
+
+
+@needs_old_mysql
+def test_an_old_mysql_does_what_it_can_of_it(server_cli: Cli) -> None:
+    # Its log must be ten times as long as a value.
+    lines = lines_of(server_cli("check", f"mysql:?program={OLD}&innodb_log_file_size=256M"))
+    assert len(lines) == CHECKS["mysql"]
+    assert {name for name, outcome in lines.items() if outcome != "ok"} == {
+        "a statement that takes too long is a timeout",
+    }
+    assert servers(server_cli) == []
 
 
 @needs_real_mysql

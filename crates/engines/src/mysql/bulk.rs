@@ -175,16 +175,20 @@ async fn check(session: &mut MysqlSession, rows: u64, done: Done) -> Result<(), 
     let warnings = session.query("show warnings limit 1").await?;
     let mut first = warnings.into_iter().flatten().flatten().skip(1);
     let (number, words) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
-    let message = if words.is_empty() {
-        format!("of {rows} rows, {} went in", done.changed)
-    } else {
-        format!("{words} ({number})")
-    };
-    let kind = match number.parse() {
-        Ok(number) => super::kind(number, if number == 1062 { "23000" } else { "" }),
-        Err(_) => FailureKind::Other,
-    };
-    Err(Failure::new(kind, message))
+    Err(match number.parse() {
+        Ok(number) => {
+            let state = if number == 1062 { "23000" } else { "" };
+            Failure::new(super::kind(number, state), format!("{words} ({number})"))
+        }
+        // MySQL before 5.7 skips a row whose key is there already without a word.
+        Err(_) => Failure::new(
+            FailureKind::Constraint,
+            format!(
+                "of {rows} rows, {} went in: the keys of the others were there already",
+                done.changed
+            ),
+        ),
+    })
 }
 
 /// Writes a row as the text that the server is told to expect; `bytes` says which columns are hexadecimal digits.

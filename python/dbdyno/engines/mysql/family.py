@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbdyno.engines.server.family import DATABASE, Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, beside, complete, on_path, programs_in, version_of
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, SystemFailed
 
 _LOADING = {
     "innodb_flush_log_at_trx_commit": "0",
@@ -26,6 +26,10 @@ CONNECTIONS: str | None = "max_connections"
 USER = "root"
 PORT = 3306
 SOCKET = "socket"
+
+# Before it servers make no data by themselves: the scripts beside them are given to them.
+_INITIALIZES = (5, 7, 6)
+_SCRIPTS = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
 
 # The server's temporary files are named, and would stay in /tmp if it were killed.
 _TEMPORARY = "tmp"
@@ -109,7 +113,10 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
     """Give the programs that make fresh data, in which `root` needs no password."""
     server = _server(installation)
     home = server.parent.parent
+    bootstrap = (str(server), "--no-defaults", "--bootstrap", f"--datadir={directory}", f"--basedir={home}")
     if installation.product == "MySQL":
+        if tuple(map(int, installation.version.split("."))) < _INITIALIZES:
+            return (Job(bootstrap, f"CREATE DATABASE mysql;\nUSE mysql;\n{_system_tables(home)}{_CREATE}"),)
         initialize = (str(server), "--no-defaults", "--initialize-insecure", f"--datadir={directory}")
         return (Job((*initialize, f"--basedir={home}", "--init-file=/dev/stdin"), _CREATE),)
     install = (
@@ -122,7 +129,6 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
         # Under /usr it knows where its own files are better than we do.
         *(() if home == Path("/usr") else (f"--basedir={home}",)),
     )
-    bootstrap = (str(server), "--no-defaults", "--bootstrap", f"--datadir={directory}", f"--basedir={home}")
     return Job(install), Job(bootstrap, _CREATE)
 
 
@@ -158,7 +164,8 @@ def command(
         *(("--bind-address=127.0.0.1", f"--port={tcp_port}") if tcp_port else ("--skip-networking",)),
     ]
     if installation.product == "MySQL":
-        own.append("--mysqlx=OFF")
+        # Older servers know nothing of it.
+        own.append("--loose-mysqlx=OFF")
     if not any(name.replace("-", "_").lower() == "tmpdir" for name in settings):
         own.append(f"--tmpdir={places.own / _TEMPORARY}")
     return str(server), *own, *(f"--{name}={value}" for name, value in settings.items())
@@ -177,3 +184,13 @@ def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001
 
 def _server(installation: Installation) -> Path:
     return installation.programs["mysqld" if installation.product == "MySQL" else "mariadbd"]
+
+
+def _system_tables(home: Path) -> str:
+    """Read the statements that make the tables of an older server. Raises SystemFailed where they are not there."""
+    for place in (home / "share", home / "share" / "mysql"):
+        try:
+            return "\n".join((place / name).read_text(errors="replace") for name in _SCRIPTS) + "\n"
+        except OSError:
+            continue
+    raise SystemFailed(f"{home / 'share' / _SCRIPTS[0]}: there is no such file, and without it no data can be made")
