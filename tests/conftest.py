@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +13,8 @@ from typing import Any
 import psutil
 import pytest
 from hypothesis import settings
+
+from command_line import CommandLine
 
 # How long an example takes is the machine's to say.
 settings.register_profile("without a clock", deadline=None)
@@ -95,14 +96,7 @@ class Cli:
         self.environment.pop("DBDYNO_WORKER", None)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [Path(sys.executable).parent / "dbdyno", *arguments],
-            cwd=self.directory,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return CommandLine(arguments, self.directory, self.environment)
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
         process = self.start(*arguments)

@@ -119,89 +119,105 @@ mod tests {
         })
     }
 
+    /// Runs a test to its end.
+    fn wait(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(test);
+    }
+
     /// How often this thread has gone to sleep so far.
     fn sleeps() -> u64 {
         thread_switches().voluntary
     }
 
-    #[tokio::test]
-    async fn who_waits_beside_others_is_woken_by_the_answer_only() {
-        let (socket, server) = pair().await;
-        let server = slow(server);
-        let before = sleeps();
-        for _ in 0..ANSWERS {
-            socket.try_write(b"question").unwrap();
-            assert_eq!(read(&socket, 100).await, b"answer");
-        }
-        let slept = sleeps() - before;
-        server.join().unwrap();
-        assert!(slept < ANSWERS * 3 / 2, "{slept} times for {ANSWERS} answers");
-    }
-
-    #[tokio::test]
-    async fn who_holds_up_a_thread_is_woken_by_the_answer_only() {
-        let (socket, server) = pair().await;
-        let (mut stream, server) = (socket.into_blocking().unwrap(), slow(server));
-        let before = sleeps();
-        for _ in 0..ANSWERS {
-            stream.write_all(b"question").unwrap();
-            wait_for_answer(&stream).unwrap();
-            stream.read_exact(&mut [0; 6]).unwrap();
-        }
-        let slept = sleeps() - before;
-        server.join().unwrap();
-        assert!(slept < ANSWERS * 3 / 2, "{slept} times for {ANSWERS} answers");
-        assert!(wait_for_answer(&stream).is_ok(), "an end is an answer as well");
-    }
-
-    #[tokio::test]
-    async fn what_does_not_fit_at_once_is_read_with_the_next_reading() {
-        let (socket, mut server) = pair().await;
-        server.write_all(b"more than five").unwrap();
-        assert_eq!(read(&socket, 5).await, b"more ");
-        assert_eq!(read(&socket, 100).await, b"than five");
-        drop(server);
-        assert_eq!(read(&socket, 100).await, b"", "the end");
-        assert_eq!(read(&socket, 100).await, b"", "still the end");
-    }
-
-    #[tokio::test]
-    async fn room_is_waited_for_where_there_is_none() {
-        let (socket, mut server) = pair().await;
-        let mut written = 0;
-        let full = loop {
-            match socket.try_write(&[7; 10_000]) {
-                Ok(more) => written += more,
-                Err(error) => break error,
+    #[test]
+    fn who_waits_beside_others_is_woken_by_the_answer_only() {
+        wait(async {
+            let (socket, server) = pair().await;
+            let server = slow(server);
+            let before = sleeps();
+            for _ in 0..ANSWERS {
+                socket.try_write(b"question").unwrap();
+                assert_eq!(read(&socket, 100).await, b"answer");
             }
-        };
-        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
-        let reader = std::thread::spawn(move || {
-            server.read_exact(&mut vec![0; written]).unwrap();
-            server
+            let slept = sleeps() - before;
+            server.join().unwrap();
+            assert!(slept < ANSWERS * 3 / 2, "{slept} times for {ANSWERS} answers");
         });
-        socket.room().await.unwrap();
-        assert!(socket.try_write(&[7; 10]).unwrap() > 0);
-        drop(reader.join().unwrap());
     }
 
-    #[tokio::test]
-    async fn a_full_queue_of_those_who_connect_is_waited_at() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("socket");
-        let binding = tokio::net::UnixSocket::new_stream().unwrap();
-        binding.bind(&path).unwrap();
-        let listener = binding.listen(0).unwrap();
-        let path = path.to_str().unwrap();
-        let first = Socket::connect(path).await.unwrap();
-        let second = Socket::connect(path);
-        let mut second = std::pin::pin!(second);
-        assert!(
-            tokio::time::timeout(SOON, &mut second).await.is_err(),
-            "the queue is full"
-        );
-        listener.accept().await.unwrap();
-        second.await.unwrap();
-        drop(first);
+    #[test]
+    fn who_holds_up_a_thread_is_woken_by_the_answer_only() {
+        wait(async {
+            let (socket, server) = pair().await;
+            let (mut stream, server) = (socket.into_blocking().unwrap(), slow(server));
+            let before = sleeps();
+            for _ in 0..ANSWERS {
+                stream.write_all(b"question").unwrap();
+                wait_for_answer(&stream).unwrap();
+                stream.read_exact(&mut [0; 6]).unwrap();
+            }
+            let slept = sleeps() - before;
+            server.join().unwrap();
+            assert!(slept < ANSWERS * 3 / 2, "{slept} times for {ANSWERS} answers");
+            assert!(wait_for_answer(&stream).is_ok(), "an end is an answer as well");
+        });
+    }
+
+    #[test]
+    fn what_does_not_fit_at_once_is_read_with_the_next_reading() {
+        wait(async {
+            let (socket, mut server) = pair().await;
+            server.write_all(b"more than five").unwrap();
+            assert_eq!(read(&socket, 5).await, b"more ");
+            assert_eq!(read(&socket, 100).await, b"than five");
+            drop(server);
+            assert_eq!(read(&socket, 100).await, b"", "the end");
+            assert_eq!(read(&socket, 100).await, b"", "still the end");
+        });
+    }
+
+    #[test]
+    fn room_is_waited_for_where_there_is_none() {
+        wait(async {
+            let (socket, mut server) = pair().await;
+            let mut written = 0;
+            let full = loop {
+                match socket.try_write(&[7; 10_000]) {
+                    Ok(more) => written += more,
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+            let reader = std::thread::spawn(move || {
+                server.read_exact(&mut vec![0; written]).unwrap();
+                server
+            });
+            socket.room().await.unwrap();
+            assert!(socket.try_write(&[7; 10]).unwrap() > 0);
+            drop(reader.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_full_queue_of_those_who_connect_is_waited_at() {
+        wait(async {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("socket");
+            let binding = tokio::net::UnixSocket::new_stream().unwrap();
+            binding.bind(&path).unwrap();
+            let listener = binding.listen(0).unwrap();
+            let path = path.to_str().unwrap();
+            let first = Socket::connect(path).await.unwrap();
+            let second = Socket::connect(path);
+            let mut second = std::pin::pin!(second);
+            assert!(
+                tokio::time::timeout(SOON, &mut second).await.is_err(),
+                "the queue is full"
+            );
+            listener.accept().await.unwrap();
+            second.await.unwrap();
+            drop(first);
+        });
     }
 }

@@ -1,0 +1,215 @@
+"""The command line as a process of its own, without the second that Python takes to read it in.
+
+A process has read in the whole command line and nothing else. For each run of it that a test asks for, it splits off a
+process that is the command line with the test's arguments, environment, directory and output, and ends as Python
+itself ends it. So a test meets what users meet: a process that can be watched, interrupted and killed.
+"""
+
+import array
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO
+
+PROGRAM = Path(sys.executable).parent / "dbdyno"
+
+
+class CommandLine(subprocess.Popen[str]):
+    """A run of the command line, with the interface of what the module subprocess starts."""
+
+    def __init__(self, arguments: Sequence[object], cwd: Path, env: Mapping[str, str]) -> None:
+        """Start it; both outputs are pipes of text."""
+        self.args = [str(PROGRAM), *map(str, arguments)]
+        out, errors, status = os.pipe(), os.pipe(), os.pipe()
+        request = {"arguments": self.args, "cwd": str(cwd), "env": dict(env)}
+        try:
+            self.pid = _Ready.get().split_off(request, [out[1], errors[1], status[1]])
+        finally:
+            for each in (out, errors, status):
+                os.close(each[1])
+        self.stdin: IO[str] | None = None
+        self.stdout: IO[str] | None = os.fdopen(out[0], encoding="utf-8")
+        self.stderr: IO[str] | None = os.fdopen(errors[0], encoding="utf-8")
+        self._status = status[0]
+        self.returncode: int | None = None
+        self._initialise_rest()
+
+    def _initialise_rest(self) -> None:
+        # What the methods of the module's own class look at.
+        self.universal_newlines = self.text_mode = True
+        self.encoding, self.errors, self.pipesize = "utf-8", "strict", -1
+        self._communication_started = False
+        self._input = None
+        self._child_created = True
+        self._closed_child_pipe_fds = True
+        self._waitpid_lock = threading.Lock()
+        self._sigint_wait_secs = 0.25
+
+    def poll(self) -> int | None:
+        """Give the exit code, or None where it still runs."""
+        if self.returncode is None and _readable(self._status, 0.0):
+            self._end()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end and give the exit code. Raises TimeoutExpired."""
+        if self.returncode is None:
+            if not _readable(self._status, timeout):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            self._end()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
+
+    def _end(self) -> None:
+        said = os.read(self._status, 16)
+        os.close(self._status)
+        # Where nobody is left who could say it.
+        self.returncode = int(said) if said else -signal.SIGKILL
+
+    def __del__(self) -> None:
+        """Close what nobody waited for."""
+        if getattr(self, "returncode", 0) is None and hasattr(self, "_status"):
+            os.close(self._status)
+
+
+def _readable(pipe: int, timeout: float | None) -> bool:
+    return bool(select.select([pipe], [], [], timeout)[0])
+
+
+class _Ready:
+    """The process that has read in the command line, of which a process of tests has one."""
+
+    _made: "_Ready | None" = None
+    _lock = threading.Lock()
+
+    def __init__(self) -> None:
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            # A process with more threads than one is not to be split.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        theirs.close()
+
+    @classmethod
+    def get(cls) -> "_Ready":
+        with cls._lock:
+            if cls._made is None or cls._made._process.poll() is not None:
+                cls._made = cls()
+            return cls._made
+
+    def split_off(self, request: Mapping[str, object], pipes: list[int]) -> int:
+        """Have a process made, and give its id."""
+        text = json.dumps(request).encode()
+        with self._lock, os.fdopen(os.memfd_create("request"), "w+b") as memory:
+            # An environment can be longer than a message.
+            memory.write(text)
+            memory.flush()
+            fds = array.array("i", [memory.fileno(), *pipes])
+            self._channel.sendmsg([b"1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            answer = self._channel.recv(16)
+        if not answer:
+            raise RuntimeError("the process that splits off command lines has ended")
+        return int(answer)
+
+
+def _serve(channel: socket.socket) -> dict[str, object]:
+    """Split off processes until nobody asks for more, then end; return in each of them what was asked of it."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(channel, 1, 4)
+        if not message:
+            os._exit(0)
+        memory, *pipes = fds
+        with os.fdopen(memory, "r+b") as file:
+            file.seek(0)
+            request: dict[str, object] = json.load(file)
+        # Waits for the command line, and tells how it ended.
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            process = os.fork()
+            if process == 0:
+                channel.close()
+                os.dup2(pipes[0], 1)
+                os.dup2(pipes[1], 2)
+                for each in pipes:
+                    os.close(each)
+                return request
+            os.setsid()
+            channel.send(str(process).encode())
+            channel.close()
+            for each in pipes[:2]:
+                os.close(each)
+            _, status = os.waitpid(process, 0)
+            os.write(pipes[2], str(os.waitstatus_to_exitcode(status)).encode())
+            os._exit(0)
+        for each in pipes:
+            os.close(each)
+
+
+def _become(request: dict[str, object]) -> None:
+    """Make this process what was asked for, as if it had begun so."""
+    environment, arguments = request["env"], request["arguments"]
+    assert isinstance(environment, dict) and isinstance(arguments, list)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(str(request["cwd"]))
+    sys.argv[:] = arguments
+    Path("/proc/self/comm").write_text("dbdyno")
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        errors = "backslashreplace" if name == "stderr" else "strict"
+        lines = 1 if number == 2 else -1
+        stream = os.fdopen(number, "w", lines, encoding="utf-8", errors=errors, closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    random.seed()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _read_in() -> None:
+    """Import all of the command line, and what it imports where it needs it."""
+    import dbdyno
+
+    for each in pkgutil.walk_packages(dbdyno.__path__, "dbdyno."):
+        import_module(each.name)
+    for name in ("altair", "jinja2", "scipy.optimize", "scipy.stats", "vl_convert"):
+        import_module(name)
+
+
+def _main() -> None:
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    channel.set_inheritable(False)
+    # Who waits for a command line ends unseen.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # Ctrl-C at the terminal is for the tests.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _read_in()
+    gc.collect()
+    gc.freeze()
+    _become(_serve(channel))
+
+
+if __name__ == "__main__":
+    _main()
+    from dbdyno.cli import main
+
+    sys.exit(main())
