@@ -9,8 +9,7 @@ BIN := $(VENV)/bin
 TEST_VENV := .venv-test
 TEST_BIN := $(TEST_VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
-# Python compiles what it imports when it first does, which is a small part of these packages.
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PIP_WHEEL := -m pip wheel --quiet --disable-pip-version-check --no-deps
 
 # The server of MongoDB's kind that the tests start: built where there is Go, else those tests are skipped.
@@ -20,6 +19,9 @@ ifneq ($(or $(GO),$(wildcard $(FERRETDB))),)
 export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
 TESTED_SERVERS := $(FERRETDB)
 endif
+
+# Images for containers often have it set, and then each program of a test would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema postgres ferretdb clean
 

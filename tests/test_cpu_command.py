@@ -96,7 +96,7 @@ def test_kinds_of_statements_add_up_to_the_engine(first: dict[str, Any]) -> None
     groups = {each["name"]: each for each in build["parts"][0]["groups"]}
     assert groups["create"]["executions"] == 2 and groups["select"]["executions"] == 3
     # All but what the library called back: its clock.
-    assert 0 <= sum(each["i_refs"] for each in groups.values()) - build["i_refs"] < 1000
+    assert 0 <= sum(each["i_refs"] for each in groups.values()) - build["i_refs"] < 0.001 * build["i_refs"]
 
 
 def test_callgrinds_own_file_gives_the_same(cpu: Cli, first: dict[str, Any]) -> None:
@@ -332,7 +332,9 @@ def test_the_worker_beside_the_engine(cpu: Cli, small: Callable[..., str]) -> No
 
 def test_the_worker_against_a_bare_loop(cpu: Cli) -> None:
     # What measuring adds to the cheapest statement there is; here by a worker that is not built to be fast.
-    said = cpu("cpu", "--self", "--set", "statement=value", *QUICK, "--margin", "900%")
+    process = cpu.start("cpu", "--self", "--set", "statement=value", *QUICK, "--margin", "10%")
+    said, errors = process.communicate(timeout=300)
+    assert process.returncode in (0, 3), errors
     pattern = (
         r"([\d,.]+) instructions .* engine, ([\d,.]+) in the worker: .*, ([\d.]+) of a bare loop in C \(([\d,.]+)\)"
     )

@@ -120,7 +120,7 @@ def test_data_in_memory_are_not_said_to_be_safe(cli: Cli, small: Small) -> None:
 def test_another_build_of_the_library_is_measured(cli: Cli, small: Small) -> None:
     path = cli.write("small.toml", small())
     document = cli.run(
-        path, "--system", "sqlite:?library_threading=2&cflags=-O1 -DSQLITE_OMIT_LOAD_EXTENSION", "--rounds", "1"
+        path, "--system", "sqlite:?library_threading=2&cflags=-O0 -DSQLITE_OMIT_LOAD_EXTENSION", "--rounds", "1"
     )
     system = document["cells"][0]["system"]
     assert system["settings"]["threadsafe"] == "2"
@@ -155,7 +155,9 @@ def test_a_run_that_ended_itself_measures_what_it_lost_when_it_goes_on(cli: Cli)
 
 
 def test_a_library_without_mutexes_serves_one_client(cli: Cli, small: Small) -> None:
-    document = cli.run(cli.write("small.toml", small()), "--system", "sqlite:?library_threading=0", "--rounds", "1")
+    document = cli.run(
+        cli.write("small.toml", small()), "--system", "sqlite:?library_threading=0&cflags=-O0", "--rounds", "1"
+    )
     (cell,) = document["cells"]
     assert cell["factors"]["clients"] == 1
     assert cell["system"]["settings"]["threadsafe"] == "0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from dbdyno.stats import Ratio, decide, outliers, paired_ratio, t_quantile, unpaired_ratio, verdict
-from dbdyno.stats.intervals import BEYOND_CHANCE, correlation
+from dbdyno.stats.intervals import BEYOND_CHANCE, correlation, deviation
 
 VALUES = st.lists(st.floats(min_value=1e-3, max_value=1e9), min_size=2, max_size=30)
 PAIRS = st.lists(
@@ -151,3 +152,10 @@ def test_few_or_nearly_equal_values_have_no_outliers() -> None:
 @given(VALUES)
 def test_at_most_half_are_outliers(values: list[float]) -> None:
     assert len(outliers(values)) <= len(values) / 2
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=60), st.floats(-1e9, 1e9))
+def test_the_standard_deviation_is_that_of_exact_fractions(values: list[float], offset: float) -> None:
+    moved = [each + offset for each in values]
+    assert deviation(moved) == pytest.approx(statistics.stdev(moved), rel=1e-9, abs=1e-12)
+    assert deviation([offset] * len(values)) == 0

@@ -66,6 +66,10 @@ _LOSS: _Floats = 1 - _RHO
 _FRESH: _Floats = 1 - _RHO**2
 _PRIOR: _Floats = np.log(LIKELY)[:, None]
 
+# The prior precisions, in units of the innovations': a layer for each size.
+_OF_STEP: _Floats = np.stack([_FRESH / each for each in STEP])
+_OF_SHOCK: _Floats = np.stack([np.full_like(_RHO, 1 / each) for each in SHOCK])
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -105,13 +109,10 @@ def log_odds(values: _Floats, known: Noise, resolution: float) -> _Floats:
     factor = _PRIOR + known.logarithms + part.logarithm
     half = (known.freedom + part.freedom) / 2
 
-    def explained(product: _Floats, size: _Floats, precisions: list[_Floats]) -> _Floats:
-        each = []
-        for precision in precisions:
-            left = np.maximum(squares - product**2 / (size + precision), _ROUNDING * squares)
-            each.append(factor + np.log(precision / (size + precision)) / 2 - half * np.log(left))
-        together: _Floats = np.logaddexp.reduce(np.concatenate(each), axis=0) - math.log(len(each))
-        return together
+    def explained(product: _Floats, size: _Floats, precisions: _Floats) -> _Floats:
+        left = np.maximum(squares - product**2 / (size + precisions), _ROUNDING * squares)
+        each = factor + np.log(precisions / (size + precisions)) / 2 - half * np.log(left)
+        return _sum_of_logarithms(each.reshape(-1, len(places))) - math.log(len(precisions))
 
     later = x[::-1].cumsum()[::-1][places]
     number = n - places
@@ -119,15 +120,22 @@ def log_odds(values: _Floats, known: Noise, resolution: float) -> _Floats:
     step = innovation + _LOSS * (later - x[places] - _RHO * (later - x[-1]))
     along = _LOSS + (number - 1) * _LOSS**2
     step_size = 1 + (number - 1) * _LOSS**2 - along**2 / part.weight
-    nothing = np.logaddexp.reduce(factor - half * np.log(squares), axis=0)
-    change = explained(step - along * part.level / part.weight, step_size, [_FRESH / each for each in STEP])
+    nothing = _sum_of_logarithms(factor - half * np.log(squares))
+    change = explained(step - along * part.level / part.weight, step_size, _OF_STEP)
     shock = explained(
         innovation - _LOSS * part.level / part.weight,
         1 - _LOSS**2 / part.weight,
-        [np.full_like(_RHO, 1 / each) for each in SHOCK],
+        _OF_SHOCK,
     )
     odds: _Floats = change - np.logaddexp(nothing, shock) + math.log(2)
     return odds
+
+
+def _sum_of_logarithms(powers: _Floats) -> _Floats:
+    """Return the logarithms of the sums of what rows of logarithms stand for."""
+    greatest = powers.max(axis=0)
+    total: _Floats = greatest + np.log(np.exp(powers - greatest).sum(axis=0))
+    return total
 
 
 class _Whitened:
@@ -149,8 +157,14 @@ class _Whitened:
 
 
 def _winsorized(values: _Floats) -> _Floats:
-    middle = np.median(values)
-    reach = FAR * _NORMAL * float(np.median(np.abs(values - middle)))
+    middle = _median(values)
+    reach = FAR * _NORMAL * _median(np.abs(values - middle))
     # Where most values are the same, nobody knows what far is.
     moved: _Floats = np.clip(values, middle - reach, middle + reach)
     return moved if reach > 0 else values
+
+
+def _median(values: _Floats) -> float:
+    # Of few values it is found sooner so than by numpy.median, and a history asks for it thousands of times.
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
