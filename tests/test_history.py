@@ -349,7 +349,7 @@ def durable(name: str, work: int = 1) -> Callable[[list[TrialRecord]], list[Tria
         made = []
         for each in trials:
             result = copy.deepcopy(each.result) or {}
-            result["engine"]["durability"] = {"class": name}
+            result["engine"]["durability"] = {"class": name, "because": ""}
             result["work"]["rows_changed"] = work
             made.append(replace(each, result=result))
         return made

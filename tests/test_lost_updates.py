@@ -8,6 +8,7 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.store import RunRecord, TrialRecord
 from dbdyno.stored import build_document
+from synthetic import as_stored, rate_of, result_of
 
 needs_ferretdb = pytest.mark.skipif(
     not any(each.product == "FerretDB" for each in find_installations("mongodb")),
@@ -41,12 +42,12 @@ ADD = """{"update": "t", "updates": [{"q": {"_id": {"$oid": "?"}}, "u": {"$inc":
 
 def lost(tried: Any, engine: str = "FerretDB", version: str = "1.24.0") -> list[dict[str, Any]]:
     """What is said of updates, where so much came of trying them. SYNTHETIC."""
-    result = {
-        "accounting": {"issued": 10, "ok": 10},
-        "completed": 10,
-        "elapsed_s": 1.0,
-        "engine": {"engine": engine, "version": version, "lost_updates": tried},
-    }
+    made = result_of(
+        accounting={"issued": 10, "ok": 10},
+        **rate_of(10, 1, 1.0),
+        engine={"engine": engine, "version": version, "lost_updates": tried},
+    )
+    result = as_stored(made)
     design = {"cells": [{"id": "a", "system": {"name": "mongodb:"}, "factors": {}}]}
     trials = [TrialRecord(cell="a", block=block, position=0, status="done", result=result) for block in range(2)]
     found = build_document(RunRecord(experiment="x", seed=1, design=design), trials)["findings"]

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from dbdyno.events.accounting import Accounting, Cycles, EndedBy, Rate, TransactionCounts
+from dbdyno.events.accounting import Accounting, Cycles, EndedBy, Rate, TransactionCounts, Warmup
 from dbdyno.events.base import Count, Part
 from dbdyno.events.latency import Times
 from dbdyno.events.machine import Memory
@@ -19,20 +19,25 @@ class ProgramCpu(Part):
     cores: Count
 
 
-class ProgramResult(Part):
-    """What runs of a program took, of which each is a transaction; as :class:`dbdyno.events.trial.TrialResult`.
+class ProgramFacts(Part):
+    """What was run, in place of what an engine is: ``command``, the program and its options with spaces between."""
 
-    ``command``: the program and its options, with spaces between them.
-    """
+    engine: Literal["exec"]
+    settings: dict[str, str]
+
+
+class ProgramResult(Part):
+    """What runs of a program took, of which each is a transaction; as :class:`dbdyno.events.trial.TrialResult`."""
 
     event: Literal["program"]
-    command: str
+    engine: ProgramFacts
     accounting: Accounting
     completed: Count
     rate: Rate
     cycles: Cycles
     elapsed_s: float
     ended_by: EndedBy
+    warmup: Warmup
     transactions: dict[str, TransactionCounts]
     histograms: dict[str, str]
     latency_ms: dict[str, Times]

@@ -27,6 +27,7 @@ from dbdyno.events.answers import (
     Ready,
     Writes,
 )
+from dbdyno.events.base import Part
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 
@@ -51,6 +52,8 @@ Event = Annotated[
 """Any event of a worker."""
 
 E = TypeVar("E", bound=Event, default=Event)
+
+P = TypeVar("P", bound=Part)
 
 # What a trial's result is, by who makes it.
 Result = Annotated[TrialResult | ProgramResult, Field(discriminator="event")]
@@ -111,6 +114,14 @@ def read_interval(said: Mapping[str, Any]) -> Interval:
         return Interval.model_validate(said)
     except ValidationError as error:
         raise NotAnEvent(told(error, "interval")) from None
+
+
+def read_part(kind: type[P], said: Any, name: str) -> P:
+    """Read a part of what is stored around a trial, by its name. Raises NotAnEvent."""
+    try:
+        return kind.model_validate(said)
+    except ValidationError as error:
+        raise NotAnEvent(told(error, name)) from None
 
 
 def told(error: ValidationError, within: str = "") -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from dbdyno.events.trial import TrialResult
+
 Json = Mapping[str, Any]
 
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
@@ -26,15 +28,11 @@ class Server:
     storage_engines: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, result: Json, clients: int) -> Self:
+    def of(cls, result: TrialResult, clients: int) -> Self:
         """Read what a trial's result says of its server."""
-        engine = result.get("engine") or {}
-        settings = {str(name): str(value) for name, value in (engine.get("settings") or {}).items()}
-        catalog = engine.get("catalog") or {}
-        data = catalog.get("data_bytes")
-        data_bytes = None if data is None else int(data)
-        kinds = {str(each["storage_engine"]).lower() for each in tables(catalog) if each.get("storage_engine")}
-        return cls(str(engine.get("engine") or ""), settings, clients, data_bytes, frozenset(kinds))
+        engine = result.engine
+        kinds = frozenset(each.storage_engine.lower() for each in engine.catalog.tables if each.storage_engine)
+        return cls(engine.engine, engine.settings, clients, engine.catalog.data_bytes, kinds)
 
     def setting(self, name: str) -> str:
         """Give a setting in small letters; empty where it is not known."""
