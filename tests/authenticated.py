@@ -97,10 +97,8 @@ class Place:
         where = {"host": host, "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
         tls.setdefault("roots", None)
         task = {"kind": "inspect", "target": {"engine": self.engine, "tls": tls} | where}
-        facts: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead).engine.model_dump(
-            mode="json"
-        )
-        return facts
+        found = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead)
+        return found.engine.model_dump(mode="json")
 
     def refusal(self, server: Server, host: str, **tls: Any) -> str:
         with pytest.raises(SystemFailed) as failed:

@@ -528,7 +528,15 @@ def _trial_of(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
         **rate_of(1000, 1, seconds),
         elapsed_s=seconds,
         watched_s=seconds,
-        work={"transactions": 1000, "statements": 1000, "rows_returned": 1000, "rows_returned_squared": 1000.0},
+        work={
+            "transactions": 1000,
+            "statements": 1000,
+            "rows_returned": 1000,
+            "rows_returned_squared": 1000.0,
+            "rows_changed": 1000,
+            "transactions_changing": 1000,
+        },
+        io={"syncs": 1000},
         latency_ms={"service": times},
         engine=engine,
     )

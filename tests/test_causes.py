@@ -229,7 +229,7 @@ def test_a_larger_cache_is_advised_only_where_the_data_do_not_fit() -> None:
     ("storage_engine", "advised"), [("MyISAM", True), ("Aria", True), ("InnoDB", False), (None, False)]
 )
 def test_tables_that_lock_rows_are_not_told_to(storage_engine: str | None, advised: bool) -> None:
-    catalog = {"data_bytes": None, "tables": [{"name": "t", "storage_engine": storage_engine}]}
+    catalog = {"tables": [{"name": "t", "storage_engine": storage_engine, "columns": [], "indexes": []}]}
     result = trial({"State:Waiting for table level lock": 900}, product="MariaDB", version="10.11", catalog=catalog)
     assert ("engine=innodb" in bottleneck_of(result)["advice"]) is advised
 

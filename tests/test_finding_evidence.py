@@ -214,7 +214,10 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         Cell([result(**SYNCED, seconds=0.01, io={"syncs": 0 if blind else 100})])
     ),
     "slower device": lambda blind: found(
-        Cell([result(**SYNCED, **LARGE, io={"syncs": 100, "write_bytes": 0 if blind else 100 * 4096})])
+        Cell(
+            [result(**SYNCED, **LARGE, io={"syncs": 100, "write_bytes": 0 if blind else 100 * 4096})],
+            plan={"task": {"record": {"io": not blind}}},
+        )
     ),
     "outliers": lambda blind: found(Cell([result(ok) for ok in (1000, 1010, 990, 1005, 1000 if blind else 600)])),
     "unsettled": lambda blind: found(

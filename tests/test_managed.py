@@ -89,10 +89,8 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 def facts(server: Server) -> dict[str, Any]:
     """What the server says of itself to a worker."""
     task = {"kind": "inspect", "target": target(server)}
-    found: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead).engine.model_dump(
-        mode="json"
-    )
-    return found
+    found = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead)
+    return found.engine.model_dump(mode="json")
 
 
 def gone(*pids: int) -> bool:

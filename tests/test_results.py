@@ -567,7 +567,8 @@ def slower_device(seconds: float, written: float | None, **device: float) -> lis
     io = {"syncs": 1000, "write_bytes": 0 if written is None else int(1000 * written)}
     synced = result(accounting=accounting(500), elapsed_s=1.0, io=io)
     synced["time"] |= {"client_s": 10.0, "segments": synced["time"]["segments"] | {"sync": seconds}}
-    document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0} | device)
+    plan = {"task": {"record": {"io": written is not None}}}
+    document = one_cell([trial(result=synced, plan=plan)], device={"sync_per_s": 1000.0, "sync_us": 1000.0} | device)
     return [dict(each) for each in document["findings"] if each["kind"] == "slower device"]
 
 
