@@ -1,13 +1,11 @@
 """What is known of a server when advice is given: its settings in force, its data, and how many clients it has."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from dbdyno.events.trial import TrialResult
-
-Json = Mapping[str, Any]
 
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
@@ -74,12 +72,6 @@ class Server:
     def against_table_locks(self) -> Iterator[str]:
         """Give what would help against waiting for locks on tables, clauses."""
         yield "fewer writers at a time"
-
-
-def tables(catalog: Json) -> Sequence[Json]:
-    """Give the tables of a catalogue that was read back; none where there is none."""
-    found = catalog.get("tables")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def size(count: int) -> str:
