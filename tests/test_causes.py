@@ -17,7 +17,7 @@ from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
-from synthetic import result_of
+from synthetic_events import result_of
 
 POSTGRESQL = {"fsync": "on", "synchronous_commit": "on", "shared_buffers": "128MB", "wal_buffers": "4MB"}
 MARIADB = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF", "innodb_buffer_pool_size": "134217728"}

@@ -11,7 +11,7 @@ from dbdyno.results.bottlenecks import bottleneck_of
 from dbdyno.results.derived import derived
 from dbdyno.store import TrialRecord
 from experiment_files import compiled, steps
-from synthetic import as_stored, disk, result_of
+from synthetic_events import as_stored, disk, result_of
 
 
 def diagnose(trial: dict[str, Any], *more: Any, **named: Any) -> dict[str, str] | None:

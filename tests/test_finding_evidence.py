@@ -21,7 +21,8 @@ from dbdyno.findings.registry import KINDS, RULES
 from dbdyno.store import TrialRecord
 from dbdyno.stored import build_document
 from experiment_files import TABLE, compiled, experiment
-from synthetic import an_interval, as_stored, changed, lookup_document, lookup_result, rate_of, run_record
+from synthetic import lookup_document, lookup_result, run_record
+from synthetic_events import an_interval, as_stored, changed, rate_of
 
 PACKAGE = Path(dbdyno.__file__).parent
 

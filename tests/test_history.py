@@ -24,7 +24,8 @@ from dbdyno.history.reading import read_history
 from dbdyno.history.show import history_view
 from dbdyno.store import Store, TrialRecord, open_store
 from dbdyno.stored import build_document
-from synthetic import histogram, latency, lookup_design, lookup_result, lookup_trials, run_record
+from synthetic import histogram, lookup_design, lookup_result, lookup_trials, run_record
+from synthetic_events import latency
 
 HOST = {
     "cpu": "synthetic CPU",

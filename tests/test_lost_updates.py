@@ -8,7 +8,7 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.store import RunRecord, TrialRecord
 from dbdyno.stored import build_document
-from synthetic import as_stored, rate_of, result_of
+from synthetic_events import as_stored, rate_of, result_of
 
 needs_ferretdb = pytest.mark.skipif(
     not any(each.product == "FerretDB" for each in find_installations("mongodb")),

@@ -22,18 +22,8 @@ from dbdyno.report.lines import headline
 from dbdyno.results.comparing import baselines
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from dbdyno.stored import build_document
-from synthetic import (
-    as_stored,
-    changed,
-    disk,
-    lookup_design,
-    lookup_document,
-    lookup_result,
-    lookup_trials,
-    rate_of,
-    run_record,
-    update_document,
-)
+from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
+from synthetic_events import as_stored, changed, disk, rate_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 DOCUMENTS = [

@@ -18,7 +18,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.store import RunRecord, TrialRecord
 from dbdyno.stored import build_document
-from synthetic import as_stored, rate_of, result_of
+from synthetic_events import as_stored, rate_of, result_of
 
 # Words in both cases, an index, and the recommendations of SQLite; scans end after three transactions.
 WORDS = """
