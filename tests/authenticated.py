@@ -16,6 +16,7 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.errors import SystemFailed
+from dbdyno.events.answers import FactsRead, Loaded
 from dbdyno.worker import ask
 
 PASSWORD = "it's right"
@@ -89,15 +90,15 @@ class Place:
         else:
             statements = [f"create or replace user me@'%' identified by '{password}'", "grant all on *.* to me@'%'"]
         task = {"kind": "load", "target": target(server), "before": statements}
-        ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
+        ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, Loaded)
 
     def facts(self, server: Server, host: str, **tls: Any) -> dict[str, Any]:
         """Connect and look."""
         where = {"host": host, "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
         tls.setdefault("roots", None)
         task = {"kind": "inspect", "target": {"engine": self.engine, "tls": tls} | where}
-        facts: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "facts")["engine"]
-        return facts
+        found = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead)
+        return found.engine.model_dump(mode="json")
 
     def refusal(self, server: Server, host: str, **tls: Any) -> str:
         with pytest.raises(SystemFailed) as failed:

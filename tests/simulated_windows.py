@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy
 
+from dbdyno.events import accounting
 from dbdyno.results.rounds import transactions_per_s
 from dbdyno.stats import Rate
 
@@ -32,21 +33,20 @@ def window(random: numpy.random.Generator, kind: Kind, clients: int, length: flo
         number, spans, squares, within = _drawn(random, kind, clients, length * speed)
         spans, squares = spans / speed, squares / speed**2
     few = number < MANY
-    result: dict[str, Any] = {
-        "rate": {
-            "many_per_s": float((number[~few] / spans[~few]).sum()),
-            "few": {
-                "clients": int(few.sum()),
-                "completed": int(number[few].sum()),
-                "seconds": float(spans[few].sum()),
-                "within": float(within[few].sum()),
-                "window_s": float(few.sum() * length),
-            },
-            "whole": {"completed": 0, "seconds": 0},
-        }
-    }
-    value, other = transactions_per_s(result)
-    assert value is not None
+    rate = accounting.Rate(
+        many_per_s=float((number[~few] / spans[~few]).sum()),
+        few=accounting.Few(
+            clients=int(few.sum()),
+            completed=int(number[few].sum()),
+            seconds=float(spans[few].sum()),
+            within=float(within[few].sum()),
+            window_s=float(few.sum() * length),
+        ),
+        whole=accounting.Whole(completed=0.0, seconds=0.0),
+        client_s=float(spans.sum()),
+        clients=clients,
+    )
+    value, other = transactions_per_s(rate)
     return Rate(value, float(spans.mean()), int(number.sum()), float(spans.sum()), float(squares), other=other)
 
 

@@ -15,8 +15,12 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from dbdyno.document import Document
+from dbdyno.events.latency import Times
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Contention, ContentionSite, Segments
 from dbdyno.store import RunRecord, TrialRecord
 from dbdyno.stored import build_document
+from synthetic_events import an_interval, as_stored, changed, disk, rate_of, result_of, times
 
 NS = 1e9
 LOOKUP = "select * from user where id = ?"
@@ -30,40 +34,6 @@ def histogram(median_us: float, count: int = 4000, seed: int = 1, highest: int =
     for _ in range(200):
         made.record_value(max(1, int(median_us * 1000 * rng.lognormvariate(0, 0.5))), max(1, count // 200))
     return made.encode().decode()
-
-
-def latency(median_us: float, count: int) -> dict[str, Any]:
-    ms = median_us / 1000
-    return {
-        "p50": ms,
-        "p90": 1.9 * ms,
-        "p99": 3.2 * ms,
-        "p99_9": 4.7 * ms,
-        "max": 40 * ms,
-        "mean": 1.1 * ms,
-        "count": count,
-        "at_least": [],
-    }
-
-
-def rate_of(completed: int, clients: int, seconds: float) -> dict[str, Any]:
-    """What a result says of ``completed`` transactions that took ``seconds``, each about as long as the others."""
-    count = max(completed, 1)
-    return {
-        "completed": completed,
-        "rate": {
-            "many_per_s": 0.0,
-            "few": {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0},
-            "whole": {"completed": completed, "seconds": seconds},
-            "client_s": clients * seconds,
-            "clients": clients,
-        },
-        "cycles": {
-            "count": count,
-            "seconds": clients * seconds,
-            "squares": 1.2 * (clients * seconds / count) ** 2 * count,
-        },
-    }
 
 
 def cell(name: str, values: Sequence[float | None], factors: dict[str, Any] | None = None, **changes: Any) -> Any:
@@ -122,124 +92,72 @@ def lookup_result(clients: int, cache_mode: str, rng: random.Random, seconds: fl
     wait_s = wait_share * client_s
     cpu = 100 * min(clients, 4) * (0.97 if cache_mode == "private" else 0.5)
     sites = [
-        {
-            "function": "sqlite3BtreeEnter",
-            "mutex": "BtShared.mutex",
-            "waits": int(ok * wait_share),
-            "wait_s": 0.93 * wait_s,
-            "stack": ["sqlite3BtreeEnter", "sqlite3BtreeBeginTrans", "sqlite3VdbeExec", "sqlite3Step", "sqlite3_step"],
-        },
-        {
-            "function": "pcache1Fetch",
-            "mutex": "PGroup.mutex",
-            "waits": int(ok * wait_share / 9),
-            "wait_s": 0.07 * wait_s,
-            "stack": ["pcache1Fetch", "sqlite3PcacheFetch", "getPageNormal", "sqlite3BtreeMovetoUnpacked"],
-        },
+        ContentionSite(
+            function="sqlite3BtreeEnter",
+            mutex="BtShared.mutex",
+            waits=int(ok * wait_share),
+            wait_s=0.93 * wait_s,
+            stack=["sqlite3BtreeEnter", "sqlite3BtreeBeginTrans", "sqlite3VdbeExec", "sqlite3Step", "sqlite3_step"],
+        ),
+        ContentionSite(
+            function="pcache1Fetch",
+            mutex="PGroup.mutex",
+            waits=int(ok * wait_share / 9),
+            wait_s=0.07 * wait_s,
+            stack=["pcache1Fetch", "sqlite3PcacheFetch", "getPageNormal", "sqlite3BtreeMovetoUnpacked"],
+        ),
     ]
-    return {
-        "event": "result",
-        "accounting": {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0},
-        "failures": {},
+    contention = Contention(contended=int(ok * wait_share), wait_s=wait_s, sites=sites)
+    made = result_of(
+        accounting={"issued": ok, "ok": ok},
         **rate_of(ok, clients, seconds),
-        "elapsed_s": seconds,
-        "watched_s": seconds,
-        "ended_by": "transactions",
-        "warmup": {"seconds": 1.0},
-        "interleaving": None,
-        "transactions": {"lookup": {"ok": ok, "failed": 0}},
-        "statements": {"user_by_id": {"executions": ok, "rows": ok, "changed": 0}},
-        "work": {
-            "transactions": ok,
-            "statements": ok,
-            "rows_returned": ok,
-            "rows_returned_squared": float(ok),
-            "rows_changed": 0,
-            "transactions_changing": 0,
-        },
-        "histograms": {
+        elapsed_s=seconds,
+        watched_s=seconds,
+        warmup={"seconds": 1.0},
+        transactions={"lookup": {"ok": ok, "failed": 0}},
+        statements={"user_by_id": {"executions": ok, "rows": ok, "changed": 0}},
+        work={"transactions": ok, "statements": ok, "rows_returned": ok, "rows_returned_squared": float(ok)},
+        histograms={
             "service": histogram(round(service_us, 1), ok),
             "execute": histogram(round(service_us * 0.8, 1), ok),
         },
-        "latency_ms": {"service": latency(service_us, ok)},
-        "cpu": {
+        latency_ms={"service": times(service_us, ok)},
+        cpu={
             "process_percent": cpu,
             "user_percent": cpu * 0.6,
             "system_percent": cpu * 0.4,
             "hottest_thread_percent": min(100, cpu),
             "machine_percent": cpu / 4,
-            "steal_percent": 0.0,
             "cores": 4,
         },
-        "scheduling": {
+        scheduling={
             "voluntary_switches": int(ok * wait_share),
             "involuntary_switches": 210,
             "run_queue_wait_s": 0.1,
-            "batch_threads": 0,
         },
-        "server": None,
-        "disk": {
-            "device": "nvme0n1",
-            "reads": 0,
-            "read_bytes": 0,
-            "read_ms": 0.0,
-            "writes": 12,
-            "write_bytes": 49152,
-            "write_ms": 0.4,
-            "flushes": 1,
-            "flush_ms": 0.8,
-            "queue_length": 0.01,
-        },
-        "process_io": {"read_bytes": ok * 4096, "write_bytes": 0},
-        "engine": {
-            "engine": "sqlite",
-            "version": "3.46.0",
-            "source_id": "synthetic",
+        disk=disk(writes=12, write_bytes=49152, write_ms=0.4, flushes=1, flush_ms=0.8),
+        process_io={"read_bytes": ok * 4096},
+        engine={
             "compile_options": ["THREADSAFE=1"],
             "settings": {"journal_mode": "delete", "synchronous": "2", "cache_size": "-2000", "page_size": "4096"},
             "durability": {"class": "power-safe", "because": "synchronous=FULL with a rollback journal"},
-            "plans": {},
-            "passed_over": {},
-            "catalog": {"data_bytes": None, "tables": []},
-            "lost_updates": None,
         },
-        "time": {
+        time={
             "client_s": client_s,
             "cpu_s": cpu / 100 * seconds,
             "segments": {
-                "sync": 0.0,
                 "read": 0.22 * client_s,
-                "write": 0.0,
-                "lock_calls": 0.0,
                 "mutex_wait": wait_s,
-                "client": 0.0,
-                "server": 0.0,
-                "idle": 0.0,
                 "file_lock_wait": 0.01 * client_s,
-                "prepare": 0.0,
                 "run_queue": 0.02 * client_s,
                 "engine": (0.7 - wait_share * 0.9) * client_s,
                 "unknown": 0.05 * client_s,
             },
         },
-        "io": {
-            "syncs": 0,
-            "lock_calls": 0,
-            "file_lock_waits": 0,
-            "reads": ok,
-            "read_bytes": ok * 4096,
-            "writes": 0,
-            "write_bytes": 0,
-            "cache_hits": 2 * ok,
-            "cache_misses": ok,
-            "cache_spills": 0,
-        },
-        "mutex": {"contended": int(ok * wait_share), "wait_s": wait_s, "sites": sites} if wait_share else None,
-        "observed": None,
-        "waits": None,
-        "memory": {"peak_rss_bytes": 48_000_000},
-        "clock": "tsc",
-    }
+        io={"reads": ok, "read_bytes": ok * 4096, "cache_hits": 2 * ok, "cache_misses": ok},
+        mutex=contention if wait_share else None,
+    )
+    return as_stored(made)
 
 
 def intervals(result: dict[str, Any], rng: random.Random) -> list[dict[str, Any]]:
@@ -248,35 +166,9 @@ def intervals(result: dict[str, Any], rng: random.Random) -> list[dict[str, Any]
     made = []
     for index in range(seconds):
         ok = int(result["accounting"]["ok"] / seconds * rng.gauss(1, 0.05))
-        made.append(
-            {
-                "event": "interval",
-                "index": index,
-                "start_s": float(index),
-                "end_s": index + 1.0,
-                "ok": ok,
-                "failed": 0,
-                "statements": ok,
-                "rows": ok,
-                "service_ms": {"p50": 0.03, "p99": 0.11, "max": 2.0},
-                "cpu_percent": result["cpu"]["process_percent"] * rng.gauss(1, 0.03),
-                "hottest_thread_percent": 97.0,
-                "machine_percent": 50.0,
-                "disk": {
-                    "device": "nvme0n1",
-                    "reads": 0,
-                    "read_bytes": 0,
-                    "read_ms": 0.0,
-                    "writes": 3,
-                    "write_bytes": int(rng.uniform(1e5, 9e6)),
-                    "write_ms": 0.4,
-                    "flushes": 0,
-                    "flush_ms": 0.0,
-                    "queue_length": 0.01,
-                },
-            }
-        )
-    return made
+        cpu = result["cpu"]["process_percent"] * rng.gauss(1, 0.03)
+        made.append(an_interval(index, ok, cpu, rng.uniform(1e5, 9e6)))
+    return [as_stored(each) for each in made]
 
 
 def lookup_trials(design: dict[str, Any], rounds: int, seed: int, seconds: float = 4.0) -> list[TrialRecord]:
@@ -388,26 +280,43 @@ def update_result(rows: int, rng: random.Random, *, system: str = "sqlite:", bus
     seconds = 5.0
     rate = UPDATE_RATES[rows] * rng.gauss(1, 0.02) * (3 if "wal" in system else 1)
     ok = max(1, int(rate * seconds / rows))
-    result = lookup_result(1, "private", rng, seconds)
     sync = 0.9 if rows == 1 else 0.25
-    result["accounting"] = {"issued": ok + busy, "ok": ok, "failed": {"locked": busy} if busy else {}, "skipped": 0,
-                       "in_flight": 0, "retries": 0}  # fmt: skip
-    result["failures"] = {"locked": "database is locked"} if busy else {}
-    result |= rate_of(ok, 1, seconds)
-    result["work"] = {"transactions": ok, "statements": ok * rows, "rows_returned": 0, "rows_changed": ok * rows}
     us = seconds / ok * 1e6
-    result["histograms"] = {"service": histogram(round(us), ok), "commit": histogram(round(us * sync), ok)}
-    result["cpu"] |= {"process_percent": 6.0, "hottest_thread_percent": 6.0}
-    result["disk"] |= {"writes": ok * 6, "write_bytes": ok * 20480, "flushes": ok * 3, "flush_ms": 1.9}
-    result["io"] |= {"syncs": ok * 3, "writes": ok * 5}
-    result["engine"]["durability"] = (
+    durability = (
         {"class": "process-safe", "because": "synchronous=NORMAL with a write-ahead log"}
         if "wal" in system
         else {"class": "power-safe", "because": "synchronous=FULL with a rollback journal"}
     )
-    result["time"]["segments"] = {"sync": sync * seconds, "read": 0.04 * seconds, "write": 0.02 * seconds,
-                                  "engine": 0.03 * seconds, "unknown": 0.01 * seconds}  # fmt: skip
-    return result
+    changes = {
+        "accounting": {"issued": ok + busy, "ok": ok, "failed": {"locked": busy} if busy else {}},
+        "failures": {"locked": "database is locked"} if busy else {},
+        **rate_of(ok, 1, seconds),
+        "work": {
+            "transactions": ok,
+            "statements": ok * rows,
+            "rows_returned": 0,
+            "rows_returned_squared": 0.0,
+            "rows_changed": ok * rows,
+            "transactions_changing": ok,
+        },
+        "histograms": {"service": histogram(round(us), ok), "commit": histogram(round(us * sync), ok)},
+        "cpu": {"process_percent": 6.0, "hottest_thread_percent": 6.0},
+        "disk": {"writes": ok * 6, "write_bytes": ok * 20480, "flushes": ok * 3, "flush_ms": 1.9},
+        "io": {"syncs": ok * 3, "writes": ok * 5},
+        "engine": {"durability": durability},
+        "time": {
+            "segments": dict.fromkeys(Segments.model_fields, 0.0)
+            | {
+                "sync": sync * seconds,
+                "read": 0.04 * seconds,
+                "write": 0.02 * seconds,
+                "engine": 0.03 * seconds,
+                "unknown": 0.01 * seconds,
+            }
+        },
+    }
+    base = TrialResult.model_validate(lookup_result(1, "private", rng, seconds))
+    return as_stored(changed(base, changes))
 
 
 def update_document(rounds: int = 5, systems: tuple[str, ...] = ("sqlite:",)) -> Document:
@@ -474,13 +383,23 @@ def run_of(
 
 def _trial_of(throughput: float, engine: dict[str, Any]) -> dict[str, Any]:
     """A trial of a thousand transactions."""
-    ms = 1000 / throughput
-    return {
-        "accounting": {"issued": 1000, "ok": 1000, "failed": {}, "skipped": 0, "in_flight": 0},
-        **rate_of(1000, 1, 1000 / throughput),
-        "elapsed_s": 1000 / throughput,
-        "ended_by": "transactions",
-        "work": {"rows_returned": 1000},
-        "latency_ms": {"service": dict.fromkeys(("p50", "p90", "p99", "p99_9", "max", "mean"), ms)},
-        "engine": {"engine": "sqlite", **engine},
-    }
+    ms, seconds = 1000 / throughput, 1000 / throughput
+    times = Times(p50=ms, p90=ms, p99=ms, p99_9=ms, max=ms, mean=ms, count=1000, at_least=[])
+    made = result_of(
+        accounting={"issued": 1000, "ok": 1000},
+        **rate_of(1000, 1, seconds),
+        elapsed_s=seconds,
+        watched_s=seconds,
+        work={
+            "transactions": 1000,
+            "statements": 1000,
+            "rows_returned": 1000,
+            "rows_returned_squared": 1000.0,
+            "rows_changed": 1000,
+            "transactions_changing": 1000,
+        },
+        io={"syncs": 1000},
+        latency_ms={"service": times},
+        engine=engine,
+    )
+    return as_stored(made)

@@ -17,6 +17,7 @@ from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
+from synthetic_events import result_of
 
 POSTGRESQL = {"fsync": "on", "synchronous_commit": "on", "shared_buffers": "128MB", "wal_buffers": "4MB"}
 MARIADB = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF", "innodb_buffer_pool_size": "134217728"}
@@ -52,7 +53,7 @@ def trial(
 
 
 def bottleneck_of(result: dict[str, Any], clients: int = 10) -> dict[str, str]:
-    found = diagnose_server(result, clients)
+    found = diagnose_server(result_of(**result), clients)
     assert found is not None
     return found
 
@@ -228,7 +229,7 @@ def test_a_larger_cache_is_advised_only_where_the_data_do_not_fit() -> None:
     ("storage_engine", "advised"), [("MyISAM", True), ("Aria", True), ("InnoDB", False), (None, False)]
 )
 def test_tables_that_lock_rows_are_not_told_to(storage_engine: str | None, advised: bool) -> None:
-    catalog = {"data_bytes": None, "tables": [{"name": "t", "storage_engine": storage_engine}]}
+    catalog = {"tables": [{"name": "t", "storage_engine": storage_engine, "columns": [], "indexes": []}]}
     result = trial({"State:Waiting for table level lock": 900}, product="MariaDB", version="10.11", catalog=catalog)
     assert ("engine=innodb" in bottleneck_of(result)["advice"]) is advised
 
@@ -344,12 +345,12 @@ def test_events_of_one_name_are_told_with_their_class() -> None:
 
 
 def test_sightings_are_read_with_what_they_mean() -> None:
-    found = Sightings.of(trial({"IO:WALSync": 5, "Client:ClientRead": 3, "CPU:running": 2}), 10)
+    found = Sightings.of(result_of(**trial({"IO:WALSync": 5, "Client:ClientRead": 3, "CPU:running": 2})), 10)
     assert found is not None
     assert found.bottlenecks() == {"disk flush": ["IO:WALSync"]}
     assert found.at_work() == ["IO:WALSync", "CPU:running"]
     assert found.away().mean == pytest.approx(1 - 7 / 1000)
-    assert Sightings.of({"waits": {"error": "no"}}, 10) is None
+    assert Sightings.of(result_of(waits={"error": "no"}), 10) is None
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
+from dbdyno.events.answers import Loaded
 from dbdyno.worker import ask
 from test_server_runs import servers
 
@@ -98,7 +99,7 @@ def test_without_the_right_to_make_databases_the_named_one_is_used_if_that_is_al
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         statements = ["create role me login", "grant create on schema public to me"]
         task = {"kind": "load", "target": target(server), "before": statements}
-        ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, "loaded")
+        ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, Loaded)
         host = str(server.socket).replace("/", "%2F")
         url = f"postgresql://me@{host}:{server.port}/{server.database}"
         refused = server_cli("check", url, code=2)

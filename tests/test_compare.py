@@ -136,8 +136,8 @@ def test_settings_that_differ_are_listed() -> None:
 
 
 def test_another_durability_is_not_ranked() -> None:
-    a = document("r1", {"1": STEADY}, durability={"class": "power-safe"})
-    b = document("r2", {"1": scaled(2)}, durability={"class": "none"})
+    a = document("r1", {"1": STEADY}, durability={"class": "power-safe", "because": ""})
+    b = document("r2", {"1": scaled(2)}, durability={"class": "none", "because": ""})
     assert compare(Side(a), Side(b)).comparisons[0]["verdict"] is None
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import Cli
 from dbdyno.engines.sqlite.targets import load_target
+from dbdyno.events.answers import Loaded
 from dbdyno.experiment import load_experiment
 from dbdyno.experiment.document import package_path
 from dbdyno.plan.cell import CompiledCell
@@ -38,7 +39,7 @@ def cell() -> CompiledCell:
 def load(path: Path) -> str:
     """Make the dictionary; return a digest of its rows in their order."""
     made = cell()
-    ask(made.load_plan(load_target(made, str(path))), "loaded")
+    ask(made.load_plan(load_target(made, str(path))), Loaded)
     with sqlite3.connect(path) as connection:
         rows = connection.execute("select word || char(9) || trans from eijiro order by rowid")
         digest = hashlib.sha256()

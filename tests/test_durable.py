@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from conftest import Cli
+from dbdyno.document.cell import Round
 from dbdyno.engines.server.installations import find_installations
+from dbdyno.events.watched import Observed
 from dbdyno.results.durable import observe
 from dbdyno.results.judging import Pair, judge, why_not_comparable
 from synthetic import a_round, cell
@@ -81,11 +83,18 @@ def test_a_class_that_the_counts_contradict_is_told_and_not_ranked(server_cli: C
     assert comparison["not_comparable"] == ["durability: power-safe against power-safe (contradicted)"]
 
 
+def looked(rounds: list[dict[str, Any]], plan: Any = None) -> Any:
+    """What is seen in rounds of which ``observed`` is what their engine told."""
+    none = {"acknowledged": 0, "counters": {}, "backlog": {}, "backlog_before": {}}
+    told = [Observed.model_validate(none | each["observed"]) for each in rounds]
+    return observe(cast("list[Round]", rounds), told, "power-safe", plan or {})
+
+
 def seen(commits: int, syncs: float, clients: int = 1, plan: Any = None, **changes: Any) -> Any:
     """What is seen of a round on a server that counts its syncs."""
-    observed = {"acknowledged": commits, "counters": {"syncs": syncs}, "backlog": {}}
+    observed = {"acknowledged": commits, "counters": {"syncs": float(syncs)}}
     made = a_round(0, 1.0, completed=commits, transactions_changing=commits, observed=observed, **changes)
-    return observe([made | {"window": {"clients": clients}}], "power-safe", plan or {})  # type: ignore[list-item]
+    return looked([made | {"window": {"clients": clients}}], plan)
 
 
 def test_clients_share_syncs_and_a_few_commits_contradict_nothing() -> None:
@@ -98,24 +107,24 @@ def test_clients_share_syncs_and_a_few_commits_contradict_nothing() -> None:
     assert not seen(1000, 0, plan=plan)["contradiction"]
     observed = {"acknowledged": 1000, "counters": {"syncs": 2, "rows": 3}}
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, observed=observed)
-    assert not observe([made], "power-safe", {})["contradiction"]  # type: ignore[list-item]
+    assert not looked([made])["contradiction"]
 
 
 def test_where_transactions_fail_their_syncs_are_no_commits() -> None:
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, io={"syncs": 20_000})
     made |= {"issued": 20_000, "failed": {"other": 19_000}}
-    assert observe([made], "power-safe", {})["syncs_per_commit"] is None  # type: ignore[list-item]
+    assert looked([made])["syncs_per_commit"] is None
     made |= {"issued": 1005, "failed": {"other": 5}}
-    assert observe([made], "power-safe", {})["syncs_per_commit"] == 20  # type: ignore[list-item]
+    assert looked([made])["syncs_per_commit"] == 20
 
 
 def test_the_kernel_tells_where_the_server_does_not() -> None:
     disk = {"device": "vda", "writes_per_s": 0.0, "flushes_per_s": 0.0}
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, disk=disk, elapsed_s=1.0)
-    found = observe([made], "power-safe", {})  # type: ignore[list-item]
+    found = looked([made])
     assert found["seen_by"] == "device" and "the kernel counts" in found["contradiction"]
     # What others that took turns asked of the server, or of the device, is not told from ours.
-    interleaving = observe([made | {"interleaving": {"length_ms": 20}}], "power-safe", {})  # type: ignore[list-item]
+    interleaving = looked([made | {"interleaving": {"length_ms": 20}}])
     assert interleaving["seen_by"] is None and not interleaving["contradiction"]
 
 

@@ -14,13 +14,15 @@ import dbdyno
 from dbdyno.document.finding import Kind, Measured, UnfoundedError
 from dbdyno.document.shape import Finding
 from dbdyno.engines.sqlite.lock_findings import lock_findings
+from dbdyno.events.trial import TrialResult
 from dbdyno.findings.connecting import connect_findings
 from dbdyno.findings.counts_vary import counts_vary
 from dbdyno.findings.registry import KINDS, RULES
 from dbdyno.store import TrialRecord
 from dbdyno.stored import build_document
 from experiment_files import TABLE, compiled, experiment
-from synthetic import lookup_document, lookup_result, rate_of, run_record
+from synthetic import lookup_document, lookup_result, run_record
+from synthetic_events import an_interval, as_stored, changed, rate_of
 
 PACKAGE = Path(dbdyno.__file__).parent
 
@@ -28,14 +30,9 @@ PACKAGE = Path(dbdyno.__file__).parent
 # What a run says of itself as it goes: its own rule, its own clock and its own errors are what was observed, and what
 # the engine said of each statement. They have tests of their own (test_run, test_resolution, test_writes, test_turns).
 def result(ok: int = 1000, seconds: float = 10.0, **changes: Any) -> dict[str, Any]:
-    made = lookup_result(1, "private", random.Random(1))
-    made["accounting"] = {"issued": ok, "ok": ok, "failed": {}, "skipped": 0, "in_flight": 0, "retries": 0}
-    made |= {**rate_of(ok, 1, seconds), "elapsed_s": seconds}
-    for name, change in changes.items():
-        made[name] = (
-            {**made[name], **change} if isinstance(change, dict) and isinstance(made.get(name), dict) else change
-        )
-    return made
+    made = TrialResult.model_validate(lookup_result(1, "private", random.Random(1)))
+    made = changed(made, {"accounting": {"issued": ok, "ok": ok}, **rate_of(ok, 1, seconds), "elapsed_s": seconds})
+    return as_stored(changed(made, changes))
 
 
 @dataclass
@@ -74,14 +71,15 @@ def searching(values: list[str], sql: str = "select * from w where word like ?")
 
 
 def searched(rows: int, plan: str = "SCAN w", **engine: Any) -> dict[str, Any]:
-    column = {"name": "word", "type": "text", "collation": {"name": "BINARY", "regards_case": True}}
-    catalog = {"tables": [{"name": "w", "columns": [column], "indexes": []}]}
+    collation = {"name": "BINARY", "provider": None, "by_bytes": None, "regards_case": True}
+    column = {"name": "word", "type": "text", "collation": collation}
+    catalog = {"tables": [{"name": "w", "storage_engine": None, "columns": [column], "indexes": []}]}
     told = {"plans": {"s": [plan]}, "settings": {"case_sensitive_like": "off"}, "catalog": catalog, **engine}
     return result(engine=told, statements={"s": {"executions": 1, "rows": rows, "changed": 0}})
 
 
 def timeline(levels: list[int]) -> list[dict[str, Any]]:
-    return [{"start_s": float(at), "end_s": at + 1.0, "ok": ok} for at, ok in enumerate(levels)]
+    return [as_stored(an_interval(at, ok)) for at, ok in enumerate(levels)]
 
 
 RECOMMENDATION = {"name": "r", "answers": "prefix-scan", "engine": "sqlite", "does": "it", "cells": {"a": "b"}}
@@ -133,7 +131,7 @@ def seen(blind: bool, kind: str, **observed: Any) -> list[Finding]:
 def asked_for(blind: bool) -> list[Finding]:
     design = {"cells": [{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "asked": {"threads": "100"}}]}
     engine = {"engine": "sqlite", "settings": {} if blind else {"threads": "8"}}
-    trial = TrialRecord(cell="a", block=0, position=0, status="done", result=result() | {"engine": engine})
+    trial = TrialRecord(cell="a", block=0, position=0, status="done", result=result(engine=engine))
     return build_document(run_record(design), [trial])["findings"]
 
 
@@ -147,8 +145,8 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
             [
                 result(
                     **SYNCED,
-                    io={"syncs": None if blind else 0},
-                    disk={"device": None},
+                    io={"syncs": 100 if blind else 0},
+                    disk=None,
                     work={"rows_changed": 100, "transactions_changing": 100},
                 )
             ]
@@ -156,7 +154,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     ),
     "not comparable": lambda blind: found(
         *(
-            Cell([result(work={"rows_returned": None if blind else rows, "rows_returned_squared": 0})] * 2, system)
+            Cell([result(work={"rows_returned": 1000 if blind else rows, "rows_returned_squared": 0.0})] * 2, system)
             for rows, system in ((1000, "sqlite:"), (5000, "sqlite:?mmap_size=0"))
         )
     ),
@@ -167,7 +165,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "counts may differ": lambda blind: found(
         *(
             Cell(
-                [searched(1, **engine) | ({"engine": {"engine": "sqlite"}} if blind else {})],
+                [searched(1, **engine | ({"engine": "sqlite"} if blind else {}))],
                 system,
                 searching(["ab%"], "select count(*) from w where word like ?"),
             )
@@ -175,7 +173,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         )
     ),
     "other product": lambda blind: found(
-        Cell([result(engine={"engine": None if blind else "FerretDB", "version": "1.24"})], "mongodb:")
+        Cell([result(engine={"engine": "MongoDB" if blind else "FerretDB", "version": "1.24"})], "mongodb:")
     ),
     "lost updates": lambda blind: found(
         Cell(
@@ -214,10 +212,13 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         each for each in lookup_document(rounds=1 if blind else 5)["findings"] if each["kind"] == "change"
     ],
     "more commits than syncs": lambda blind: found(
-        Cell([result(**SYNCED, seconds=0.01, io={"syncs": None if blind else 100})])
+        Cell([result(**SYNCED, seconds=0.01, io={"syncs": 0 if blind else 100})])
     ),
     "slower device": lambda blind: found(
-        Cell([result(**SYNCED, **LARGE, io={"syncs": 100, "write_bytes": None if blind else 100 * 4096})])
+        Cell(
+            [result(**SYNCED, **LARGE, io={"syncs": 100, "write_bytes": 0 if blind else 100 * 4096})],
+            plan={"task": {"record": {"io": not blind}}},
+        )
     ),
     "outliers": lambda blind: found(Cell([result(ok) for ok in (1000, 1010, 990, 1005, 1000 if blind else 600)])),
     "unsettled": lambda blind: found(
@@ -226,20 +227,20 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "stalled": lambda blind: found(
         Cell([result()], intervals=timeline([100, 0 if not blind else 100, 0 if not blind else 100, 100, 100]))
     ),
-    "few transactions": lambda blind: found(Cell([result(5, ended_by=None if blind else "seconds")])),
+    "few transactions": lambda blind: found(Cell([result(5, ended_by="transactions" if blind else "seconds")])),
     "two levels": lambda blind: found(
         Cell([result(ok) for ok in ((1000, 1001, 1002, 999, 2000, 2001, 2002, 1999)[: 1 if blind else 8])])
     ),
     "disturbed": lambda blind: found(
-        Cell([result(cpu={"process_percent": 50.0, "machine_percent": None if blind else 150.0})])
+        Cell([result(cpu={"process_percent": 50.0, "machine_percent": 50.0 if blind else 150.0})])
     ),
-    "overrun": lambda blind: found(Cell([result(interleaving={} if blind else {"overrun_s": 3.0})])),
+    "overrun": lambda blind: found(Cell([result(interleaving=None if blind else {"overrun_s": 3.0, "real_s": 20.0})])),
     "busy client": lambda blind: found(
         Cell([result(1_000_000, work={"statements": 1_000_000})]),
         ceiling={} if blind else {"operations_per_s": 110_000.0},
     ),
     "fits in cache": lambda blind: found(
-        Cell([result(io={"cache_hits": 5000, "cache_misses": None if blind else 0})]), measure={"beyond_cache": True}
+        Cell([result(io={"cache_hits": 5000, "cache_misses": 5000 if blind else 0})]), measure={"beyond_cache": True}
     ),
     "unreadable data": lambda blind: found(Cell([result(histograms={} if blind else {"service": "!"})])),
     "not measured": lambda blind: designed(blind, excluded=[{"id": "n=1", "reason": "it makes no sense"}]),

@@ -16,6 +16,7 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
 from dbdyno.errors import SystemFailed
+from dbdyno.events.answers import Loaded
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import ask
 from dbdyno.workplace.claims import Claim, abandoned
@@ -96,7 +97,7 @@ class Place:
         target = self._target if database is None else self._target | {"database": database}
         task = {"kind": "load", "target": target, "before": statements, "tables": [], "after": []}
         try:
-            ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "loaded")
+            ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, Loaded)
         except SystemFailed:
             return False
         return True

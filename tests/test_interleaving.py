@@ -18,6 +18,7 @@ from dbdyno.results.derived import derived
 from dbdyno.store import TrialRecord
 from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_trials, run_record
+from synthetic_events import as_stored, result_of
 from test_processes import workers_at_work
 
 Small = Callable[..., str]
@@ -191,12 +192,12 @@ def test_what_the_others_used_is_not_the_machines_disturbance() -> None:
     # Of a window of 2 s each was at work for 1 s, with one and with half a processor; something else used 30 %.
     def trial(percent: float, **around: str) -> TrialRecord:
         cpu = {"process_percent": percent, "machine_percent": 100 * (1.5 + 0.6) / 2}
-        result = {"cpu": cpu, "elapsed_s": 1.0, "interleaving": {"real_s": 2.0}}
+        result = as_stored(result_of(cpu=cpu, interleaving={"overrun_s": 0.0, "real_s": 2.0}))
         return TrialRecord(cell="a", block=0, position=0, status="done", result=result, around=around)
 
     trials = [trial(100.0, together="then"), trial(50.0, together="then"), trial(100.0, together="later"), trial(50.0)]
     said = copy.deepcopy(trials)
-    made = [each.result["cpu"]["machine_percent"] for each in derived(trials) if each.result]
+    made = [each.result.cpu.machine_percent for each in derived(trials) if each.result is not None]
     # Of the third nobody else is known, and the last was alone.
     assert made == pytest.approx([130.0, 80.0, 155.0, 105.0])
     assert trials == said

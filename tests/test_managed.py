@@ -23,6 +23,7 @@ from dbdyno.engines.server.managed import Served, target
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.server.shared_memory import segments
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import FactsRead
 from dbdyno.worker import ask
 
 # Servers are started.
@@ -88,8 +89,8 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 def facts(server: Server) -> dict[str, Any]:
     """What the server says of itself to a worker."""
     task = {"kind": "inspect", "target": target(server)}
-    found: dict[str, Any] = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, "facts")["engine"]
-    return found
+    found = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead)
+    return found.engine.model_dump(mode="json")
 
 
 def gone(*pids: int) -> bool:

@@ -11,6 +11,7 @@ from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.engines.url import parse_url
+from dbdyno.events.answers import Loaded
 from dbdyno.pgbench.experiment import pgbench_experiment
 from dbdyno.run.execute import Request, execute
 from dbdyno.store import open_store
@@ -30,14 +31,14 @@ def carry_out(
     experiment = pgbench_experiment([name], 2, defines)
     cell = compile_cell(experiment, make_cells(experiment, parse_set(sets, experiment)).cells[0])
     database = str(directory / "trial.db")
-    ask(cell.load_plan(load_target(cell, database)), "loaded")
+    ask(cell.load_plan(load_target(cell, database)), Loaded)
     plan = cell.trial_plan(trial_target(cell, database), 11)
     plan_schema().validate(plan)
     plan["task"] |= {
         "warmup": {"seconds": 0, "transactions": 0},
         "window": {"seconds": None, "transactions": transactions, "statements": None},
     }
-    results = [event for event in Worker(plan, 60.0) if event["event"] == "result"]
+    results = [heard.said for heard in Worker(plan, 60.0) if heard.said["event"] == "result"]
     return results[0], sqlite3.connect(database)
 
 

@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Cli, those
+from dbdyno.events.reading import read_result
+from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.results.histograms import encode_ns, merge
 from dbdyno.results.merging import merge_intervals, merge_results
 from dbdyno.results.rounds import transactions_per_s
+from synthetic_events import an_interval, as_stored, changed, result_of
 from test_server_runs import needs_postgresql
 
 Small = Callable[..., str]
@@ -109,75 +112,69 @@ NUMBERS = st.integers(min_value=0, max_value=10**12)
 
 
 @st.composite
-def results(draw: st.DrawFn) -> dict[str, Any]:
+def results(draw: st.DrawFn) -> TrialResult:
     times = draw(st.lists(st.integers(1, 10**10), min_size=1, max_size=20))
     failed = draw(st.dictionaries(st.sampled_from(["locked", "deadlock"]), NUMBERS))
     seconds = draw(st.floats(0.001, 100))
-    counts = {"issued": len(times) + sum(failed.values()), "ok": len(times), "failed": failed, "skipped": 0}
-    return {
-        "accounting": counts | {"in_flight": 0, "retries": draw(NUMBERS)},
-        "failures": {kind: f"{kind} {draw(NUMBERS)}" for kind in failed},
-        "completed": len(times),
-        "rate": {
+    return result_of(
+        accounting={
+            "issued": len(times) + sum(failed.values()),
+            "ok": len(times),
+            "failed": failed,
+            "retries": draw(NUMBERS),
+        },
+        failures={kind: f"{kind} {draw(NUMBERS)}" for kind in failed},
+        completed=len(times),
+        rate={
             "many_per_s": draw(st.floats(0, 1e6)),
             "few": {"clients": draw(st.integers(0, 3)), "completed": draw(st.integers(0, 300)), "seconds": seconds},
-            "whole": {"completed": 0, "seconds": 0.0},
+            "whole": {"completed": 0.0, "seconds": 0.0},
             "client_s": seconds,
-            "clients": 1,
         },
-        "cycles": {"count": len(times), "seconds": seconds, "squares": seconds**2},
-        "elapsed_s": seconds,
-        "watched_s": seconds,
-        "ended_by": draw(st.sampled_from(["transactions", "statements", "seconds", "interrupted"])),
-        "warmup": {"seconds": draw(st.floats(0, 10))},
-        "transactions": {"read": {"ok": len(times), "failed": sum(failed.values())}},
-        "statements": {"read": {"executions": draw(NUMBERS), "rows": draw(NUMBERS), "changed": 0}},
-        "work": {"transactions": len(times), "statements": draw(NUMBERS)},
-        "histograms": {"service": encode_ns(times)},
-        "cpu": {"process_percent": 50.0, "user_percent": 30.0, "system_percent": 20.0, "hottest_thread_percent": 40.0},
-        "scheduling": {"voluntary_switches": draw(NUMBERS)},
-        "process_io": {"read_bytes": draw(NUMBERS)},
-        "time": {"client_s": seconds, "segments": {"engine": seconds}},
-        "io": {"reads": draw(NUMBERS)},
-        "memory": {"peak_rss_bytes": draw(NUMBERS)},
-        "waits": draw(st.none() | st.just({"samples": 3})),
-    }
+        cycles={"count": len(times), "seconds": seconds, "squares": seconds**2},
+        elapsed_s=seconds,
+        watched_s=seconds,
+        ended_by=draw(st.sampled_from(["transactions", "statements", "seconds", "interrupted"])),
+        warmup={"seconds": draw(st.floats(0, 10))},
+        transactions={"read": {"ok": len(times), "failed": sum(failed.values())}},
+        statements={"read": {"executions": draw(NUMBERS), "rows": draw(NUMBERS), "changed": 0}},
+        work={"transactions": len(times), "statements": draw(NUMBERS)},
+        histograms={"service": encode_ns(times)},
+        cpu={"process_percent": 50.0, "user_percent": 30.0, "system_percent": 20.0, "hottest_thread_percent": 40.0},
+        scheduling={"voluntary_switches": draw(NUMBERS)},
+        process_io={"read_bytes": draw(NUMBERS)},
+        time={"client_s": seconds, "segments": {"engine": seconds}},
+        io={"reads": draw(NUMBERS)},
+        memory={"peak_rss_bytes": draw(NUMBERS)},
+        waits=draw(st.none() | st.just({"samples": 3, "query_s": 0.1, "seen": {}})),
+    )
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(results(), min_size=1, max_size=5))
-def test_merged_results_balance_and_lose_nothing(parts: list[dict[str, Any]]) -> None:
+def test_merged_results_balance_and_lose_nothing(parts: list[TrialResult]) -> None:
     merged = merge_results(parts)
-    accounting = merged["accounting"]
-    assert (
-        accounting["issued"]
-        == accounting["ok"] + sum(accounting["failed"].values()) + accounting["skipped"] + accounting["in_flight"]
-    )
-    assert accounting["ok"] == merged["completed"] == sum(each["accounting"]["ok"] for each in parts)
-    assert merged["latency_ms"]["service"]["count"] == accounting["ok"]
-    assert merged["cycles"]["count"] == sum(each["cycles"]["count"] for each in parts)
-    together = merge(each["histograms"]["service"] for each in parts)
+    accounting = merged.accounting
+    failed = sum(accounting.failed.values())
+    assert accounting.issued == accounting.ok + failed + accounting.skipped + accounting.in_flight
+    assert accounting.ok == merged.completed == sum(each.accounting.ok for each in parts)
+    assert merged.latency_ms["service"].count == accounting.ok
+    assert merged.cycles.count == sum(each.cycles.count for each in parts)
+    together = merge(each.histograms["service"] for each in parts)
     assert together is not None
-    assert merged["latency_ms"]["service"] == together.latency_ms()
-    assert merged["elapsed_s"] == max(each["elapsed_s"] for each in parts)
-    assert merged["time"]["client_s"] == pytest.approx(sum(each["elapsed_s"] for each in parts))
-    assert set(merged["failures"]) == {kind for each in parts for kind in each["failures"]}
+    assert merged.latency_ms["service"].model_dump() == together.latency_ms()
+    assert merged.elapsed_s == max(each.elapsed_s for each in parts)
+    assert merged.time.client_s == pytest.approx(sum(each.elapsed_s for each in parts))
+    assert set(merged.failures) == {kind for each in parts for kind in each.failures}
     # Percent of the longest window: what was used is used, whenever each ended.
-    used = sum(each["cpu"]["process_percent"] * each["elapsed_s"] for each in parts)
-    assert merged["cpu"]["process_percent"] * merged["elapsed_s"] == pytest.approx(used)
+    used = sum(each.cpu.process_percent * each.elapsed_s for each in parts)
+    assert merged.cpu.process_percent * merged.elapsed_s == pytest.approx(used)
+    # What is put together is as one worker would have written it.
+    assert read_result(as_stored(merged)) == merged
 
 
-def rates(*parts: dict[str, Any]) -> float | None:
-    none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
-    made = [
-        {**each, "rate": {"many_per_s": 0.0, "few": none, "whole": none, "client_s": 1.0, "clients": 1} | each["rate"]}
-        for each in parts
-    ]
-    rest = {"accounting": {"ok": 100}, "failures": {}, "warmup": {"seconds": 0.0}, "histograms": {}, "latency_ms": {}}
-    percents = dict.fromkeys(("process_percent", "user_percent", "system_percent", "hottest_thread_percent"), 0.0)
-    summed = {name: {} for name in ("transactions", "statements", "work", "scheduling", "process_io", "time", "io")}
-    whole = [rest | summed | {"memory": {}, "completed": 1, "cycles": {}, "cpu": percents} | each for each in made]
-    return transactions_per_s(merge_results(whole))[0]
+def rates(*parts: dict[str, Any]) -> float:
+    return transactions_per_s(merge_results([result_of(accounting={"ok": 100}, **each) for each in parts]).rate)[0]
 
 
 def test_the_rate_of_several_processes_is_that_of_all_their_clients() -> None:
@@ -189,7 +186,7 @@ def test_the_rate_of_several_processes_is_that_of_all_their_clients() -> None:
     assert rates(timed(many_per_s=500.0), timed(many_per_s=400.0)) == pytest.approx(900)
     # Each did its number, and the last was done after 4 s.
     counted = [
-        {"elapsed_s": s, "ended_by": "transactions", "rate": {"whole": {"completed": 100, "seconds": s}}}
+        {"elapsed_s": s, "ended_by": "transactions", "rate": {"whole": {"completed": 100.0, "seconds": s}}}
         for s in (1.0, 4.0)
     ]
     assert rates(*counted) == pytest.approx(50)
@@ -198,14 +195,13 @@ def test_the_rate_of_several_processes_is_that_of_all_their_clients() -> None:
 
 
 def test_an_interval_of_several_processes_is_their_sum() -> None:
-    def interval(ok: int, start: float, end: float) -> dict[str, Any]:
-        counts = {"ok": ok, "failed": 1, "statements": 2 * ok, "rows": 3 * ok}
-        spans = {"index": 0, "start_s": start, "end_s": end, "service_ms": {"p50": 1.0, "p99": 2.0, "max": 3.0}}
-        return counts | spans | {"cpu_percent": 10.0, "hottest_thread_percent": float(ok)}
+    def interval(ok: int, start: float, end: float) -> Interval:
+        spans = {"index": 0, "start_s": start, "end_s": end, "failed": 1, "statements": 2 * ok, "rows": 3 * ok}
+        return changed(an_interval(0, ok), spans | {"cpu_percent": 10.0, "hottest_thread_percent": float(ok)})
 
     one = interval(4, 0.0, 1.0)
     assert merge_intervals([one]) == one
     both = merge_intervals([one, interval(6, 0.001, 1.002)])
-    assert (both["ok"], both["failed"], both["statements"], both["rows"]) == (10, 2, 20, 30)
-    assert (both["start_s"], both["end_s"]) == (0.0, 1.002)
-    assert (both["cpu_percent"], both["hottest_thread_percent"], both["service_ms"]) == (20.0, 6.0, None)
+    assert (both.ok, both.failed, both.statements, both.rows) == (10, 2, 20, 30)
+    assert (both.start_s, both.end_s) == (0.0, 1.002)
+    assert (both.cpu_percent, both.hottest_thread_percent, both.service_ms) == (20.0, 6.0, None)

@@ -16,19 +16,14 @@ import pytest
 
 from dbdyno.document import Bottleneck, Cell, Document
 from dbdyno.document.schema import json_schema, schema_text
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Io, Segments
 from dbdyno.report.lines import headline
 from dbdyno.results.comparing import baselines
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from dbdyno.stored import build_document
-from synthetic import (
-    lookup_design,
-    lookup_document,
-    lookup_result,
-    lookup_trials,
-    rate_of,
-    run_record,
-    update_document,
-)
+from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
+from synthetic_events import as_stored, changed, disk, rate_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 DOCUMENTS = [
@@ -47,10 +42,11 @@ def one_cell(trials: list[TrialRecord], **changes: Any) -> Document:
 
 def result(**changes: Any) -> dict[str, Any]:
     """A result; its rate follows from its accounts and its time, unless it is given."""
-    made = {**lookup_result(1, "private", random.Random(1)), **changes}
+    made = TrialResult.model_validate(lookup_result(1, "private", random.Random(1)))
     if "accounting" in changes or "elapsed_s" in changes:
-        made |= {**rate_of(made["accounting"]["ok"], 1, made["elapsed_s"] or 0.0), **changes}
-    return made
+        first = changed(made, changes)
+        changes = {**rate_of(first.accounting.ok, 1, first.elapsed_s), **changes}
+    return as_stored(changed(made, changes))
 
 
 def trial(block: int = 0, **changes: Any) -> TrialRecord:
@@ -221,15 +217,40 @@ def test_of_a_trial_done_again_the_latest_counts() -> None:
     assert document["failed_trials"] == []
 
 
-def test_an_older_or_thinner_result_is_read() -> None:
-    thin = {"accounting": {"issued": 4, "ok": 4}, "elapsed_s": 2.0, "cpu": None, "mutex": None, "histograms": None}
-    cell = one_cell([trial(result=thin)])["cells"][0]
-    assert cell["throughput"]["mean"] == 2.0
-    # Four that ended within a time may have been five.
-    thin |= {"ended_by": "seconds"}
-    assert one_cell([trial(result=thin)])["cells"][0]["rounds"][0]["rate"]["resolution"] == 0.25
-    assert cell["cpu_percent"]["client"] is None
-    assert cell["latency_ms"] == {}
+def test_a_count_within_a_time_may_be_off_by_one() -> None:
+    four = result(accounting=accounting(4), elapsed_s=2.0, ended_by="seconds")
+    assert one_cell([trial(result=four)])["cells"][0]["rounds"][0]["rate"]["resolution"] == 0.25
+
+
+def without(place: str) -> dict[str, Any]:
+    """A result that lacks a field."""
+    made = result()
+    *way, name = place.split(".")
+    inner = made
+    for each in way:
+        inner = inner[each]
+    del inner[name]
+    return made
+
+
+@pytest.mark.parametrize("field", ["cpu.cores", "accounting.ok", "time.segments.sync", "engine.durability.class"])
+def test_a_result_that_lacks_a_field_fails_its_trial_alone(field: str) -> None:
+    document = one_cell([trial(result=without(field)), trial(1)])
+    broken, whole = document["cells"][0]["rounds"]
+    assert (broken["status"], broken["error_kind"], whole["status"]) == ("failed", "unreadable", "done")
+    assert f"`result.{field}`: field required" in (broken["error"] or "")
+
+
+def test_an_interval_and_what_was_loaded_are_read_too() -> None:
+    trials = [
+        trial(intervals=[{"event": "interval", "index": -1}]),
+        trial(1, around={"loaded": {"at": 3, "tables": [], "names": []}}),
+        trial(2, parts=[{"result": result() | {"completed": "many"}, "intervals": []}], result=None),
+    ]
+    rounds = one_cell(trials)["cells"][0]["rounds"]
+    fields = ("`interval.", "`loaded.at`: input should be a valid string, and not 3", "`result.completed`")
+    for each, field in zip(rounds, fields, strict=True):
+        assert (each["status"], each["error_kind"]) == ("failed", "unreadable") and field in (each["error"] or "")
 
 
 def test_latencies_are_merged_over_the_rounds() -> None:
@@ -274,8 +295,7 @@ def test_shares_of_ceilings() -> None:
     durable = result(
         accounting=accounting(500), elapsed_s=1.0, watched_s=1.0, io={"syncs": 1500}, work={"statements": 8000}
     )
-    durable["disk"] = {"reads": 600}
-    durable["cpu"] = {"cores": 4}
+    durable["disk"] = as_stored(disk(reads=600))
     shares = one_cell(
         [trial(result=durable, plan={"task": {"clients": 2}})],
         device={"sync_per_s": 1000.0, "random_read": [{"per_s": 3000.0}, {"per_s": 6000.0}]},
@@ -286,8 +306,8 @@ def test_shares_of_ceilings() -> None:
 
 def test_a_client_that_had_nothing_to_do_for_half_of_the_time_is_not_accused() -> None:
     def accused(idle_s: float) -> bool:
-        busy = result(elapsed_s=1.0, work={"statements": 8000}, cpu={"cores": 4})
-        busy["time"] = {"client_s": 2.0, "segments": {"idle": idle_s}}
+        time = {"client_s": 2.0, "segments": {"idle": idle_s}}
+        busy = result(accounting=accounting(4000), elapsed_s=1.0, work={"statements": 8000}, time=time)
         made = trial(result=busy, plan={"task": {"clients": 2}})
         document = one_cell([made], ceiling={"operations_per_s": 5000.0})
         assert document["cells"][0]["share_of_ceiling"]["harness"] == pytest.approx(0.8)
@@ -297,13 +317,13 @@ def test_a_client_that_had_nothing_to_do_for_half_of_the_time_is_not_accused() -
     assert not accused(1.0)
 
 
-SEGMENTS = ("sync", "read", "mutex_wait", "prepare", "idle", "run_queue", "client", "server", "engine", "unknown")
+WRITES = {"write", "lock_calls"}
 
 
 def zeros(name: str, **segments: float) -> dict[str, Any]:
     """The result of a worker that says 0 of everything but the segments given."""
-    time = {"client_s": 2.0, "cpu_s": 1.0, "segments": dict.fromkeys(SEGMENTS, 0.0) | segments}
-    return result(engine={"engine": name}, io={"syncs": 0, "lock_calls": 0, "cache_hits": 0}, mutex=None, time=time)
+    time = {"client_s": 2.0, "cpu_s": 1.0, "segments": dict.fromkeys(Segments.model_fields, 0.0) | segments}
+    return result(engine={"engine": name}, io=dict.fromkeys(Io.model_fields, 0), mutex=None, time=time)
 
 
 def nulls(source: dict[str, float | None]) -> set[str]:
@@ -313,12 +333,12 @@ def nulls(source: dict[str, float | None]) -> set[str]:
 def test_what_nothing_looked_at_on_a_server_is_null_and_not_0() -> None:
     (cell,) = one_cell([trial(result=zeros("PostgreSQL", client=0.5, server=1.5))])["cells"]
     assert cell["time"] is not None
-    unseen = {"sync", "read", "mutex_wait", "prepare", "engine", "unknown"}
+    unseen = {"sync", "read", "mutex_wait", "file_lock_wait", "prepare", "engine", "unknown", *WRITES}
     for segments in (cell["rounds"][0]["segments"], cell["time"]["segments"], cell["time"]["shares"]):
         assert nulls(segments) == unseen
     assert cell["time"]["shares"]["server"] == 0.75
     assert cell["time"]["segments"]["idle"] == 0.0
-    assert nulls(cell["rounds"][0]["io"]) == nulls(cell["io_per_transaction"]) == {"syncs", "lock_calls", "cache_hits"}
+    assert nulls(cell["rounds"][0]["io"]) == nulls(cell["io_per_transaction"]) == set(Io.model_fields)
     # Of a server that does tell how long preparing took, that stands.
     (told,) = one_cell([trial(result=zeros("MariaDB", client=0.5, server=1.0, prepare=0.5))])["cells"]
     assert told["rounds"][0]["segments"]["prepare"] == 0.5
@@ -340,12 +360,12 @@ def test_a_share_is_of_the_rounds_in_which_somebody_looked() -> None:
 def test_what_sqlite_was_seen_not_to_do_is_0() -> None:
     seen = zeros("sqlite", engine=2.0) | {"mutex": {"contended": 0, "wait_s": 0.0, "sites": []}}
     (round_,) = one_cell([trial(result=seen)])["cells"][0]["rounds"]
-    assert round_["io"] == {"syncs": 0, "lock_calls": 0, "cache_hits": 0}
+    assert round_["io"] == dict.fromkeys(Io.model_fields, 0)
     assert nulls(round_["segments"]) == {"client", "server"}
     unwatched = trial(result=zeros("sqlite", engine=2.0), plan={"task": {"record": {"io": False}}})
     (round_,) = one_cell([unwatched])["cells"][0]["rounds"]
-    assert nulls(round_["io"]) == {"syncs", "lock_calls"}
-    assert nulls(round_["segments"]) == {"client", "server", "sync", "read", "mutex_wait"}
+    assert nulls(round_["io"]) == {"syncs", "lock_calls", "reads", "read_bytes", "writes", "write_bytes"}
+    assert nulls(round_["segments"]) == {"client", "server", "sync", "read", "mutex_wait", *WRITES}
 
 
 def test_without_syncs_there_is_no_share_of_syncs() -> None:
@@ -454,13 +474,18 @@ def test_systems_that_are_not_comparable_are_not_ranked() -> None:
     assert len(document["findings"][0]["cells"]) == 6
 
 
+def returned(rows: float, ok: int) -> dict[str, float]:
+    """What so many transactions did that returned as many rows each."""
+    return {"rows_returned": round(rows * ok), "rows_returned_squared": rows**2 * ok}
+
+
 def test_different_rows_are_not_comparable() -> None:
     design = {
         "cells": [{"id": name, "system": name, "factors": {"system": name, "pattern": "x"}} for name in ("one", "two")]
     }
     trials = [
         dataclasses.replace(
-            trial(block, result=result(accounting=accounting(10), work={"rows_returned": rows})), cell=name
+            trial(block, result=result(accounting=accounting(10), work=returned(rows / 10, 10))), cell=name
         )
         for block in range(5)
         for name, rows in (("one", 1950), ("two", 1980))
@@ -507,7 +532,7 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
         counted = accounting(10, issued=10 + failed, failed={"locked": failed} if failed else {})
         trials = [
             dataclasses.replace(
-                trial(result=result(accounting=counted, work={"rows_returned": rows, "rows_changed": changed})),
+                trial(result=result(accounting=counted, work=returned(rows / 10, 10) | {"rows_changed": changed})),
                 cell=name,
             )
             for name, rows in [("one", 1950), ("two", 1980), ("three", 2500)][:systems]
@@ -529,10 +554,11 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
 
 def slower_device(seconds: float, written: float | None, **device: float) -> list[dict[str, Any]]:
     """What is said of a device that syncs 4 KiB in 1 ms, of a trial whose 1000 syncs took so long and wrote so much."""
-    io = {"syncs": 1000} | ({} if written is None else {"write_bytes": 1000 * written})
+    io = {"syncs": 1000, "write_bytes": 0 if written is None else int(1000 * written)}
     synced = result(accounting=accounting(500), elapsed_s=1.0, io=io)
-    synced["time"] = {"client_s": 10.0, "segments": {"sync": seconds}}
-    document = one_cell([trial(result=synced)], device={"sync_per_s": 1000.0, "sync_us": 1000.0} | device)
+    synced["time"] |= {"client_s": 10.0, "segments": synced["time"]["segments"] | {"sync": seconds}}
+    plan = {"task": {"record": {"io": written is not None}}}
+    document = one_cell([trial(result=synced, plan=plan)], device={"sync_per_s": 1000.0, "sync_us": 1000.0} | device)
     return [dict(each) for each in document["findings"] if each["kind"] == "slower device"]
 
 

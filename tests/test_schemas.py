@@ -1,14 +1,18 @@
 """The schemas in the repository are those that the worker's types give, and what it writes is as they say."""
 
+import copy
 import json
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from pydantic import TypeAdapter
 
 from dbdyno.engines.sqlite.targets import load_target, trial_target
+from dbdyno.events.reading import Event, NotAnEvent, read_event, read_line
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import worker_path
 from experiment_files import ROOT, compiled, event_schema, small
@@ -61,6 +65,7 @@ def test_events_are_as_the_schema_says(tmp_path: Path) -> None:
     }  # fmt: skip
     for each in events:
         validate(each)
+        read_event(each)
 
 
 def test_a_key_that_no_type_has_is_not_taken() -> None:
@@ -73,3 +78,138 @@ def test_results_that_tests_make_up_are_as_the_worker_writes_them() -> None:
         validate(trial.result)
         for each in trial.intervals:
             validate(each)
+
+
+def types(schema: dict[str, Any], root: dict[str, Any]) -> list[Any]:
+    """Give what a schema allows, as a sorted list of alternatives without names, references and words.
+
+    An alternative is a constant, a type, a list or a mapping with what is in it, or an object with its properties: for
+    each whether it is required, and its alternatives. What is said beside a reference, or beside alternatives, holds
+    for each of them; so null is an alternative like others, whichever way it is written.
+    """
+    found: dict[str, Any] = {}
+    for each in alternatives(schema, root):
+        made = alternative(each, root)
+        found[json.dumps(made, sort_keys=True)] = made
+    return [found[key] for key in sorted(found)]
+
+
+def alternatives(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give a schema's alternatives, none of which has a reference or alternatives of its own."""
+    beside = {key: value for key, value in schema.items() if key not in ("$ref", "anyOf", "oneOf", "enum")}
+    if "$ref" in schema:
+        inner = [root["$defs"][schema["$ref"].removeprefix("#/$defs/")]]
+    elif "anyOf" in schema or "oneOf" in schema:
+        inner = schema.get("anyOf") or schema["oneOf"]
+    elif "enum" in schema:
+        inner = [{"const": each} for each in schema["enum"]]
+    elif isinstance(schema.get("type"), list):
+        inner = [{"type": each} for each in schema["type"]]
+        del beside["type"]
+    else:
+        yield schema
+        return
+    for each in inner:
+        merged = beside | each
+        for key, none in (("properties", {}), ("required", [])):
+            if key in beside or key in each:
+                both = beside.get(key, none), each.get(key, none)
+                merged[key] = both[0] | both[1] if key == "properties" else [*both[0], *both[1]]
+        yield from alternatives(merged, root)
+
+
+def alternative(schema: dict[str, Any], root: dict[str, Any]) -> Any:
+    if "const" in schema:
+        return {"const": schema["const"]}
+    if "properties" in schema:
+        required = schema.get("required", [])
+        return {name: [name in required, types(each, root)] for name, each in schema["properties"].items()}
+    kind = schema["type"]
+    if kind == "array":
+        return {"each of": types(schema["items"], root)}
+    if kind == "object":
+        return {"by name": types(schema["additionalProperties"], root)}
+    return [kind, schema["minimum"]] if "minimum" in schema and kind in ("integer", "number") else kind
+
+
+def of_worker() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((ROOT / "docs/event.schema.json").read_text())
+    return schema
+
+
+def of_models() -> dict[str, Any]:
+    return TypeAdapter[Any](Event).json_schema()
+
+
+def by_event(schema: dict[str, Any]) -> dict[str, Any]:
+    return {each["event"][1][0]["const"]: each for each in types(schema, schema)}
+
+
+def test_the_models_are_as_the_schema_says() -> None:
+    worker, models = by_event(of_worker()), by_event(of_models())
+    assert models.keys() == worker.keys()
+    for name, wanted in worker.items():
+        assert models[name] == wanted, name
+
+
+def test_a_model_takes_no_more_than_its_fields() -> None:
+    """An object of the models is closed, where the worker's types say nothing of it."""
+    schema = of_models()
+    assert all(each["additionalProperties"] is False for each in schema["$defs"].values() if "properties" in each)
+
+
+def renamed(schema: dict[str, Any]) -> None:
+    cpu = schema["$defs"]["CpuShare"]
+    cpu["properties"]["processors"] = cpu["properties"].pop("cores")
+    cpu["required"] = ["processors" if each == "cores" else each for each in cpu["required"]]
+
+
+def dropped(schema: dict[str, Any]) -> None:
+    del schema["$defs"]["CpuShare"]["properties"]["cores"]
+    schema["$defs"]["CpuShare"]["required"].remove("cores")
+
+
+def of_another_type(schema: dict[str, Any]) -> None:
+    schema["$defs"]["Segments"]["properties"]["sync"]["type"] = "integer"
+
+
+def optional(schema: dict[str, Any]) -> None:
+    schema["$defs"]["Key"]["required"].remove("prefix")
+
+
+def not_nullable(schema: dict[str, Any]) -> None:
+    schema["$defs"]["Key"]["properties"]["prefix"]["type"] = "integer"
+
+
+def another_word(schema: dict[str, Any]) -> None:
+    schema["$defs"]["EndedBy"]["oneOf"][0]["const"] = "operations"
+
+
+def another_event(schema: dict[str, Any]) -> None:
+    schema["oneOf"].pop()
+
+
+@pytest.mark.parametrize(
+    "change", [renamed, dropped, of_another_type, optional, not_nullable, another_word, another_event]
+)
+def test_a_schema_that_differs_is_told(change: Callable[[dict[str, Any]], None]) -> None:
+    schema = copy.deepcopy(of_worker())
+    change(schema)
+    assert by_event(schema) != by_event(of_models())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("oops\n", "a line that is no JSON: oops"),
+        ("[1]", "a line that is no JSON object"),
+        ('{"event": "phase"}', "`phase.phase`: field required"),
+        ('{"event": "held", "abandoned": [1]}', "`held.abandoned.0`: input should be a valid string, and not 1"),
+        ('{"event": "phase", "phase": "a", "more": 1}', "`phase.more`: extra inputs are not permitted"),
+        ('{"event": "speed"}', "'speed'"),
+    ],
+)
+def test_a_line_that_is_no_event_is_one_clear_error(line: str, words: str) -> None:
+    with pytest.raises(NotAnEvent) as error:
+        read_line(line)
+    assert words in str(error.value)

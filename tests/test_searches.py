@@ -18,6 +18,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.store import RunRecord, TrialRecord
 from dbdyno.stored import build_document
+from synthetic_events import as_stored, rate_of, result_of
 
 # Words in both cases, an index, and the recommendations of SQLite; scans end after three transactions.
 WORDS = """
@@ -152,7 +153,12 @@ def test_plans_are_read(engine: str, plan: list[str], expected: bool | None) -> 
 
 def column(kind: str = "text", **collation: Any) -> dict[str, Any]:
     """The column `word` as a catalogue has it."""
-    return {"name": "word", "type": kind, "collation": collation or None}
+    unknown = {"provider": None, "by_bytes": None, "regards_case": None}
+    return {"name": "word", "type": kind, "collation": unknown | collation if collation else None}
+
+
+def table(name: str, *columns: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "storage_engine": None, "columns": list(columns), "indexes": []}
 
 
 def test_rules_of_comparison_are_those_of_settings_and_columns() -> None:
@@ -294,17 +300,24 @@ def found_on(
     for cell in cells:
         task = compile_cell(made, cell).trial_plan({}, 1)
         engine, settings, collation = ENGINES[cell.system.name]
-        made_of = [{"name": name, "columns": [column(**collation)]} for name in ("eijiro", "w")]
+        made_of = [table(name, column(**collation)) for name in ("eijiro", "w")]
         (name,) = [each["name"] for each in task["task"]["statements"]]
         count = rows[cell.system.name]
-        result = {
-            "accounting": {"issued": 1, "ok": 1},
-            "elapsed_s": 1.0,
-            "engine": {"engine": engine, "settings": settings, "catalog": {"tables": made_of if catalog else []}},
-            "statements": {name: {"executions": 1, "rows": count, "changed": changed}},
-            "work": {"transactions": 1, "statements": 1, "rows_returned": count, "rows_changed": changed},
-        }
-        trials.append(TrialRecord(cell=cell.id, block=0, position=0, status="done", plan=task, result=result))
+        result = result_of(
+            accounting={"issued": 1, "ok": 1},
+            **rate_of(1, 1, 1.0),
+            engine={"engine": engine, "settings": settings, "catalog": {"tables": made_of if catalog else []}},
+            statements={name: {"executions": 1, "rows": count, "changed": changed}},
+            work={
+                "transactions": 1,
+                "statements": 1,
+                "rows_returned": count,
+                "rows_returned_squared": float(count**2),
+                "rows_changed": changed,
+            },
+        )
+        stored = as_stored(result)
+        trials.append(TrialRecord(cell=cell.id, block=0, position=0, status="done", plan=task, result=stored))
     design = {"cells": [{"id": c.id, "system": c.system.name, "factors": c.factors} for c in cells]}
     return cast(
         list[dict[str, Any]], build_document(RunRecord(experiment=made.name, seed=1, design=design), trials)["findings"]

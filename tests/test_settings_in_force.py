@@ -7,6 +7,7 @@ import pytest
 
 from conftest import SMALL, Cli
 from dbdyno.engines.sqlite.settings import _LOAD_PRAGMAS, _TRIAL_PRAGMAS, in_force, read_settings
+from dbdyno.events.answers import FactsRead
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import ask
 
@@ -50,9 +51,8 @@ ASKED = {
 
 def read_back(path: Path, pragmas: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     target = {"engine": "sqlite", "path": str(path), "pragmas": [list(each) for each in pragmas]}
-    facts = ask({"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}, "facts")
-    settings: dict[str, Any] = facts["engine"]["settings"]
-    return settings
+    facts = ask({"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}, FactsRead)
+    return facts.engine.settings
 
 
 def test_each_pragma_that_can_be_asked_for_is_tried_here() -> None:

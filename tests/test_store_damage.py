@@ -86,6 +86,21 @@ def test_a_column_of_another_shape_is_one_clear_error(
         read(path)
 
 
+def test_a_result_that_no_worker_writes_costs_its_trial_alone(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    shutil.copyfile(whole, path)
+    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("update dbdyno_trials set result = json_remove(result, '$.cpu.cores') where id = 1")
+    store = open_store(str(path))
+    rounds = [each for cell in read_run(store, "last")["cells"] for each in cell["rounds"]]
+    store.close()
+    (broken,) = [each for each in rounds if each["status"] != "done"]
+    assert broken["error_kind"] == "unreadable" and "`result.cpu.cores`: field required" in (broken["error"] or "")
+    assert len(rounds) > 1
+    history(str(path))
+    assert "clients=1" in shown(str(path))
+
+
 def test_a_run_under_way_with_other_options_is_no_traceback(whole: Path, tmp_path: Path) -> None:
     path = damaged(whole, tmp_path, "runs", "options", [1, 2])
     with contextlib.closing(sqlite3.connect(path)) as raw, raw:

@@ -1,13 +1,13 @@
 """What the bottleneck of a trial is, and the rules and bounds that hold for embedded systems and servers alike."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.searches import looks_for_some
+from dbdyno.events.machine import CpuShare
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Segments
 from dbdyno.text import shortened
-
-Json = Mapping[str, Any]
 
 # ``resource``, ``evidence`` and ``advice``.
 Bottleneck = dict[str, str]
@@ -49,9 +49,9 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def shares_of(segments: Mapping[str, float] | None, total: float) -> dict[str, float]:
+def shares_of(segments: Segments, total: float) -> dict[str, float]:
     """Give seconds of the clients' time, by segment, as shares of the total."""
-    return {name: float(seconds) / total for name, seconds in (segments or {}).items()}
+    return {name: seconds / total for name, seconds in segments}
 
 
 def too_short(elapsed: float) -> Bottleneck | None:
@@ -62,28 +62,28 @@ def too_short(elapsed: float) -> Bottleneck | None:
     return bottleneck("unclear", text, "give it more work: a greater `load.stop`")
 
 
-def failing(result: Json, begins: Collection[str] | None = None) -> Bottleneck | None:
+def failing(result: TrialResult, begins: Collection[str] | None = None) -> Bottleneck | None:
     """Say that most of the transactions that were begun failed, where they did. ``result``: the worker's.
 
     ``begins``: the modes in which they begin, none where each statement is a transaction of its own; ``None``: it is
     not known.
     """
-    accounting = result.get("accounting") or {}
-    failed = {str(kind): int(times) for kind, times in (accounting.get("failed") or {}).items() if times}
-    begun, total = int(accounting.get("issued") or 0) - int(accounting.get("skipped") or 0), sum(failed.values())
+    accounting = result.accounting
+    failed = {kind: times for kind, times in accounting.failed.items() if times}
+    begun, total = accounting.issued - accounting.skipped, sum(failed.values())
     if total <= _FAILED * begun:
         return None
     kind = max(failed, key=lambda each: failed[each])
     text = f"{total:,} of {begun:,} transactions failed ({percent(total / begun)}), "
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
-    message = (result.get("failures") or {}).get(kind)
+    message = result.failures.get(kind)
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    return bottleneck("failures", text, _against(kind, result, begins, int(accounting.get("retries") or 0)))
+    return bottleneck("failures", text, _against(kind, result, begins, accounting.retries))
 
 
-def _against(kind: str, result: Json, begins: Collection[str] | None, retries: int) -> str:
+def _against(kind: str, result: TrialResult, begins: Collection[str] | None, retries: int) -> str:
     if kind == "locked":
-        own = engine_of_product((result.get("engine") or {}).get("engine")).against_locked(result, begins)
+        own = engine_of_product(result.engine.engine).against_locked(result, begins)
         if own is not None:
             return own
     if kind in ("locked", "deadlock", "serialization"):
@@ -92,7 +92,7 @@ def _against(kind: str, result: Json, begins: Collection[str] | None, retries: i
     return "look at the message: nothing else counts before this is mended"
 
 
-def offered_load(shares: Mapping[str, float], result: Json) -> Bottleneck | None:
+def offered_load(shares: Mapping[str, float], result: TrialResult) -> Bottleneck | None:
     """Say that the clients had too little to do, where they had: because of the rate, or of what they are to think.
 
     ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were skipped, the load was not
@@ -102,11 +102,10 @@ def offered_load(shares: Mapping[str, float], result: Json) -> Bottleneck | None
     if idle < IDLE:
         return None
     text = f"the clients had nothing to do for {percent(idle)} of the time"
-    accounting = result.get("accounting") or {}
-    issued, skipped = int(accounting.get("issued") or 0), int(accounting.get("skipped") or 0)
+    issued, skipped = result.accounting.issued, result.accounting.skipped
     if skipped < OVERLOADED * issued or not skipped:
         # Latencies from the scheduled start are an open loop's only; a closed one has no rate.
-        rate = "response" in (result.get("latency_ms") or {})
+        rate = "response" in result.latency_ms
         advice = "raise the rate, or use more clients" if rate else "use more clients, or let them think less"
         return bottleneck("offered load", text, advice)
     text += f", yet {skipped:,} of {issued:,} arrivals were skipped"
@@ -114,14 +113,13 @@ def offered_load(shares: Mapping[str, float], result: Json) -> Bottleneck | None
     return bottleneck("number of clients", text, advice)
 
 
-def cheaper(result: Json, statements: Mapping[str, str] | None) -> str:
+def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
     """Advise cheaper statements; and an index for one that looks for some rows, and by its plan reads all of a table.
 
     ``result``: the worker's; ``statements``: their texts, by name, ``None`` where they are not known.
     """
-    engine = result.get("engine") or {}
-    known = engine_of_product(engine.get("engine"))
-    plans, over = engine.get("plans") or {}, engine.get("passed_over") or {}
+    known = engine_of_product(result.engine.engine)
+    plans, over = result.engine.plans, result.engine.passed_over
     scanning = [
         sql
         for statement, sql in (statements or {}).items()
@@ -136,16 +134,16 @@ def cheaper(result: Json, statements: Mapping[str, str] | None) -> str:
     return f"cheaper statements, or an index for `{shortened(' '.join(scanning[0].split()), _LONGEST)}`{more}"
 
 
-def disturbed_machine(cpu: Json, own: float, elapsed: float) -> Bottleneck | None:
+def disturbed_machine(cpu: CpuShare, own: float, elapsed: float) -> Bottleneck | None:
     """Say that others had the processors, where they had: other programs, or the host of a virtual machine.
 
     ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy; ``elapsed``: seconds.
     """
     if elapsed < SHORTEST_S:
         return None
-    other = float(cpu.get("machine_percent") or 0) / 100 - own
-    stolen = float(cpu.get("steal_percent") or 0) / 100
-    if other + stolen < _DISTURBED * int(cpu.get("cores") or 1):
+    other = cpu.machine_percent / 100 - own
+    stolen = cpu.steal_percent / 100
+    if other + stolen < _DISTURBED * cpu.cores:
         return None
     text = f"other programs used {percent(other)} of a processor"
     text += f", the host took {percent(stolen)}" if stolen > _STOLEN else ""

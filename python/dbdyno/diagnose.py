@@ -20,7 +20,6 @@ from dbdyno.bottleneck import (
     FULL,
     WAITING,
     Bottleneck,
-    Json,
     bottleneck,
     cheaper,
     disturbed_machine,
@@ -33,6 +32,7 @@ from dbdyno.bottleneck import (
 )
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.embedded import Embedded
+from dbdyno.events.trial import TrialResult
 
 # What each kind of work is called.
 _WORK = {
@@ -45,7 +45,7 @@ _WORK = {
 
 
 def diagnose(
-    result: Json,
+    result: TrialResult,
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
@@ -55,17 +55,14 @@ def diagnose(
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
     transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
     """
-    time = result.get("time") or {}
-    total = float(time.get("client_s") or 0)
+    total = result.time.client_s
     if total <= 0:
         return None
-    shares = shares_of(time.get("segments"), total)
-    cpu = result.get("cpu") or {}
-    cores = int(cpu.get("cores") or 1)
-    elapsed = float(result.get("elapsed_s") or 0)
-    library = engine_of_product((result.get("engine") or {}).get("engine")).embedded(result, clients)
+    shares = shares_of(result.time.segments, total)
+    cores, elapsed = result.cpu.cores, result.elapsed_s
+    library = engine_of_product(result.engine.engine).embedded(result, clients)
     # The clients' own time, which for those that the window's end cut is longer than the window.
-    used = float(time.get("cpu_s") or 0) / max(total / clients, 1e-9)
+    used = result.time.cpu_s / max(total / clients, 1e-9)
     possible = min(clients, cores)
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
     wait = max(waits, key=lambda name: waits[name])
@@ -77,7 +74,7 @@ def diagnose(
         return _wait(wait, waits[wait], result, library)
     if used >= FULL * possible:
         return _cpu(shares, used, possible, cores, library, cheaper(result, statements))
-    disturbed = disturbed_machine(cpu, float(cpu.get("process_percent") or 0) / 100, elapsed)
+    disturbed = disturbed_machine(result.cpu, result.cpu.process_percent / 100, elapsed)
     if disturbed is not None:
         return disturbed
     if waits[wait] >= WAITING:
@@ -88,37 +85,38 @@ def diagnose(
     return unclear(f"{_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %")
 
 
-def _wait(name: str, share: float, result: Json, library: Embedded) -> Bottleneck:
+def _wait(name: str, share: float, result: TrialResult, library: Embedded) -> Bottleneck:
     if name == "mutex_wait":
         return _mutex(share, result, library)
     if name == "file_lock_wait":
-        waits = int((result.get("io") or {}).get("file_lock_waits") or 0)
+        waits = result.io.file_lock_waits
         text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
         return bottleneck("file lock", text, library.against_file_locks())
-    syncs = int((result.get("io") or {}).get("syncs") or 0)
-    transactions = max(int(result.get("completed") or 0), 1)
-    seconds = float(result["time"]["segments"]["sync"])
+    syncs, transactions = result.io.syncs, max(result.completed, 1)
+    seconds = result.time.segments.sync
     each = f"{syncs / transactions:.3g} syncs per transaction of {seconds / max(syncs, 1) * 1000:.3g} ms each"
     text = f"{percent(share)} of the time went into waiting for the device to sync: {each}"
     return bottleneck("device sync", text, library.against_syncs())
 
 
-def _mutex(share: float, result: Json, library: Embedded) -> Bottleneck:
-    sites = ((result.get("mutex") or {}).get("sites")) or []
+def _mutex(share: float, result: TrialResult, library: Embedded) -> Bottleneck:
+    sites = [] if result.mutex is None else result.mutex.sites
     text = f"clients waited {percent(share)} of their time for a mutex"
     if not sites:
         return bottleneck("mutex", text, library.against_mutex(""))
     by_holder: dict[tuple[str, str], float] = {}
     for site in sites:
-        key = (str(site.get("mutex")), str(site.get("function")))
-        by_holder[key] = by_holder.get(key, 0.0) + float(site.get("wait_s") or 0)
+        key = (site.mutex, site.function)
+        by_holder[key] = by_holder.get(key, 0.0) + site.wait_s
     (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
     part = seconds / max(sum(by_holder.values()), 1e-12)
     text += f", {percent(part)} of that for the one of the {mutex}, which {function} takes"
     return bottleneck("mutex", text, library.against_mutex(mutex))
 
 
-def _cpu(shares: Json, used: float, possible: int, cores: int, library: Embedded, cheaper_words: str) -> Bottleneck:
+def _cpu(
+    shares: Mapping[str, float], used: float, possible: int, cores: int, library: Embedded, cheaper_words: str
+) -> Bottleneck:
     work = {name: float(shares.get(name, 0.0)) for name in _WORK}
     total = max(sum(work.values()), 1e-12)
     top = max(work, key=lambda name: work[name])
@@ -154,15 +152,18 @@ def _against(work: str, library: Embedded, otherwise: str) -> str:
     return otherwise
 
 
-def _storage(name: str, share: float, result: Json, library: Embedded) -> Bottleneck:
-    disk = result.get("disk") or {}
-    requests = float(disk.get(f"{name}s") or 0) / max(float(result.get("watched_s") or 0), 1e-9)
+def _storage(name: str, share: float, result: TrialResult, library: Embedded) -> Bottleneck:
+    disk = result.disk
+    done, each_ms = (0, 0.0) if disk is None else (disk.reads, disk.read_ms)
+    if disk is not None and name == "write":
+        done, each_ms = disk.writes, disk.write_ms
+    requests = done / max(result.watched_s, 1e-9)
     text = f"{percent(share)} of the time went into {_WORK[name]}; the device did {requests:,.0f} {name}s/s"
-    text += f" of {float(disk.get(f'{name}_ms') or 0):.3g} ms"
+    text += f" of {each_ms:.3g} ms"
     return bottleneck(f"device {name}s" if requests >= 1 else "page cache", text, _against(name, library, ""))
 
 
-def _largest(shares: Json) -> str:
+def _largest(shares: Mapping[str, float]) -> str:
     return ", ".join(
         f"{name.replace('_', ' ')} {percent(share)}"
         for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]

@@ -27,7 +27,6 @@ from dbdyno.bottleneck import (
     MORE_ROUNDS,
     WAITING,
     Bottleneck,
-    Json,
     bottleneck,
     cheaper,
     disturbed_machine,
@@ -42,6 +41,8 @@ from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
+from dbdyno.events.latency import Times
+from dbdyno.events.trial import TrialResult
 
 _CLIENT = 90.0
 _CONNECTING = 1 / 3
@@ -61,7 +62,7 @@ _HOLDERS = 0.5
 
 
 def diagnose_server(
-    result: Json,
+    result: TrialResult,
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
@@ -71,21 +72,17 @@ def diagnose_server(
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
     transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
     """
-    time = result.get("time") or {}
-    total = float(time.get("client_s") or 0)
-    elapsed = float(result.get("elapsed_s") or 0)
+    total, elapsed = result.time.client_s, result.elapsed_s
     if total <= 0 or elapsed <= 0:
         return None
-    shares = shares_of(time.get("segments"), total)
-    cpu = result.get("cpu") or {}
-    cores = int(cpu.get("cores") or 1)
-    client = float(cpu.get("process_percent") or 0) / 100
-    known = ((result.get("server") or {}).get("cpu") or {}).get("process_percent")
-    server = None if known is None else float(known) / 100
+    shares = shares_of(result.time.segments, total)
+    cpu, cores = result.cpu, result.cpu.cores
+    client = cpu.process_percent / 100
+    server = None if result.server is None else result.server.cpu.process_percent / 100
     first = failing(result, begins) or too_short(elapsed) or offered_load(shares, result)
     if first is not None:
         return first
-    hottest = float(cpu.get("hottest_thread_percent") or 0)
+    hottest = cpu.hottest_thread_percent
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return bottleneck("client", text, "a machine of its own for the load, or fewer clients")
@@ -101,7 +98,7 @@ def diagnose_server(
         )
     sightings, facts = (
         Sightings.of(result, clients),
-        engine_of_product((result.get("engine") or {}).get("engine")).server(result, clients),
+        engine_of_product(result.engine.engine).server(result, clients),
     )
     return (
         _wait(sightings, facts)
@@ -117,9 +114,9 @@ _WHERE_IT_RUNS = (
 )
 
 
-def _connecting(result: Json, total: float) -> float:
-    latency = (result.get("latency_ms") or {}).get("connect") or {}
-    return float(latency.get("count") or 0) * float(latency.get("mean") or 0) / 1000 / total
+def _connecting(result: TrialResult, total: float) -> float:
+    latency = result.latency_ms.get("connect")
+    return latency.count * latency.mean / 1000 / total if isinstance(latency, Times) else 0.0
 
 
 def _wait(sightings: Sightings | None, server: Server) -> Bottleneck | None:

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import SystemFailed, TrialFailed
+from dbdyno.events.answers import Error
+from dbdyno.events.reading import E, Heard, NotAnEvent, read_line
 from dbdyno.workplace.listening import AtOnce, Interrupted
 
-Event = dict[str, Any]
+JsonObject = dict[str, Any]
 
 # Seconds a worker has, after it was asked to stop, to write what it measured.
 GRACE_S = 10.0
@@ -57,7 +59,7 @@ class Worker:
 
     def __init__(
         self,
-        plan: Event,
+        plan: JsonObject,
         timeout_s: float | None = None,
         padding: int = 0,
         under: Sequence[str] = (),
@@ -98,15 +100,15 @@ class Worker:
         """Whether it is still at work."""
         return self._process.poll() is None
 
-    def __iter__(self) -> Iterator[Event]:
-        """Give the events as they come. Raises WorkerFailed where the last one is no success."""
+    def __iter__(self) -> Iterator[Heard]:
+        """Give the events as they come. Raises WorkerFailed where a line is none, or the last one is no success."""
         process = self._process
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: S101
         errors: list[str] = []
         # Standard error is read beside standard output, so that neither can fill up and block the worker.
         reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)  # type: ignore[union-attr]
         reader.start()
-        last: Event = {}
+        failure: Error | None = None
         try:
             try:
                 process.stdin.write(self._plan + "\n")
@@ -117,15 +119,18 @@ class Worker:
                 pass  # It has ended already, and says below why.
             for line in process.stdout:
                 try:
-                    last = json.loads(line)
-                except ValueError:
-                    raise WorkerFailed(f"the worker wrote a line that is no event: {line.strip()[:200]}") from None
-                if last.get("event") != "error":
-                    yield last
+                    heard = read_line(line)
+                except NotAnEvent as error:
+                    raise WorkerFailed(f"the worker wrote what is no event: {error}") from None
+                if isinstance(heard.event, Error):
+                    failure = heard.event
+                else:
+                    failure = None
+                    yield heard
             code = process.wait()
             reader.join(timeout=5)
-            if last.get("event") == "error":
-                raise WorkerFailed(str(last.get("message")), str(last.get("kind")))
+            if failure is not None:
+                raise WorkerFailed(failure.message, failure.kind)
             if code != 0:
                 raise WorkerFailed(_ending(code, "".join(errors), self._given_up), "killed" if code < 0 else "worker")
         finally:
@@ -185,8 +190,8 @@ def _ending(code: int, errors: str, given_up: bool) -> str:
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
 
 
-def ask(plan: Event, event: str, timeout_s: float = 3600.0, interrupted: Interrupted | None = None) -> Event:
-    """Carry out a plan that gives one event, and return it. Raises SystemFailed.
+def ask(plan: JsonObject, wanted: type[E], timeout_s: float = 3600.0, interrupted: Interrupted | None = None) -> E:
+    """Carry out a plan that gives one event of the type that is wanted, and return it. Raises SystemFailed.
 
     ``interrupted``: what hears Ctrl-C; the first ends the worker at once, and RunInterrupted is raised.
     """
@@ -194,12 +199,12 @@ def ask(plan: Event, event: str, timeout_s: float = 3600.0, interrupted: Interru
     worker = Worker(plan, timeout_s)
     try:
         with interrupted.passing_on_to(AtOnce(worker.kill)):
-            found = [each for each in worker if each.get("event") == event]
+            found = [heard.event for heard in worker if isinstance(heard.event, wanted)]
     except WorkerFailed as error:
         interrupted.check()
         raise SystemFailed(str(error)) from error
     if not found:
-        raise SystemFailed(f"the worker gave no `{event}`")
+        raise SystemFailed(f"the worker gave no {wanted.__name__}")
     return found[-1]
 
 
@@ -214,4 +219,4 @@ def write_amalgamation(directory: Path) -> None:
         )
 
 
-__all__ = ["Event", "Worker", "WorkerFailed", "ask", "worker_path", "write_amalgamation"]
+__all__ = ["JsonObject", "Worker", "WorkerFailed", "ask", "worker_path", "write_amalgamation"]

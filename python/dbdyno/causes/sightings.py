@@ -16,11 +16,10 @@ this window, and looks that are alike follow it more closely than such as are dr
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dbdyno.causes.meanings import Meaning, meaning_of
-
-Json = Mapping[str, Any]
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Waits
 
 #: Looks, and sightings, of which at least so many are wanted before anything is said of a wait.
 FEWEST = 10
@@ -68,18 +67,18 @@ class Sightings:
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: Json, clients: int) -> "Sightings | None":
+    def of(cls, result: TrialResult, clients: int) -> "Sightings | None":
         """Read those of a trial's result; ``None`` where nobody looked, or what was seen cannot be the clients'.
 
         Where more sessions were seen than there are clients, others' were among them.
         """
-        waits = result.get("waits") or {}
-        looks = int(waits.get("samples") or 0)
-        seen = {str(name): int(count) for name, count in (waits.get("seen") or {}).items() if count}
+        waits = result.waits
+        if not isinstance(waits, Waits):
+            return None
+        looks, seen = waits.samples, {name: count for name, count in waits.seen.items() if count}
         if looks <= 0 or clients <= 0 or sum(seen.values()) > looks * clients:
             return None
-        engine = result.get("engine") or {}
-        product, version = str(engine.get("engine") or ""), str(engine.get("version") or "")
+        product, version = result.engine.engine, result.engine.version
         return cls(looks, clients, seen, {name: meaning_of(name, product, version) for name in seen})
 
     def share(self, waits: Iterable[str]) -> Share:

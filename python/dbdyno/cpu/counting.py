@@ -17,8 +17,12 @@ from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.engines.sqlite.targets import file_plan, load_target
 from dbdyno.errors import SystemFailed, TrialFailed, reason
+from dbdyno.events.answers import Counted as GroupsCounted
+from dbdyno.events.answers import Error, FileSet, Loaded, Tally
+from dbdyno.events.reading import Event, NotAnEvent, read_line
+from dbdyno.events.trial import TrialResult
 from dbdyno.paths import cache_directory
-from dbdyno.worker import Event, WorkerFailed, ask, worker_path
+from dbdyno.worker import WorkerFailed, ask, worker_path
 from dbdyno.workplace.claims import Claim, remove_abandoned
 from dbdyno.workplace.copying import copy_file
 from dbdyno.workplace.templates import template
@@ -108,9 +112,9 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
         profile.totals,
         attribution,
         raw,
-        result["work"]["statements"],
-        result["accounting"]["ok"],
-        {number: tally for number, tally in enumerate(tallies) if tally["executions"]},
+        result.work.statements,
+        result.accounting.ok,
+        {number: tally.model_dump() for number, tally in enumerate(tallies) if tally.executions},
         None,
     )
 
@@ -142,7 +146,7 @@ def prepared(part: Part, build: Build) -> Iterator[Prepared]:
         shutil.copyfile(build.library, library)
         target = part.target(str(database), str(library))
         if part.compiled is not None and target["file_pragmas"]:
-            ask(file_plan(target), "file_set")
+            ask(file_plan(target), FileSet)
         yield Prepared(directory, database, library)
 
 
@@ -178,26 +182,29 @@ def _loaded(part: Part, build: Build) -> Path:
 
     def load(path: Path) -> Any:
         target = load_target(compiled, str(path), str(build.library))
-        return ask(compiled.load_plan(target), "loaded")["tables"]
+        return ask(compiled.load_plan(target), Loaded).model_dump(mode="json")["tables"]
 
     key = compiled.template_key(f"{build.source.source_id} {build.binary_sha256}")
     return template(cache_directory("templates") / f"{key}.db", load).path
 
 
-def _events(text: str, part: Part) -> tuple[Event, list[dict[str, int]]]:
-    events: dict[str, Event] = {}
-    for line in text.splitlines():
-        event = json.loads(line)
-        events[event["event"]] = event
-    if "error" in events:
-        raise WorkerFailed(str(events["error"].get("message")), str(events["error"].get("kind")))
+def _events(text: str, part: Part) -> tuple[TrialResult, list[Tally]]:
+    events: dict[type, Event] = {}
+    try:
+        for line in text.splitlines():
+            event = read_line(line).event
+            events[type(event)] = event
+    except NotAnEvent as wrong:
+        raise SystemFailed(f"the worker wrote what is no event: {wrong}") from None
+    error, result, counted = (events.get(each) for each in (Error, TrialResult, GroupsCounted))
+    if isinstance(error, Error):
+        raise WorkerFailed(error.message, error.kind)
     grouped = part.task["record"]["groups"] is not None
-    if "result" not in events or ("counted" in events) != grouped:
+    if not isinstance(result, TrialResult) or (counted is not None) != grouped:
         raise SystemFailed("the worker gave no result under valgrind: is it the one that came with this dbdyno?")
-    result = events["result"]
-    failed = sum(result["accounting"]["failed"].values())
-    if failed or not result["accounting"]["ok"]:
-        said = next(iter((result.get("failures") or {}).values()), "none succeeded")
+    failed = sum(result.accounting.failed.values())
+    if failed or not result.accounting.ok:
+        said = next(iter(result.failures.values()), "none succeeded")
         of = "its transaction" if failed == 1 else f"{failed:,} transactions"
         raise TrialFailed(f"{part.name}: {of} failed, and what fails is not counted: {said}")
-    return result, events["counted"]["groups"] if grouped else []
+    return result, counted.groups if isinstance(counted, GroupsCounted) else []

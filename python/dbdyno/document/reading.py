@@ -1,4 +1,7 @@
-"""Reading what a worker said with tolerance: a field may be missing, null or of an older kind."""
+"""Reading with tolerance what has no types: plans, designs, options and observations, as a run's store has them.
+
+A field may be missing, or of another kind. What workers say has types, in :mod:`dbdyno.events`.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,6 @@ def text(source: JsonObject, key: str) -> str | None:
     """Return a text at ``key``, or None."""
     value = source.get(key)
     return value if isinstance(value, str) and value else None
-
-
-def numbers(source: JsonObject) -> dict[str, float]:
-    """Return the entries of ``source`` that are numbers."""
-    return {key: value for key in source if (value := number(source, key)) is not None}
 
 
 def objects(source: Any) -> list[JsonObject]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.waits import WaitList
+    from dbdyno.events.trial import TrialResult
     from dbdyno.plan.system import SystemSpec
 
 Json = Mapping[str, Any]
@@ -199,19 +200,19 @@ class Engine:
         """The kinds of what it finds itself."""
         return ()
 
-    def embedded(self, result: Json, clients: int) -> "Embedded":
+    def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
         """Give what is known of it in the worker's process when advice is given."""
         from dbdyno.engines.embedded import Embedded
 
         return Embedded(self.title, clients)
 
-    def server(self, result: Json, clients: int) -> "Server":
+    def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a server when advice is given."""
         from dbdyno.engines.server.facts import Server
 
         return Server.of(result, clients)
 
-    def against_locked(self, result: Json, begins: Collection[str] | None) -> str | None:
+    def against_locked(self, result: "TrialResult", begins: Collection[str] | None) -> str | None:
         """Give what would help where transactions failed because something was locked; ``None``: the usual.
 
         ``begins``: the modes in which they begin, ``None`` where that is not known.

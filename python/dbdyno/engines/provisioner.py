@@ -1,10 +1,10 @@
 """What a trial needs to find ready, whatever the system is."""
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.workplace.listening import Interrupted
 from dbdyno.workplace.workspace import Workspace
@@ -28,7 +28,7 @@ class Ready:
         """
         return None
 
-    def check(self, result: Mapping[str, Any]) -> None:
+    def check(self, result: TrialResult) -> None:
         """Raise InputError where what a trial told shows that its statements cannot be run on this system."""
 
 

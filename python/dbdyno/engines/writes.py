@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.known import engine_of
 from dbdyno.errors import InputError
+from dbdyno.events.answers import OnlyReads, Reach, Writes
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.plan.system import SystemSpec
-from dbdyno.worker import Event, ask
+from dbdyno.worker import ask
 
 if TYPE_CHECKING:
     # The provisioners ask about their statements here.
@@ -52,7 +53,7 @@ def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -
         return {}
     with provisioners.of(compiled).ready(compiled, 0) as ready:
         answer = _ask_writes(compiled, ready.target)
-    return {str(name): bool(writes) for name, writes in answer["transactions"].items()}
+    return answer.transactions
 
 
 def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:
@@ -61,9 +62,9 @@ def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> lis
     Nothing is written meanwhile. Raises SystemFailed.
     """
     return [
-        Writing(_text(compiled, each["name"]), each["why"], each["writes"] == "yes")
-        for each in _ask_writes(compiled, target)["statements"]
-        if each["writes"] != "no"
+        Writing(_text(compiled, each.name), each.why, each.writes == "yes")
+        for each in _ask_writes(compiled, target).statements
+        if not isinstance(each, OnlyReads)
     ]
 
 
@@ -111,8 +112,11 @@ class _Beyond:
 def _beyond(statements: Sequence[str], target: Mapping[str, Any], own: Sequence[str]) -> list[_Beyond | None]:
     """Tell of each statement what it names beyond its database; None where it names nothing."""
     task = {"kind": "reach", "target": target, "own": list(own), "statements": list(statements)}
-    answers = ask({"schema": PLAN, "seed": 1, "task": task}, "reach", _LONGEST_S)["beyond"]
-    return [answer and _Beyond(text, **answer) for text, answer in zip(statements, answers, strict=True)]
+    answers = ask({"schema": PLAN, "seed": 1, "task": task}, Reach, _LONGEST_S).beyond
+    return [
+        None if answer is None else _Beyond(text, answer.why, answer.held)
+        for text, answer in zip(statements, answers, strict=True)
+    ]
 
 
 def _measured(compiled: CompiledCell) -> list[str]:
@@ -145,7 +149,7 @@ def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str
     return {"kind": "writes allowed", "system": system.name, "wrote_to": what, "statements": statements}
 
 
-def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Event:
+def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Writes:
     trial = compiled.trial
     task = {
         "kind": "writes",
@@ -155,7 +159,7 @@ def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Event:
         "prepare": trial["prepare"],
         "data_seed": compiled.definition.data_seed,
     }
-    return ask({"schema": PLAN, "seed": 1, "task": task}, "writes", _LONGEST_S)
+    return ask({"schema": PLAN, "seed": 1, "task": task}, Writes, _LONGEST_S)
 
 
 def _text(compiled: CompiledCell, name: str) -> str:

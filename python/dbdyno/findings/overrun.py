@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
-from dbdyno.document.reading import JsonObject, number
+from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.results.metrics import done
@@ -22,7 +22,7 @@ def _overran(cell: Cell) -> tuple[str, JsonObject] | None:
     """What cannot be suspended (syncs, above all) outlasted the turns, so that the cells were in one another's way."""
     overrun_s = elapsed_s = 0.0
     for each in done(cell):
-        overrun_s += number(each["interleaving"], "overrun_s") or 0.0
+        overrun_s += each["interleaving"].get("overrun_s", 0.0)
         elapsed_s += each["elapsed_s"] or 0.0
     if overrun_s <= _OVERRUN * elapsed_s:
         return None

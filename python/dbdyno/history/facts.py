@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dbdyno.document.reading import JsonObject, part, text
+from dbdyno.events.facts import Facts as EngineFacts
+from dbdyno.events.program import ProgramFacts
 from dbdyno.history.document import Changed
 from dbdyno.history.reading import StoredRun
 from dbdyno.report.sections import flat
@@ -15,25 +16,26 @@ _OPTION = "compile option "
 
 def facts(run: StoredRun, cell: str) -> Facts:
     """Return the facts of a cell in a run by name: engine, settings read back, query plans, dbdyno, host."""
-    results = (each.result or {} for each in run.trials.get(cell, []) if each.status == "done")
-    engine: JsonObject = next((part(each, "engine") for each in results if part(each, "engine")), {})
-    name = text(engine, "engine") or "engine"
-    found: Facts = {}
-    for key, title in (("version", f"{name} version"), ("source_id", f"{name} source")):
-        found |= {title: value} if (value := text(engine, key)) else {}
-    options = engine.get("compile_options")
-    for each in options if isinstance(options, list) else []:
-        option, _, value = str(each).partition("=")
-        found[_OPTION + option] = value or "set"
-    found |= dict(flat(part(engine, "settings"), "setting "))
-    found |= {"durability": value} if (value := text(part(engine, "durability"), "class")) else {}
-    for statement, steps in part(engine, "plans").items():
-        if isinstance(steps, list):
-            found[f"query plan of {statement}"] = "; ".join(str(step) for step in steps)
+    done = (each.result for each in run.trials.get(cell, []) if each.status == "done")
+    engine = next((result.engine for result in done if result is not None), None)
+    found = {} if engine is None else _of_engine(engine)
     found["dbdyno version"] = run.version or _NONE
     # Whether the memory is another machine's was decided before; a little more or less explains nothing.
     host = {key: value for key, value in run.host.items() if key != "memory_bytes"}
     return found | dict(flat(host, "host "))
+
+
+def _of_engine(engine: EngineFacts | ProgramFacts) -> Facts:
+    settings = dict(flat(engine.settings, "setting "))
+    if isinstance(engine, ProgramFacts):
+        return settings
+    found = {f"{engine.engine} version": engine.version, f"{engine.engine} source": engine.source_id or ""}
+    found = {name: value for name, value in found.items() if value}
+    for each in engine.compile_options:
+        option, _, value = each.partition("=")
+        found[_OPTION + option] = value or "set"
+    found |= settings | {"durability": engine.durability.durability_class}
+    return found | {f"query plan of {statement}": "; ".join(steps) for statement, steps in engine.plans.items()}
 
 
 def differences(before: Facts, after: Facts) -> list[Changed]:

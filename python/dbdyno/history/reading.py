@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from dbdyno.errors import InputError
 from dbdyno.results.derived import derived
+from dbdyno.results.trial import ReadTrial
 from dbdyno.store.opening import open_engine, reading, shown, store_url
 from dbdyno.store.records import JsonObject, TrialRecord
 from dbdyno.store.shapes import checked
@@ -33,7 +34,7 @@ class StoredRun:
     design: JsonObject
     definition: str
     shown: bool = True
-    trials: dict[str, list[TrialRecord]] = field(default_factory=dict)
+    trials: dict[str, list[ReadTrial]] = field(default_factory=dict)
     plans: dict[str, JsonObject] = field(default_factory=dict)
     """The plan of one trial of each cell."""
 

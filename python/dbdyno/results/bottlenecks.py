@@ -7,20 +7,21 @@ from dbdyno.diagnose_server import diagnose_server
 from dbdyno.document.cell import Bottleneck
 from dbdyno.document.reading import count, objects, part, text
 from dbdyno.engines import engine_of_product, known_engine
+from dbdyno.events.trial import TrialResult
 from dbdyno.plan.steps import begins
-from dbdyno.store.records import TrialRecord
+from dbdyno.results.trial import ReadTrial
 
 
-def bottleneck_of(trial: TrialRecord) -> Bottleneck | None:
+def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     """Name the resource that stopped a trial from going faster; None where it gave no result, or nothing is known.
 
     ``trial``: as :func:`dbdyno.results.derived.derived` gives it.
     """
-    if trial.status != "done" or not trial.result:
+    if trial.status != "done" or not isinstance(trial.result, TrialResult):
         return None
     task = part(trial.plan, "task")
     planned = text(part(task, "target"), "engine")
-    engine = known_engine(planned) if planned else engine_of_product(text(part(trial.result, "engine"), "engine"))
+    engine = known_engine(planned) if planned else engine_of_product(trial.result.engine.engine)
     judge = diagnose_server if engine.is_server else diagnose
     statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
     modes = begins(task) if task.get("transactions") else None

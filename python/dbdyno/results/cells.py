@@ -25,22 +25,28 @@ from dbdyno.document.cell import (
     Time,
     Waits,
 )
-from dbdyno.document.reading import JsonObject, count, mean, number, numbers, objects, part, ratio, shown_times, text
+from dbdyno.document.reading import JsonObject, count, mean, number, objects, part, ratio, shown_times, text
+from dbdyno.events import watched
+from dbdyno.events.facts import Facts, LostUpdates
+from dbdyno.events.program import ProgramResult
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Observed as Told
 from dbdyno.results.bottlenecks import bottleneck_of
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
 from dbdyno.results.metrics import rate_of
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
+from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import outliers, rate_interval, standard_error
-from dbdyno.store.records import RunRecord, TrialRecord
+from dbdyno.store.records import RunRecord
 
 _MUTEX_SITES = 10
 
 
 def build_cell(
     planned: JsonObject,
-    trials: Sequence[TrialRecord],
+    trials: Sequence[ReadTrial],
     run: RunRecord,
     measure: Measure,
     published: Published | None,
@@ -55,13 +61,16 @@ def build_cell(
     """
     rounds = [build_round(trial, measure, bottleneck_of(trial) if latencies else None) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
-    results = [trial.result or {} for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
+    read = [trial for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
+    results = [trial.result for trial in read if trial.result is not None]
+    # What is known of what went on within: of a program nothing is.
+    within = [result for result in results if isinstance(result, TrialResult)]
     measured = [each for each in done if each["throughput"] is not None]
     for index in outliers([each["throughput"] or 0.0 for each in measured]):
         measured[index]["outlier"] = True
     latency, histograms, troubles = _latencies(done if latencies else [])
     system = _system(planned, results)
-    time = _time(done, results)
+    time = _time(done, within)
     throughput = _throughput(measured, measure, confidence)
     cell: Cell = {
         "id": str(planned.get("id", "")),
@@ -74,21 +83,30 @@ def build_cell(
         "cpu_percent": _cpu([each["cpu_percent"] for each in done]),
         "disk": _disk([each["disk"] for each in done]),
         "io_per_transaction": _io_per_transaction(done),
-        "observed": observe(done, system["durability"], next((trial.plan for trial in trials if trial.plan), {})),
+        "observed": observe(
+            done,
+            [_told(each) for each in results],
+            system["durability"],
+            next((trial.plan for trial in trials if trial.plan), {}),
+        ),
         "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["completed"] for each in done)),
         "rows_standard_error": _rows_standard_error(done),
         "time": time,
-        "mutex": _mutex(results),
-        "waits": _waits(results),
+        "mutex": _mutex(within),
+        "waits": _waits(within),
         "bottleneck": _bottleneck(done),
         "share_of_ceiling": _shares(run, done, system),
         "published": published,
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
         "statements": cell_statements(trials, done, system),
-        "load": cell_load(results),
+        "load": cell_load(read),
         "rounds": rounds,
     }
     return cell, troubles
+
+
+def _told(result: TrialResult | ProgramResult) -> Told | None:
+    return result.observed if isinstance(result, TrialResult) else None
 
 
 def _rows_standard_error(done: Sequence[Round]) -> float | None:
@@ -142,41 +160,37 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
     return latency, histograms, troubles
 
 
-def _system(planned: JsonObject, results: Sequence[JsonObject]) -> System:
-    engine = next((part(each, "engine") for each in results if part(each, "engine")), {})
+def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult]) -> System:
+    engine = results[0].engine if results else None
+    facts = engine if isinstance(engine, Facts) else None
     named = planned.get("system")
     stated = named if isinstance(named, dict) else {"name": named} if isinstance(named, str) else {}
-    durability = part(engine, "durability")
-    options = engine.get("compile_options")
+    known = None if engine is None else engine.engine
     return {
-        "name": text(stated, "name") or text(stated, "url") or text(engine, "engine") or "",
-        "engine": text(engine, "engine") or text(stated, "engine"),
-        "version": text(engine, "version") or text(stated, "version"),
-        "source_id": text(engine, "source_id"),
-        "compile_options": [str(each) for each in options] if isinstance(options, list) else [],
-        "settings": part(engine, "settings"),
-        "durability": text(durability, "class"),
-        "durability_because": text(durability, "because"),
-        "plans": _by_statement(engine, "plans"),
-        "passed_over": _by_statement(engine, "passed_over"),
-        "catalog": part(engine, "catalog"),
-        "lost_updates": _lost_updates(results),
+        "name": text(stated, "name") or text(stated, "url") or known or "",
+        "engine": known or text(stated, "engine"),
+        "version": (facts and facts.version) or text(stated, "version"),
+        "source_id": (facts and facts.source_id) or None,
+        "compile_options": [] if facts is None else facts.compile_options,
+        "settings": {} if engine is None else dict(engine.settings),
+        "durability": None if facts is None else facts.durability.durability_class,
+        "durability_because": None if facts is None else facts.durability.because,
+        "plans": {} if facts is None else facts.plans,
+        "passed_over": {} if facts is None else facts.passed_over,
+        "catalog": {} if facts is None else facts.catalog.model_dump(),
+        "lost_updates": _lost_updates([each.engine for each in results if isinstance(each, TrialResult)]),
     }
 
 
-def _by_statement(engine: JsonObject, what: str) -> dict[str, list[str]]:
-    return {name: [str(each) for each in of] for name, of in part(engine, what).items() if isinstance(of, list)}
-
-
-def _lost_updates(results: Sequence[JsonObject]) -> JsonObject:
+def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
     """Add up what was tried before each trial."""
-    tried = [found for each in results if (found := part(each, "engine", "lost_updates"))]
+    tried: list[LostUpdates] = [each.lost_updates for each in engines if each.lost_updates is not None]
     if not tried:
         return {}
     return {
-        "sessions": max(count(each, "sessions") or 0 for each in tried),
-        "acknowledged": sum(count(each, "acknowledged") or 0 for each in tried),
-        "counted": sum(count(each, "counted") or 0 for each in tried),
+        "sessions": max(each.sessions for each in tried),
+        "acknowledged": sum(each.acknowledged for each in tried),
+        "counted": sum(each.counted for each in tried),
     }
 
 
@@ -216,7 +230,7 @@ def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:
     return {name: ratio(_sum(each["io"].get(name) for each in done), completed) for name in names}
 
 
-def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
+def _time(done: Sequence[Round], results: Sequence[TrialResult]) -> Time | None:
     client_s = _sum(each["client_s"] for each in done)
     if not client_s:
         return None
@@ -226,52 +240,49 @@ def _time(done: Sequence[Round], results: Sequence[JsonObject]) -> Time | None:
     seen_s = {name: _sum(each["client_s"] for each in done if each["segments"].get(name) is not None) for name in names}
     return {
         "client_s": client_s,
-        "cpu_s": _sum(number(part(each, "time"), "cpu_s") for each in results),
+        "cpu_s": sum(each.time.cpu_s for each in results),
         "segments": segments,
         "shares": {name: ratio(seconds, seen_s[name]) for name, seconds in segments.items()},
     }
 
 
-def _mutex(results: Sequence[JsonObject]) -> Mutex | None:
+def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
     """Add up the contended mutexes of all rounds by function and mutex; the longest wait lends its stack."""
-    recorded = [part(each, "mutex") for each in results if part(each, "mutex")]
+    recorded = [(each.mutex, each.time.client_s) for each in results if each.mutex is not None]
     if not recorded:
         return None
-    sites: dict[tuple[str | None, str | None], MutexSite] = {}
-    longest: dict[tuple[str | None, str | None], float] = {}
-    for each in chain.from_iterable(objects(mutex.get("sites")) for mutex in recorded):
-        key = (text(each, "function"), text(each, "mutex"))
+    sites: dict[tuple[str, str], MutexSite] = {}
+    longest: dict[tuple[str, str], float] = {}
+    for each in chain.from_iterable(mutex.sites for mutex, _ in recorded):
+        key = (each.function, each.mutex)
         site = sites.setdefault(key, {"function": key[0], "mutex": key[1], "waits": 0, "wait_s": 0.0, "stack": []})
-        wait_s = number(each, "wait_s") or 0.0
-        site["waits"] += count(each, "waits") or 0
-        site["wait_s"] += wait_s
-        stack = each.get("stack")
-        if isinstance(stack, list) and wait_s >= longest.get(key, 0.0):
-            longest[key] = wait_s
-            site["stack"] = [str(frame) for frame in stack]
-    wait_s = sum(number(mutex, "wait_s") or 0.0 for mutex in recorded)
-    client_s = _sum(number(part(each, "time"), "client_s") for each in results if part(each, "mutex"))
+        site["waits"] += each.waits
+        site["wait_s"] += each.wait_s
+        if each.wait_s >= longest.get(key, 0.0):
+            longest[key] = each.wait_s
+            site["stack"] = each.stack
+    wait_s = sum(mutex.wait_s for mutex, _ in recorded)
     return {
-        "contended": sum(count(mutex, "contended") or 0 for mutex in recorded),
+        "contended": sum(mutex.contended for mutex, _ in recorded),
         "wait_s": wait_s,
-        "wait_share": ratio(wait_s, client_s),
+        "wait_share": ratio(wait_s, sum(client_s for _, client_s in recorded)),
         "sites": sorted(sites.values(), key=lambda site: -site["wait_s"])[:_MUTEX_SITES],
     }
 
 
-def _waits(results: Sequence[JsonObject]) -> Waits | None:
+def _waits(results: Sequence[TrialResult]) -> Waits | None:
     """Add up what the sessions of a server were seen doing in all rounds."""
-    looked = [waits for each in results if count(waits := part(each, "waits"), "samples")]
-    samples = sum(count(waits, "samples") or 0 for waits in looked)
+    looked = [each.waits for each in results if isinstance(each.waits, watched.Waits)]
+    samples = sum(waits.samples for waits in looked)
     if not samples:
         return None
     sessions: dict[str, float] = {}
     for waits in looked:
-        for name, seen in numbers(part(waits, "seen")).items():
+        for name, seen in waits.seen.items():
             sessions[name] = sessions.get(name, 0.0) + seen / samples
     return {
         "samples": samples,
-        "query_s": sum(number(waits, "query_s") or 0.0 for waits in looked),
+        "query_s": sum(waits.query_s for waits in looked),
         "sessions": dict(sorted(sessions.items(), key=lambda item: -item[1])),
     }
 

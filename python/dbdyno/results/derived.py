@@ -8,88 +8,120 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 
-from dbdyno.document.reading import JsonObject, number, objects, part, text
+from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.events.around import Counting, Loading
+from dbdyno.events.program import ProgramResult
+from dbdyno.events.reading import NotAnEvent, read_interval, read_part, read_result
+from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.results.histograms import HistogramError
 from dbdyno.results.merging import merge_intervals, merge_results
+from dbdyno.results.trial import ReadTrial
 from dbdyno.store.records import TrialRecord
 
 
-def derived(trials: Iterable[TrialRecord]) -> list[TrialRecord]:
+def derived(trials: Iterable[TrialRecord]) -> list[ReadTrial]:
     """Give trials, in their order, each with one result for all that it is built from.
 
     That is: the workers of its clients as one, what was counted and loaded around it, the class of durability that its
-    place allows, and of the machine's processors what was not used by the trials that it was interleaved with.
+    place allows, and of the machine's processors what was not used by the trials that it was interleaved with. A trial
+    of which something is not as it is written is a failed one.
     """
-    made = [_with_surroundings(_as_one(each)) for each in trials]
-    together: dict[str, list[JsonObject]] = {}
+    made = [_read(each) for each in trials]
+    together: dict[str, list[TrialResult]] = {}
     for each in made:
-        group = text(each.around, "together")
-        if group is not None and each.result is not None:
-            together.setdefault(group, []).append(each.result)
+        if each.together is not None and isinstance(each.result, TrialResult):
+            together.setdefault(each.together, []).append(each.result)
     used = {group: _used_s(results) for group, results in together.items()}
     return [
-        replace(each, result=_without_others(each.result, used[group]))
-        if each.result is not None and (group := text(each.around, "together")) is not None
+        replace(each, result=_without_others(each.result, used[each.together]))
+        if each.together is not None and isinstance(each.result, TrialResult)
         else each
         for each in made
     ]
 
 
-def _as_one(trial: TrialRecord) -> TrialRecord:
-    """Put together what the workers of a trial said whose clients are processes."""
-    if not trial.parts:
-        return trial
-    try:
-        result = merge_results([part(each, "result") for each in trial.parts])
-        intervals: dict[int, list[JsonObject]] = {}
-        for each in chain.from_iterable(objects(of.get("intervals")) for of in trial.parts):
-            intervals.setdefault(each["index"], []).append(each)
-        merged = [merge_intervals(intervals[index]) for index in sorted(intervals)]
-    except (HistogramError, KeyError, TypeError, ValueError) as error:
-        words = f"what its processes said cannot be put together: {error}"
-        return replace(trial, status="failed", error=words, error_kind="unreadable")
-    return replace(trial, result=result, intervals=merged)
-
-
-def _with_surroundings(trial: TrialRecord) -> TrialRecord:
-    result = trial.result
-    if result is None:
-        return trial
-    more = {name: trial.around[name] for name in ("loaded", "counted") if part(trial.around, name)}
-    interleaving = part(trial.plan, "task", "interleaving")
-    if interleaving and part(result, "interleaving"):
-        more["interleaving"] = part(result, "interleaving") | interleaving
-    durability = part(result, "engine", "durability")
-    in_memory = text(trial.around, "in_memory")
-    if in_memory and durability.get("class") == POWER_SAFE:
-        # Engines know nothing of where their data lie, and no setting can keep these.
-        because = f"the data lie in memory, on {in_memory}, whatever the settings: {durability.get('because')}"
-        more["engine"] = result["engine"] | {"durability": durability | {"class": PROCESS_SAFE, "because": because}}
-    return replace(trial, result=result | more) if more else trial
-
-
-def _used_s(results: Sequence[JsonObject]) -> float:
-    """Add up the seconds of processors that trials used in their own windows."""
-    return sum(
-        (number(part(each, "cpu"), "process_percent") or 0.0)
-        / 100
-        * (number(each, "watched_s") or number(each, "elapsed_s") or 0.0)
-        for each in results
+def _read(trial: TrialRecord) -> ReadTrial:
+    """Read what is stored of a trial."""
+    read = ReadTrial(
+        cell=trial.cell,
+        block=trial.block,
+        position=trial.position,
+        status=trial.status,
+        plan=trial.plan,
+        started=trial.started,
+        durations=trial.durations,
+        error=trial.error,
+        error_kind=trial.error_kind,
+        together=text(trial.around, "together"),
     )
+    try:
+        if trial.parts:
+            return replace(read, **_around(trial, *_as_one(trial.parts)))
+        result = None if trial.result is None else read_result(trial.result)
+        return replace(read, **_around(trial, result, [read_interval(each) for each in trial.intervals]))
+    except NotAnEvent as error:
+        words = f"what is stored of it is not what a worker writes: {error}"
+    except (HistogramError, ValueError) as error:
+        words = f"what its processes said cannot be put together: {error}"
+    # One that came to nothing has said why.
+    return read if read.status == "failed" else replace(read, status="failed", error=words, error_kind="unreadable")
 
 
-def _without_others(result: JsonObject, used_s: float) -> JsonObject:
+def _as_one(parts: Sequence[JsonObject]) -> tuple[TrialResult, list[Interval]]:
+    """Put together what the workers of a trial said whose clients are processes."""
+    results: list[TrialResult] = []
+    intervals: dict[int, list[Interval]] = {}
+    for number, each in enumerate(parts):
+        said, told = each.get("result"), each.get("intervals")
+        if not isinstance(said, dict) or not isinstance(told, list):
+            raise NotAnEvent(f"`parts.{number}`: it should have a `result` and `intervals`")
+        result = read_result(said)
+        if not isinstance(result, TrialResult):
+            raise NotAnEvent(f"`parts.{number}.result.event`: it should be 'result'")
+        results.append(result)
+        for interval in map(read_interval, told):
+            intervals.setdefault(interval.index, []).append(interval)
+    return merge_results(results), [merge_intervals(intervals[index]) for index in sorted(intervals)]
+
+
+def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, intervals: list[Interval]) -> JsonObject:
+    """Give what a trial's own words and what lay around it come to, as fields of a :class:`ReadTrial`."""
+    around = trial.around
+    in_memory = text(around, "in_memory")
+    if in_memory and isinstance(result, TrialResult):
+        result = _kept_in_memory(result, in_memory)
+    return {
+        "result": result,
+        "intervals": intervals,
+        "loading": read_part(Loading, around["loaded"], "loaded") if around.get("loaded") else None,
+        "counting": read_part(Counting, around["counted"], "counted") if around.get("counted") else None,
+    }
+
+
+def _kept_in_memory(result: TrialResult, file_system: str) -> TrialResult:
+    """Lower the class of durability: engines know nothing of where their data lie, and no setting can keep these."""
+    durability = result.engine.durability
+    if durability.durability_class != POWER_SAFE:
+        return result
+    because = f"the data lie in memory, on {file_system}, whatever the settings: {durability.because}"
+    lowered = durability.model_copy(update={"durability_class": PROCESS_SAFE, "because": because})
+    return result.model_copy(update={"engine": result.engine.model_copy(update={"durability": lowered})})
+
+
+def _used_s(results: Sequence[TrialResult]) -> float:
+    """Add up the seconds of processors that trials used in their own windows."""
+    return sum(each.cpu.process_percent / 100 * (each.watched_s or each.elapsed_s) for each in results)
+
+
+def _without_others(result: TrialResult, used_s: float) -> TrialResult:
     """Take what interleaved trials used from what a result says of the whole machine (``machine_percent``).
 
     ``used_s``: what all of them used, this one included, in seconds of processors.
     """
-    cpu = part(result, "cpu")
-    real_s, own = number(part(result, "interleaving"), "real_s") or 0.0, number(cpu, "process_percent")
-    machine = number(cpu, "machine_percent")
-    if own is None or machine is None:
-        return result
+    own, machine = result.cpu.process_percent, result.cpu.machine_percent
+    real_s = 0.0 if result.interleaving is None else result.interleaving.real_s
     others = machine - (100 * used_s / real_s if real_s > 0 else 0.0)
-    return result | {"cpu": cpu | {"machine_percent": own + max(0.0, others)}}
+    cpu = result.cpu.model_copy(update={"machine_percent": own + max(0.0, others)})
+    return result.model_copy(update={"cpu": cpu})

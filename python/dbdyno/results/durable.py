@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.document.cell import Cell, Observed, Round
-from dbdyno.document.reading import JsonObject, mean, number, numbers, part, ratio
+from dbdyno.document.reading import JsonObject, mean, part, ratio
+from dbdyno.events.watched import Observed as Told
 
 POWER_SAFE = "power-safe"
 
@@ -33,16 +34,19 @@ _SEEN_BY = {
 }
 
 
-def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> Observed:
-    """Take together what was seen in a cell's rounds of a class of durability. ``plan``: what was run."""
+def observe(done: Sequence[Round], told: Sequence[Told | None], durability: str | None, plan: JsonObject) -> Observed:
+    """Take together what was seen in a cell's rounds of a class of durability.
+
+    ``told``: what the engine told of each of them; ``plan``: what was run.
+    """
     commits, syncs, seen_by, most_per_sync = 0.0, 0.0, None, 1.0
     put_off: list[dict[str, float]] = []
-    for each in done:
+    for each, engine in zip(done, told, strict=True):
         changing = float(each["transactions_changing"] or 0)
         share = ratio(changing, each["completed"]) or 0.0
-        observed, clients = each["observed"], int(each["window"]["clients"] or 1)
-        acknowledged = number(observed, "acknowledged") or 0.0
-        counters = numbers(part(observed, "counters"))
+        clients = int(each["window"]["clients"] or 1)
+        acknowledged = 0 if engine is None else engine.acknowledged
+        counters = {} if engine is None else engine.counters
         files = each["io"].get("syncs")
         # What a server did it did for all that took turns.
         alone = not each["interleaving"]
@@ -58,8 +62,8 @@ def observe(done: Sequence[Round], durability: str | None, plan: JsonObject) -> 
             asked = (each["disk"]["flushes_per_s"] or 0.0) + (each["disk"]["writes_per_s"] or 0.0)
             commits, syncs = commits + changing, syncs + asked * each["elapsed_s"]
             seen_by, most_per_sync = "device", float(clients)
-        if acknowledged and (alone or files is not None):
-            put_off.append(_put_off(observed, acknowledged))
+        if engine is not None and acknowledged and (alone or files is not None):
+            put_off.append(_put_off(engine))
     names = sorted({name for each in put_off for name in each})
     found: Observed = {
         "commits": round(commits),
@@ -89,12 +93,11 @@ def worth_telling(backlog: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in backlog.items() if value >= (_BYTES if "bytes" in name else _THINGS)}
 
 
-def _put_off(observed: JsonObject, acknowledged: float) -> dict[str, float]:
+def _put_off(told: Told) -> dict[str, float]:
     """Give by how much what is put off grew for each transaction."""
-    before = numbers(part(observed, "backlog_before"))
     return {
-        name: max(value - before.get(name, 0.0), 0.0) / acknowledged
-        for name, value in numbers(part(observed, "backlog")).items()
+        name: max(value - told.backlog_before.get(name, 0.0), 0.0) / told.acknowledged
+        for name, value in told.backlog.items()
     }
 
 

@@ -1,11 +1,17 @@
 """The results of several worker processes as one: of processes that carried out parts of one trial side by side."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, get_args
 
+from dbdyno.events.accounting import EndedBy, Few, Rate, Warmup, Whole
+from dbdyno.events.base import Part
+from dbdyno.events.latency import NoTimes, Summary, Times
+from dbdyno.events.machine import CpuShare
+from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.events.watched import Observed
 from dbdyno.results.histograms import Histogram, merge
 
-Json = dict[str, Any]
+_Value = TypeVar("_Value")
 
 # What counts things, or time of clients: the sum is that of the trial.
 _SUMMED = (
@@ -23,10 +29,10 @@ _SUMMED = (
 )
 
 # What ended a window, as the worker orders it: of several, the last of these that occurs.
-_ENDINGS = ("transactions", "statements", "seconds", "interrupted")
+_ENDINGS: tuple[EndedBy, ...] = get_args(EndedBy)
 
 
-def merge_results(results: Sequence[Json]) -> Json:
+def merge_results(results: Sequence[TrialResult]) -> TrialResult:
     """Return the result of a trial from those of its processes, whose windows began at the same moment.
 
     Counts, seconds and histograms are added. What each process saw of the same machine, server and engine is taken
@@ -34,91 +40,118 @@ def merge_results(results: Sequence[Json]) -> Json:
     server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
     Raises HistogramError and ValueError (without results).
     """
-    witness = max(results, key=lambda result: float(result["elapsed_s"]))
-    merged = dict(witness)
-    for name in _SUMMED:
-        merged[name] = _sum([result[name] for result in results])
-    merged["rate"] = _rate(results, witness)
-    merged["failures"] = {kind: message for each in reversed(results) for kind, message in each["failures"].items()}
-    merged["ended_by"] = max((result["ended_by"] for result in results), key=_ENDINGS.index)
-    merged["warmup"] = {"seconds": max(float(result["warmup"]["seconds"]) for result in results)}
-    merged["histograms"], merged["latency_ms"] = {}, {}
+    witness = max(results, key=lambda result: result.elapsed_s)
+    histograms: dict[str, str] = {}
+    latency_ms: dict[str, Summary] = {}
     at_least = _merged(results, "at_least")
-    answers = "response" if any("response" in result["histograms"] for result in results) else "service"
-    for name in sorted({name for result in results for name in result["histograms"]}):
+    answers = "response" if any("response" in result.histograms for result in results) else "service"
+    for name in sorted({name for result in results for name in result.histograms}):
         total = _merged(results, name)
         if total is not None:
-            merged["histograms"][name] = total.encode()
-            merged["latency_ms"][name] = total.latency_ms(at_least if name == answers else None)
-    merged["cpu"] = _cpu(results, witness)
-    merged["observed"] = _observed([each for result in results if (each := result.get("observed"))])
-    merged["waits"] = next((result["waits"] for result in results if result.get("waits") is not None), None)
-    return merged
+            histograms[name] = total.encode()
+            latency_ms[name] = _summary(total, at_least if name == answers else None)
+    return witness.model_copy(
+        update={
+            **{name: _sum([getattr(result, name) for result in results]) for name in _SUMMED},
+            "rate": _rate(results, witness),
+            "failures": {kind: message for each in reversed(results) for kind, message in each.failures.items()},
+            "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
+            "warmup": Warmup(seconds=max(result.warmup.seconds for result in results)),
+            "histograms": histograms,
+            "latency_ms": latency_ms,
+            "cpu": _cpu(results, witness),
+            "observed": _observed([each for result in results if (each := result.observed) is not None]),
+            "waits": next((result.waits for result in results if result.waits is not None), None),
+        }
+    )
 
 
-def _merged(results: Sequence[Json], name: str) -> Histogram | None:
-    return merge(result["histograms"][name] for result in results if name in result["histograms"])
+def _merged(results: Sequence[TrialResult], name: str) -> Histogram | None:
+    return merge(result.histograms[name] for result in results if name in result.histograms)
 
 
-def _rate(results: Sequence[Json], witness: Json) -> Json:
+def _summary(histogram: Histogram, at_least: Histogram | None) -> NoTimes | Times:
+    return Times.model_validate(histogram.latency_ms(at_least)) if histogram.count else NoTimes(count=0)
+
+
+def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:
     """Add the parts of the rate. Processes that ended by number waited for those that did not, or did so later."""
-    rates = [result["rate"] for result in results]
-    rate: Json = _sum(rates)
-    if len({result["ended_by"] in ("transactions", "statements") for result in results}) > 1:
-        ok = sum(result["accounting"]["ok"] for result in results)
-        none = {"clients": 0, "completed": 0, "seconds": 0.0, "within": 0.0, "window_s": 0.0}
-        whole = {"completed": ok, "seconds": witness["elapsed_s"]}
-        return rate | {"many_per_s": 0.0, "few": none, "whole": whole}
-    longest = max(each["whole"]["seconds"] for each in rates)
-    return rate | {"whole": rate["whole"] | {"seconds": longest}}
+    rate = _sum([result.rate for result in results])
+    if len({result.ended_by in ("transactions", "statements") for result in results}) > 1:
+        ok = sum(result.accounting.ok for result in results)
+        none = Few(clients=0, completed=0, seconds=0.0, within=0.0, window_s=0.0)
+        whole = Whole(completed=ok, seconds=witness.elapsed_s)
+        return rate.model_copy(update={"many_per_s": 0.0, "few": none, "whole": whole})
+    longest = max(result.rate.whole.seconds for result in results)
+    return rate.model_copy(update={"whole": Whole(completed=rate.whole.completed, seconds=longest)})
 
 
-def merge_intervals(intervals: Sequence[Json]) -> Json:
+def merge_intervals(intervals: Sequence[Interval]) -> Interval:
     """Return one interval of a trial's timeline from that of each of its processes.
 
     Percentiles of latencies cannot be put together: ``service_ms`` is then not known.
     """
     first = intervals[0]
-    return first | {
-        "start_s": min(each["start_s"] for each in intervals),
-        "end_s": max(each["end_s"] for each in intervals),
-        **{name: sum(each[name] for each in intervals) for name in ("ok", "failed", "statements", "rows")},
-        "service_ms": first["service_ms"] if len(intervals) == 1 else None,
-        "cpu_percent": sum(each["cpu_percent"] for each in intervals),
-        "hottest_thread_percent": max(each["hottest_thread_percent"] for each in intervals),
-    }
+    return first.model_copy(
+        update={
+            "start_s": min(each.start_s for each in intervals),
+            "end_s": max(each.end_s for each in intervals),
+            "ok": sum(each.ok for each in intervals),
+            "failed": sum(each.failed for each in intervals),
+            "statements": sum(each.statements for each in intervals),
+            "rows": sum(each.rows for each in intervals),
+            "service_ms": first.service_ms if len(intervals) == 1 else None,
+            "cpu_percent": sum(each.cpu_percent for each in intervals),
+            "hottest_thread_percent": max(each.hottest_thread_percent for each in intervals),
+        }
+    )
 
 
-def _observed(seen: Sequence[Json]) -> Json | None:
+def _observed(seen: Sequence[Observed]) -> Observed | None:
     """Take the greatest of each figure: all looked at one server, the one that was there longest saw all of it."""
     if not seen:
         return None
-    merged: Json = {"acknowledged": sum(each["acknowledged"] for each in seen)}
-    for kind in ("counters", "backlog", "backlog_before"):
-        names = sorted({name for each in seen for name in each.get(kind, {})})
-        merged[kind] = {name: max(each[kind][name] for each in seen if name in each.get(kind, {})) for name in names}
-    errors = [each["error"] for each in seen if each.get("error")]
-    return merged | ({"error": errors[0]} if errors else {})
+    told = Observed(
+        acknowledged=sum(each.acknowledged for each in seen),
+        counters=_greatest([each.counters for each in seen]),
+        backlog=_greatest([each.backlog for each in seen]),
+        backlog_before=_greatest([each.backlog_before for each in seen]),
+    )
+    errors = [each.error for each in seen if each.error]
+    return told.model_copy(update={"error": errors[0]}) if errors else told
 
 
-def _cpu(results: Sequence[Json], witness: Json) -> Json:
-    longest = float(witness["elapsed_s"])
+def _greatest(figures: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = sorted({name for each in figures for name in each})
+    return {name: max(each[name] for each in figures if name in each) for name in names}
+
+
+def _cpu(results: Sequence[TrialResult], witness: TrialResult) -> CpuShare:
+    longest = witness.elapsed_s
     # A process that was done sooner used nothing in the rest of the longest window.
-    share = {id(each): float(each["elapsed_s"]) / longest if longest > 0 else 1.0 for each in results}
-    summed = ("process_percent", "user_percent", "system_percent")
-    cpu: Json = witness["cpu"]
-    return cpu | {
-        **{name: sum(each["cpu"][name] * share[id(each)] for each in results) for name in summed},
-        "hottest_thread_percent": max(each["cpu"]["hottest_thread_percent"] for each in results),
-    }
+    share = {id(each): each.elapsed_s / longest if longest > 0 else 1.0 for each in results}
+    return witness.cpu.model_copy(
+        update={
+            "process_percent": sum(each.cpu.process_percent * share[id(each)] for each in results),
+            "user_percent": sum(each.cpu.user_percent * share[id(each)] for each in results),
+            "system_percent": sum(each.cpu.system_percent * share[id(each)] for each in results),
+            "hottest_thread_percent": max(each.cpu.hottest_thread_percent for each in results),
+        }
+    )
 
 
-def _sum(values: Sequence[Any]) -> Any:
-    """Add numbers, and tables of numbers key by key; what is none of these is taken from the first that has it."""
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, dict) for value in known):
-        names = dict.fromkeys(name for value in known for name in value)
-        return {name: _sum([value.get(name) for value in known]) for name in names}
-    if known and all(isinstance(value, int | float) for value in known):
-        return sum(known)
-    return known[0] if known else None
+def _sum(values: Sequence[_Value]) -> _Value:
+    """Add numbers, tables of numbers key by key, and parts of events field by field."""
+    first: Any = values[0]
+    if isinstance(first, dict):
+        tables: Any = values
+        names = dict.fromkeys(name for table in tables for name in table)
+        total: Any = {name: _sum([table[name] for table in tables if name in table]) for name in names}
+    elif isinstance(first, Part):
+        fields = type(first).model_fields
+        total = type(first)(**{name: _sum([getattr(each, name) for each in values]) for name in fields})
+    else:
+        numbers: Any = values
+        total = sum(numbers)
+    result: _Value = total
+    return result

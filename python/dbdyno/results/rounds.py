@@ -7,19 +7,64 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.document.cell import Bottleneck, CpuPercent, Disk, Latency, RateBasis, Round
-from dbdyno.document.reading import JsonObject, count, number, numbers, objects, part, ratio, text, texts
+from dbdyno.document.reading import JsonObject, count, part, ratio, text
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
-from dbdyno.store.records import TrialRecord
+from dbdyno.events.accounting import Accounting, Few, Rate, Work
+from dbdyno.events.around import Counting
+from dbdyno.events.base import Part
+from dbdyno.events.latency import NoTimes, Times
+from dbdyno.events.machine import CpuShare
+from dbdyno.events.program import ProgramResult
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Io, Segments
+from dbdyno.results.trial import ReadTrial
 
-# What a trial can count as its work, and where the worker says it. A statement returns rows or changes them.
-_WORK = {"statement": ("statements",), "row": ("rows_returned", "rows_changed")}
+_NOTHING = Accounting(issued=0, ok=0, failed={}, skipped=0, in_flight=0, retries=0)
+_NO_STATEMENTS = Work(
+    transactions=0,
+    statements=0,
+    rows_returned=0,
+    rows_returned_squared=0.0,
+    rows_changed=0,
+    transactions_changing=0,
+)
 
-# What is told of transactions' times where nothing is known of them.
+_NO_LATENCY: Latency = {
+    "p50": None,
+    "p90": None,
+    "p99": None,
+    "p99_9": None,
+    "max": None,
+    "mean": None,
+    "count": 0,
+    "at_least": [],
+}
+_NO_CPU: CpuPercent = {
+    "client": None,
+    "server": None,
+    "hottest_thread": None,
+    "user": None,
+    "system": None,
+    "machine": None,
+    "steal": None,
+    "cores": None,
+}
+_NO_DISK: Disk = {
+    "device": None,
+    "reads_per_s": None,
+    "read_bytes_per_s": None,
+    "read_ms": None,
+    "writes_per_s": None,
+    "write_bytes_per_s": None,
+    "write_ms": None,
+    "flushes_per_s": None,
+    "flush_ms": None,
+    "queue_length": None,
+}
+
 #: As in ``crates/load/src/rate.rs``.
 _COVERED = 0.5
-
-_NO_CYCLES = {"count": 0, "seconds": 0.0, "squares": 0.0}
 
 # The engine's counts and the segments of the clients' time, by what an engine is timed at.
 _TIMED: Mapping[Timed, frozenset[str]] = {
@@ -53,31 +98,30 @@ class Measure:
         return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
 
 
-def build_round(trial: TrialRecord, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
+def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
     """Turn a trial (:func:`dbdyno.results.derived.derived`) and its bottleneck into a round of the document.
 
     A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it
     said.
     """
-    result = trial.result or {}
-    accounting = part(result, "accounting")
-    work = part(result, "work")
-    failed = {kind: int(value) for kind, value in numbers(part(accounting, "failed")).items() if value}
-    totals = {name: count(accounting, name) or 0 for name in ("issued", "ok", "skipped", "in_flight", "retries")}
+    result = trial.result
+    # What a program of the user's did within is not known.
+    worker = result if isinstance(result, TrialResult) else None
+    accounting = _NOTHING if result is None else result.accounting
+    failed = {kind: value for kind, value in accounting.failed.items() if value}
     status: str = trial.status
     error, kind = trial.error, trial.error_kind
-    settled = totals["ok"] + sum(failed.values()) + totals["skipped"] + totals["in_flight"]
-    if status == "done" and not result:
+    settled = accounting.ok + sum(failed.values()) + accounting.skipped + accounting.in_flight
+    if status == "done" and result is None:
         status, kind, error = "failed", "no_result", "the worker ended without a result"
-    elif status == "done" and totals["issued"] != settled:
+    elif status == "done" and accounting.issued != settled:
         status, kind = "failed", "accounting"
-        error = f"the accounting does not balance: {totals['issued']} issued, {settled} accounted for"
-    elapsed = number(result, "elapsed_s")
-    completed = count(result, "completed")
-    completed = totals["ok"] if completed is None else completed
-    per_s, other = transactions_per_s(result) if status == "done" else (None, 1.0)
-    each = ratio(_worked(work, completed, measure), completed)
-    unseen = _unseen(result, trial.plan)
+        error = f"the accounting does not balance: {accounting.issued} issued, {settled} accounted for"
+    completed = 0 if result is None else result.completed
+    per_s, other = transactions_per_s(result.rate) if status == "done" and result is not None else (None, 1.0)
+    work = _work(result)
+    each = None if work is None else ratio(_worked(work, completed, measure), completed)
+    unseen = frozenset[str]() if worker is None else _unseen(worker, trial.plan)
     return {
         "block": trial.block,
         "position": trial.position,
@@ -85,165 +129,185 @@ def build_round(trial: TrialRecord, measure: Measure, bottleneck: Bottleneck | N
         "error": error,
         "error_kind": kind,
         "started": trial.started,
-        "issued": totals["issued"],
-        "ok": totals["ok"],
+        "issued": accounting.issued,
+        "ok": accounting.ok,
         "failed": failed,
-        "failures": {kind: str(message) for kind, message in part(result, "failures").items()},
-        "skipped": totals["skipped"],
-        "in_flight": totals["in_flight"],
-        "retries": totals["retries"],
+        "failures": {} if worker is None else dict(worker.failures),
+        "skipped": accounting.skipped,
+        "in_flight": accounting.in_flight,
+        "retries": accounting.retries,
         "completed": completed,
-        "elapsed_s": elapsed,
-        "ended_by": text(result, "ended_by"),
+        "elapsed_s": None if result is None else result.elapsed_s,
+        "ended_by": None if result is None else result.ended_by,
         "window": _window(trial.plan),
         "throughput": None if per_s is None else per_s * (each or 0.0),
         "transactions_per_s": per_s,
-        "rate": _basis(result, completed, int(_window(trial.plan)["clients"] or 1), other),
+        "rate": _basis(result, int(_window(trial.plan)["clients"] or 1), other),
         "outlier": False,
-        "instructions": _instructions(part(result, "counted"), measure),
-        "rows": count(work, "rows_returned"),
-        "rows_squared": number(work, "rows_returned_squared"),
-        "rows_changed": count(work, "rows_changed"),
-        "transactions_changing": count(work, "transactions_changing"),
-        "statements": count(work, "statements"),
-        "transactions": part(result, "transactions"),
-        "statements_by_name": part(result, "statements"),
-        "latency_ms": {name: _latency(times) for name, times in part(result, "latency_ms").items() if times},
-        "cpu_percent": _cpu(part(result, "cpu"), part(result, "server", "cpu")),
-        "scheduling": part(result, "scheduling"),
-        "disk": _disk(part(result, "disk"), number(result, "watched_s")),
-        "process_io": part(result, "process_io"),
-        "io": _seen(part(result, "io"), unseen),
-        "segments": _seen(part(result, "time", "segments"), unseen),
-        "client_s": number(part(result, "time"), "client_s"),
-        "peak_rss_bytes": count(part(result, "memory"), "peak_rss_bytes"),
-        "warmup": part(result, "warmup"),
-        "observed": part(result, "observed"),
-        "interleaving": part(result, "interleaving"),
+        "instructions": None if trial.counting is None else _instructions(trial.counting, measure),
+        "rows": None if work is None else work.rows_returned,
+        "rows_squared": None if worker is None else worker.work.rows_returned_squared,
+        "rows_changed": None if work is None else work.rows_changed,
+        "transactions_changing": None if worker is None else worker.work.transactions_changing,
+        "statements": None if work is None else work.statements,
+        "transactions": {}
+        if result is None
+        else {name: each.model_dump() for name, each in result.transactions.items()},
+        "statements_by_name": {}
+        if worker is None
+        else {name: each.model_dump() for name, each in worker.statements.items()},
+        "latency_ms": {} if result is None else {name: _latency(times) for name, times in result.latency_ms.items()},
+        "cpu_percent": _cpu(result),
+        "scheduling": {} if worker is None else worker.scheduling.model_dump(),
+        "disk": _disk(worker),
+        "process_io": {} if worker is None else worker.process_io.model_dump(),
+        "io": {} if worker is None else _seen(worker.io, unseen),
+        "segments": {} if worker is None else _seen(worker.time.segments, unseen),
+        "client_s": None if worker is None else worker.time.client_s,
+        "peak_rss_bytes": None if result is None else result.memory.peak_rss_bytes,
+        "warmup": {} if result is None else result.warmup.model_dump(),
+        "observed": {} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
+        "interleaving": _interleaving(worker, trial.plan),
         "durations": trial.durations,
         "bottleneck": bottleneck,
-        "intervals": objects(trial.intervals),
-        "histograms": {name: code for name, code in part(result, "histograms").items() if isinstance(code, str)},
+        "intervals": [each.model_dump() for each in trial.intervals],
+        "histograms": {} if result is None else result.histograms,
     }
 
 
-def transactions_per_s(result: JsonObject) -> tuple[float | None, float]:
-    """Return how many transactions a second a worker's result comes to, None where it has none, and the other estimate.
+def transactions_per_s(rate: Rate) -> tuple[float, float]:
+    """Return how many transactions a second a result's rate comes to, and the other estimate.
 
     That one is a multiple of the first, 1 where there is none. The parts are described in ``crates/load/src/rate.rs``.
-    Workers before 2026-11-23 did not tell them: theirs is what ended in the window by its length.
     """
-    rate = part(result, "rate")
-    if not rate:
-        return ratio(number(part(result, "accounting"), "ok"), number(result, "elapsed_s")), 1.0
-    many, whole = number(rate, "many_per_s"), part(rate, "whole")
-    taken, other = _few_per_s(part(rate, "few"), beside_many=bool(many))
-    sure = [many, ratio(number(whole, "completed"), number(whole, "seconds"))]
-    known = [each for each in (*sure, taken) if each is not None]
-    if not known:
-        return None, 1.0
-    if taken is None or other is None or sum(known) <= 0:
-        return sum(known), 1.0
-    return sum(known), (sum(known) - taken + other) / sum(known)
+    taken, other = _few_per_s(rate.few, beside_many=rate.many_per_s > 0)
+    known = rate.many_per_s + (ratio(rate.whole.completed, rate.whole.seconds) or 0.0) + (taken or 0.0)
+    if taken is None or other is None or known <= 0:
+        return known, 1.0
+    return known, (known - taken + other) / known
 
 
-def _few_per_s(few: JsonObject, *, beside_many: bool) -> tuple[float | None, float | None]:
+def _few_per_s(few: Few, *, beside_many: bool) -> tuple[float | None, float | None]:
     """Give the rate of clients with few transactions, and that by the other estimate; as ``few_per_s`` in Rust."""
-    clients, spanned, length = (number(few, name) or 0.0 for name in ("clients", "seconds", "window_s"))
-    whole = ratio(clients * (number(few, "completed") or 0), spanned)
-    within = ratio(clients * (number(few, "within") or 0), length)
-    if clients <= 1 or within is None:
+    whole = ratio(few.clients * few.completed, few.seconds)
+    within = ratio(few.clients * few.within, few.window_s)
+    if few.clients <= 1 or within is None:
         return whole, None
-    return (within, whole) if beside_many or spanned < _COVERED * length else (whole, within)
+    return (within, whole) if beside_many or few.seconds < _COVERED * few.window_s else (whole, within)
 
 
-def _basis(result: JsonObject, completed: int, clients: int, other: float) -> RateBasis:
+def _basis(result: TrialResult | ProgramResult | None, clients: int, other: float) -> RateBasis:
     """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
-    rate, cycles = part(result, "rate"), part(result, "cycles") or _NO_CYCLES
-    times = ratio(number(rate, "client_s"), number(rate, "clients"))
+    if result is None:
+        return {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0, "other": other}
+    rate, cycles = result.rate, result.cycles
     cut = 0.0
-    counted = part(rate, "whole").get("completed") or not rate
-    if counted and text(result, "ended_by") in ("seconds", "interrupted"):
-        open_loop = "response" in part(result, "latency_ms")
-        cut = (1 if open_loop else clients) / max(completed, 1)
+    if rate.whole.completed and result.ended_by in ("seconds", "interrupted"):
+        open_loop = "response" in result.latency_ms
+        cut = (1 if open_loop else clients) / max(result.completed, 1)
     return {
-        "time_s": times or number(result, "elapsed_s") or 1.0,
-        "count": count(cycles, "count") or 0,
-        "seconds": number(cycles, "seconds") or 0.0,
-        "squares": number(cycles, "squares") or 0.0,
+        "time_s": ratio(rate.client_s, rate.clients) or result.elapsed_s or 1.0,
+        "count": cycles.count,
+        "seconds": cycles.seconds,
+        "squares": cycles.squares,
         "resolution": cut,
         "other": other,
     }
 
 
-def _unseen(result: JsonObject, plan: JsonObject) -> frozenset[str]:
+def _unseen(result: TrialResult, plan: JsonObject) -> frozenset[str]:
     """Name the counts and segments that nothing looked at, where the worker says 0."""
-    engine = text(part(result, "engine"), "engine")
-    if engine is None:
-        return frozenset()
-    timed = engine_of_product(engine).timed
+    timed = engine_of_product(result.engine.engine).timed
     unseen = frozenset(name for kind, names in _TIMED.items() if kind not in timed for name in names)
     if part(plan, "task", "record").get("io") is False:
         unseen |= _TIMED["files"]
-    return unseen if part(result, "mutex") else unseen | _TIMED["mutexes"]
+    return unseen if result.mutex is not None else unseen | _TIMED["mutexes"]
 
 
-def _seen(source: JsonObject, unseen: frozenset[str]) -> dict[str, float | None]:
-    return {name: None if name in unseen and value == 0 else value for name, value in numbers(source).items()}
+def _seen(source: Io | Segments, unseen: frozenset[str]) -> dict[str, float | None]:
+    return {name: None if name in unseen and value == 0 else value for name, value in source}
 
 
-def _worked(work: JsonObject, ok: int, measure: Measure) -> float | None:
+def _work(result: TrialResult | ProgramResult | None) -> Work | None:
+    """Give what a trial's transactions did. Those of a program run no statements that dbdyno knows of."""
+    if isinstance(result, ProgramResult):
+        return _NO_STATEMENTS
+    return None if result is None else result.work
+
+
+def _worked(work: Work, ok: int, measure: Measure) -> float:
     """Return how much was done of what the experiment counts, by ``ok`` transactions that succeeded."""
-    if measure.unit not in _WORK:
-        return ok
-    parts = [value for key in _WORK[measure.unit] if (value := number(work, key)) is not None]
-    return sum(parts) if parts else None
+    match measure.unit:
+        case "statement":
+            return work.statements
+        case "row":
+            # A statement returns rows or changes them.
+            return work.rows_returned + work.rows_changed
+    return ok
 
 
-def _instructions(counted: JsonObject, measure: Measure) -> float | None:
-    ok = count(part(counted, "accounting"), "ok") or 0
-    return ratio(number(counted, "instructions"), _worked(part(counted, "work"), ok, measure))
+def _instructions(counting: Counting, measure: Measure) -> float | None:
+    return ratio(counting.instructions, _worked(counting.work, counting.accounting.ok, measure))
 
 
-def _latency(source: JsonObject) -> Latency:
+def _dumped(parts: Mapping[str, Part]) -> JsonObject:
+    return {name: each.model_dump() for name, each in parts.items()}
+
+
+def _latency(times: NoTimes | Times) -> Latency:
+    if isinstance(times, NoTimes):
+        return {**_NO_LATENCY, "count": times.count}
     return {
-        "p50": number(source, "p50"),
-        "p90": number(source, "p90"),
-        "p99": number(source, "p99"),
-        "p99_9": number(source, "p99_9"),
-        "max": number(source, "max"),
-        "mean": number(source, "mean"),
-        "count": count(source, "count"),
-        "at_least": texts(source.get("at_least")),
+        "p50": times.p50,
+        "p90": times.p90,
+        "p99": times.p99,
+        "p99_9": times.p99_9,
+        "max": times.max,
+        "mean": times.mean,
+        "count": times.count,
+        "at_least": times.at_least,
     }
 
 
-def _cpu(cpu: JsonObject, server: JsonObject) -> CpuPercent:
+def _cpu(result: TrialResult | ProgramResult | None) -> CpuPercent:
+    if result is None:
+        return _NO_CPU
+    cpu, server = result.cpu, result.server if isinstance(result, TrialResult) else None
     return {
-        "client": number(cpu, "process_percent"),
-        "server": number(server, "process_percent"),
-        "hottest_thread": number(cpu, "hottest_thread_percent"),
-        "user": number(cpu, "user_percent"),
-        "system": number(cpu, "system_percent"),
-        "machine": number(cpu, "machine_percent"),
-        "steal": number(cpu, "steal_percent"),
-        "cores": count(cpu, "cores"),
+        "client": cpu.process_percent,
+        "server": None if server is None else server.cpu.process_percent,
+        "hottest_thread": cpu.hottest_thread_percent if isinstance(cpu, CpuShare) else None,
+        "user": cpu.user_percent,
+        "system": cpu.system_percent,
+        "machine": cpu.machine_percent,
+        "steal": cpu.steal_percent,
+        "cores": cpu.cores,
     }
 
 
-def _disk(disk: JsonObject, elapsed: float | None) -> Disk:
+def _disk(result: TrialResult | None) -> Disk:
+    if result is None or result.disk is None:
+        return _NO_DISK
+    disk, seconds = result.disk, result.watched_s
     return {
-        "device": text(disk, "device"),
-        "reads_per_s": ratio(number(disk, "reads"), elapsed),
-        "read_bytes_per_s": ratio(number(disk, "read_bytes"), elapsed),
-        "read_ms": number(disk, "read_ms"),
-        "writes_per_s": ratio(number(disk, "writes"), elapsed),
-        "write_bytes_per_s": ratio(number(disk, "write_bytes"), elapsed),
-        "write_ms": number(disk, "write_ms"),
-        "flushes_per_s": ratio(number(disk, "flushes"), elapsed),
-        "flush_ms": number(disk, "flush_ms"),
-        "queue_length": number(disk, "queue_length"),
+        "device": disk.device,
+        "reads_per_s": ratio(disk.reads, seconds),
+        "read_bytes_per_s": ratio(disk.read_bytes, seconds),
+        "read_ms": disk.read_ms,
+        "writes_per_s": ratio(disk.writes, seconds),
+        "write_bytes_per_s": ratio(disk.write_bytes, seconds),
+        "write_ms": disk.write_ms,
+        "flushes_per_s": ratio(disk.flushes, seconds),
+        "flush_ms": disk.flush_ms,
+        "queue_length": disk.queue_length,
     }
+
+
+def _interleaving(result: TrialResult | None, plan: JsonObject) -> JsonObject:
+    """Say how a trial took turns with others: what it was told, and what came of it."""
+    if result is None or result.interleaving is None:
+        return {}
+    return result.interleaving.model_dump() | part(plan, "task", "interleaving")
 
 
 def _window(plan: JsonObject) -> JsonObject:

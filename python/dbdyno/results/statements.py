@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 
 from dbdyno.document.cell import CellStatement, Load, Round, System
-from dbdyno.document.reading import JsonObject, count, number, objects, part, ratio, text
-from dbdyno.store.records import TrialRecord
+from dbdyno.document.reading import count, objects, part, ratio, text
+from dbdyno.events.around import Loading
+from dbdyno.results.trial import ReadTrial
 
 # How a statement that makes an index begins: in SQL, and as a command of MongoDB.
 _INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:""", re.IGNORECASE)
 
 
-def cell_statements(trials: Sequence[TrialRecord], done: Sequence[Round], system: System) -> list[CellStatement]:
+def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: System) -> list[CellStatement]:
     """Return the statements of a cell in the order of its plan."""
     plan = next((trial.plan for trial in trials if part(trial.plan, "task").get("statements")), {})
     made: list[CellStatement] = []
@@ -37,29 +38,19 @@ def cell_statements(trials: Sequence[TrialRecord], done: Sequence[Round], system
     return made
 
 
-def cell_load(results: Sequence[JsonObject]) -> Load | None:
+def cell_load(trials: Sequence[ReadTrial]) -> Load | None:
     """Return what loading the tables took, as the first trial that knows says."""
-    loaded = next((part(each, "loaded") for each in results if part(each, "loaded")), {})
-    steps = objects(loaded.get("tables"))
-    if not steps:
+    loading: Loading | None = next((each.loading for each in trials if each.loading is not None), None)
+    if loading is None or not loading.tables:
         return None
-    tables = {str(each) for each in loaded.get("names") or []}
-    made: Load = {
-        "rows": 0,
-        "rows_s": 0.0,
-        "indexes_s": 0.0,
-        "other_s": 0.0,
-        "at": text(loaded, "at") or "",
-        "steps": [],
-    }
-    for each in steps:
-        name, seconds = text(each, "table") or "", number(each, "seconds") or 0.0
-        made["steps"].append({"step": name, "rows": count(each, "rows") or 0, "seconds": seconds})
-        if name in tables:
-            made["rows"] += count(each, "rows") or 0
-            made["rows_s"] += seconds
-        elif _INDEX.match(name):
-            made["indexes_s"] += seconds
+    made: Load = {"rows": 0, "rows_s": 0.0, "indexes_s": 0.0, "other_s": 0.0, "at": loading.at, "steps": []}
+    for each in loading.tables:
+        made["steps"].append({"step": each.table, "rows": each.rows, "seconds": each.seconds})
+        if each.table in loading.names:
+            made["rows"] += each.rows
+            made["rows_s"] += each.seconds
+        elif _INDEX.match(each.table):
+            made["indexes_s"] += each.seconds
         else:
-            made["other_s"] += seconds
+            made["other_s"] += each.seconds
     return made

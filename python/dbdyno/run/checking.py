@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dbdyno.compile import compile_cell
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url, with_settings
 from dbdyno.engines.writes import ALLOW
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import Check, Outcome
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import PLAN, Cell, CompiledCell
@@ -18,8 +19,6 @@ from dbdyno.plan.system import SystemSpec
 from dbdyno.resolve import resolve
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import Worker, WorkerFailed
-
-Answer = Literal["ok", "failed", "not applicable"]
 
 # What a system is made ready for; the checks make their own tables.
 _EXPERIMENT = """
@@ -51,7 +50,7 @@ class Checked:
     """One check: its name, how it ended, and why, where that is not well."""
 
     name: str
-    answer: Answer
+    answer: Outcome
     why: str | None = None
 
 
@@ -121,8 +120,8 @@ def _compiled(spec: SystemSpec, text: str) -> CompiledCell:
 def _ask(target: dict[str, Any]) -> Iterator[Checked]:
     task = {"kind": "check", "target": target}
     try:
-        for event in Worker({"schema": PLAN, "seed": 1, "task": task}, _LONGEST_S):
-            if event["event"] == "check":
-                yield Checked(event["name"], event["outcome"], event["why"])
+        for heard in Worker({"schema": PLAN, "seed": 1, "task": task}, _LONGEST_S):
+            if isinstance(heard.event, Check):
+                yield Checked(heard.event.name, heard.event.outcome, heard.event.why)
     except WorkerFailed as error:
         raise SystemFailed(str(error)) from error

@@ -6,7 +6,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.events.answers import Phase, Ready
+from dbdyno.events.reading import Heard
+from dbdyno.events.trial import TrialResult
+from dbdyno.worker import JsonObject, Worker, WorkerFailed
 
 # Between saying when a phase starts and its start: time enough for every process to hear of it.
 _NOTICE_S = 0.02
@@ -15,7 +18,7 @@ _NOTICE_S = 0.02
 class CoordinatedWorkers:
     """Workers at work on a plan each. Iterate for what they say; they are gone when the iteration has ended."""
 
-    def __init__(self, plans: Sequence[Event], timeout_s: float | None, paddings: Sequence[int]) -> None:
+    def __init__(self, plans: Sequence[JsonObject], timeout_s: float | None, paddings: Sequence[int]) -> None:
         """Start them. ``paddings``: of the environment of each; the rest is as for :class:`dbdyno.worker.Worker`."""
         self._workers: list[Worker] = []
         self._interleaved = any(plan["task"].get("interleaving") is not None for plan in plans)
@@ -42,12 +45,12 @@ class CoordinatedWorkers:
         for worker in self._workers:
             worker.kill()
 
-    def __iter__(self) -> Iterator[tuple[int | None, Event | WorkerFailed]]:
+    def __iter__(self) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
         """Give each worker's events with its number, and why it failed, where it did.
 
         A ``phase`` that begins for all is given once, without a number. Those that have ended are not waited for.
         """
-        heard: queue.Queue[tuple[int, Event | WorkerFailed | None]] = queue.Queue()
+        heard: queue.Queue[tuple[int, Heard | WorkerFailed | None]] = queue.Queue()
         listeners = [
             threading.Thread(target=_listen, args=(number, worker, heard), daemon=True)
             for number, worker in enumerate(self._workers)
@@ -62,8 +65,8 @@ class CoordinatedWorkers:
                 listener.join()
 
     def _events(
-        self, heard: "queue.Queue[tuple[int, Event | WorkerFailed | None]]"
-    ) -> Iterator[tuple[int | None, Event | WorkerFailed]]:
+        self, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]"
+    ) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
         ready: set[int] = set()
         measured: set[int] = set()
         phase, begun = "", False
@@ -74,15 +77,16 @@ class CoordinatedWorkers:
             elif isinstance(event, WorkerFailed):
                 self.at_work.discard(number)
                 yield number, event
-            elif event["event"] == "ready":
+            elif isinstance(event.event, Ready):
                 ready.add(number)
-                phase = event["phase"]
+                phase = event.event.phase
             else:
-                if event["event"] == "result":
+                if isinstance(event.event, TrialResult):
                     measured.add(number)
                 yield number, event
             if ready and ready >= self.at_work:
-                yield None, {"event": "phase", "phase": phase}
+                begins = Phase(event="phase", phase=phase)
+                yield None, Heard(begins, begins.model_dump(mode="json"))
                 self._start(ready)
                 ready = set()
                 begun = phase == "window"
@@ -97,7 +101,7 @@ class CoordinatedWorkers:
             self._workers[number].tell(json.dumps({"start_ns": at}))
 
 
-def _listen(number: int, worker: Worker, heard: "queue.Queue[tuple[int, Event | WorkerFailed | None]]") -> None:
+def _listen(number: int, worker: Worker, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]") -> None:
     try:
         for event in worker:
             heard.put((number, event))

@@ -3,12 +3,13 @@
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.around import Counting
+from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import CompiledCell
-from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.worker import JsonObject, Worker, WorkerFailed
 from dbdyno.workplace.listening import Interrupted
 
 # One client does so many statements, after some that are not counted. Valgrind makes them some fifty times slower.
@@ -28,7 +29,7 @@ def check_counting(compiled: CompiledCell) -> None:
         raise InputError("--instructions", "valgrind is not installed", "install it, as with `apt install valgrind`")
 
 
-def count_instructions(plan: Event, timed: Event, interrupted: Interrupted) -> dict[str, Any]:
+def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interrupted) -> Counting:
     """Run a trial's plan with one client under callgrind and return what its window took.
 
     ``timed``: the result of the same trial by the clock, which says how many statements a transaction has.
@@ -40,19 +41,18 @@ def count_instructions(plan: Event, timed: Event, interrupted: Interrupted) -> d
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as directory:
         out = Path(directory) / "callgrind.out"
         callgrind = ["valgrind", "--quiet", "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}"]
-        statements = timed["work"]["statements"] / max(timed["completed"], 1)
+        statements = timed.work.statements / max(timed.completed, 1)
         worker = Worker(counted_plan(plan, statements), _LONGEST_S, under=callgrind)
         with interrupted.passing_on_to(worker):
-            events = list(worker)
+            results = [heard.event for heard in worker if isinstance(heard.event, TrialResult)]
         if worker.timed_out:
             raise WorkerFailed(f"counting instructions took longer than {_LONGEST_S:g} s", "timeout")
-        result = next((each for each in events if each["event"] == "result"), None)
-        if result is None:
+        if not results:
             raise WorkerFailed("counting instructions gave no result")
-        return {"instructions": _total(out), "accounting": result["accounting"], "work": result["work"]}
+        return Counting(instructions=_total(out), accounting=results[0].accounting, work=results[0].work)
 
 
-def counted_plan(plan: Event, statements: float) -> Event:
+def counted_plan(plan: JsonObject, statements: float) -> JsonObject:
     """Return a trial's plan as it is counted: one client, a number of statements, and nothing that measures time.
 
     ``statements``: of a transaction, on average.

@@ -7,6 +7,8 @@ from typing import Any
 
 from dbdyno.engines.null import TARGET
 from dbdyno.errors import InputError
+from dbdyno.events.answers import Device
+from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import Worker, ask
 from dbdyno.workplace.listening import Interrupted
@@ -78,8 +80,8 @@ def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
         "depths": _DEVICE_DEPTHS,
     }
     plan = {"schema": PLAN, "seed": 1, "task": task}
-    facts: dict[str, Any] = ask(plan, "device", _LONGEST_S, interrupted)["device"]
-    return facts | {"probe_s": seconds}
+    facts = ask(plan, Device, _LONGEST_S, interrupted).device
+    return facts.model_dump(mode="json") | {"probe_s": seconds}
 
 
 def ceiling(compiled: CompiledCell) -> dict[str, Any]:
@@ -99,9 +101,10 @@ def ceiling(compiled: CompiledCell) -> dict[str, Any]:
         "window": {"seconds": probe_seconds(), "transactions": None, "statements": None},
     }
     plan = {"schema": PLAN, "seed": 1, "task": trial}
-    for event in Worker(plan, _LONGEST_S):
-        if event["event"] == "result" and event["elapsed_s"] > 0:
-            return {"operations_per_s": event["work"]["statements"] / event["elapsed_s"], "clock": event["clock"]}
+    for heard in Worker(plan, _LONGEST_S):
+        result = heard.event
+        if isinstance(result, TrialResult) and result.elapsed_s > 0:
+            return {"operations_per_s": result.work.statements / result.elapsed_s, "clock": result.clock}
     return {}
 
 

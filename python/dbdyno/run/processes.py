@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
+from dbdyno.events.reading import Heard
+from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.results.merging import merge_intervals, merge_results
 from dbdyno.run.coordinated import CoordinatedWorkers
-from dbdyno.worker import Event, WorkerFailed
+from dbdyno.worker import JsonObject, WorkerFailed
 
 
 class Processes:
     """The workers of a trial, used like one: iterate for their events, put together; they are gone at its end."""
 
-    def __init__(self, plan: Event, timeout_s: float | None = None, padding: int = 0) -> None:
+    def __init__(self, plan: JsonObject, timeout_s: float | None = None, padding: int = 0) -> None:
         """Start a worker for each client of a trial's plan. The rest is as for :class:`dbdyno.worker.Worker`."""
         plans = parts(plan)
         self._number = len(plans)
@@ -32,37 +34,42 @@ class Processes:
         """End all at once."""
         self._coordinated.kill()
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[Heard]:
         """Give ``phase``, ``interval`` and ``result`` as one worker does. Raises WorkerFailed as the first of them."""
-        intervals: dict[int, dict[int, Event]] = {}
-        results: dict[int, Event] = {}
+        intervals: dict[int, dict[int, Interval]] = {}
+        results: dict[int, TrialResult] = {}
         failure: WorkerFailed | None = None
-        for number, event in self._coordinated:
-            if isinstance(event, WorkerFailed):
+        for number, heard in self._coordinated:
+            if isinstance(heard, WorkerFailed):
                 # The others would be found to have measured something else.
-                failure = failure or event
+                failure = failure or heard
                 self.kill()
             elif number is None:
-                yield event
-            elif event["event"] == "interval":
-                self.said[number]["intervals"].append(event)
-                intervals.setdefault(event["index"], {})[number] = event
-            elif event["event"] == "result":
-                self.said[number]["result"] = results[number] = event
+                yield heard
+            elif isinstance(heard.event, Interval):
+                self.said[number]["intervals"].append(heard.said)
+                intervals.setdefault(heard.event.index, {})[number] = heard.event
+            elif isinstance(heard.event, TrialResult):
+                self.said[number]["result"] = heard.said
+                results[number] = heard.event
             yield from self._whole(intervals, self._coordinated.at_work - results.keys())
         yield from self._whole(intervals, set())
         if failure is not None:
             raise failure
-        yield merge_results([results[number] for number in sorted(results)])
+        yield _as_heard(merge_results([results[number] for number in sorted(results)]))
 
-    def _whole(self, intervals: dict[int, dict[int, Event]], awaited: set[int]) -> Iterator[Event]:
+    def _whole(self, intervals: dict[int, dict[int, Interval]], awaited: set[int]) -> Iterator[Heard]:
         """Put together the intervals that all of those have told of who are still to be heard."""
         for index in sorted(intervals):
             if awaited <= intervals[index].keys():
-                yield merge_intervals(list(intervals.pop(index).values()))
+                yield _as_heard(merge_intervals(list(intervals.pop(index).values())))
 
 
-def parts(plan: Event) -> list[Event]:
+def _as_heard(event: Interval | TrialResult) -> Heard:
+    return Heard(event, event.model_dump(mode="json"))
+
+
+def parts(plan: JsonObject) -> list[JsonObject]:
     """Return the plans of a trial's processes, each with one of its clients."""
     task = plan["task"]
     clients = task["clients"]

@@ -13,9 +13,13 @@ from typing import IO, Any
 import psutil
 
 from dbdyno.errors import TrialFailed, reason
+from dbdyno.events.accounting import Accounting, Cycles, Few, Rate, TransactionCounts, Warmup, Whole
+from dbdyno.events.latency import Times
+from dbdyno.events.machine import Memory
+from dbdyno.events.program import ProgramCpu, ProgramFacts, ProgramResult
 from dbdyno.results.histograms import encode_ns
 from dbdyno.run.machine import busy_seconds
-from dbdyno.worker import Event, padded_environment
+from dbdyno.worker import padded_environment
 
 # How much of what a failing program said is kept: lines, and characters of them all.
 _SAID_LINES = 10
@@ -34,8 +38,8 @@ def run_program(
     interrupted: object,
     longest_s: float,
     folder: str | None = None,
-) -> Event:
-    """Run ``command`` as often as the trial says and return a result event like a worker's.
+) -> ProgramResult:
+    """Run ``command`` as often as the trial says and return what that took.
 
     A transaction is one run of the program; its time is that of the whole process, from before it is started until it
     has been waited for. CPU is that of the process and the children it has waited for. ``padding``: bytes by which its
@@ -62,46 +66,36 @@ def run_program(
     after, wall = psutil.cpu_times(), max(time.monotonic() - began, 1e-9)
     if not seconds:
         raise TrialFailed("the run was interrupted before the program had been run once")
-    return {
-        "event": "result",
-        "accounting": {
-            "issued": len(seconds),
-            "ok": len(seconds),
-            "failed": {},
-            "skipped": 0,
-            "in_flight": 0,
-            "retries": 0,
-        },
-        "failures": {},
-        "completed": len(seconds),
-        "rate": {
-            "many_per_s": 0.0,
-            "few": {"clients": 0, "completed": 0, "seconds": 0.0},
-            "whole": {"completed": len(seconds), "seconds": elapsed},
-            "client_s": elapsed,
-            "clients": 1,
-        },
-        "cycles": {"count": len(seconds), "seconds": elapsed, "squares": sum(each**2 for each in seconds)},
-        "elapsed_s": elapsed,
-        "ended_by": "interrupted" if interrupted and len(seconds) < times else "transactions",
-        "warmup": {"seconds": 0.0},
-        "transactions": {"run": {"ok": len(seconds), "failed": 0}},
-        "statements": {},
-        "work": {"transactions": len(seconds), "statements": 0, "rows_returned": 0, "rows_changed": 0},
-        "histograms": {"service": encode_ns(int(each * 1e9) for each in seconds)},
-        "latency_ms": {"service": _latency(seconds)},
-        "cpu": {
-            "process_percent": sum(used) / elapsed * 100,
-            "user_percent": used[0] / elapsed * 100,
-            "system_percent": used[1] / elapsed * 100,
-            "machine_percent": (busy_seconds(after) - busy_seconds(before)) / wall * 100,
-            "steal_percent": (getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) / wall * 100,
-            "cores": len(os.sched_getaffinity(0)),
-        },
-        "engine": {"engine": "exec", "settings": {"command": " ".join(command)}},
-        "memory": {"peak_rss_bytes": peak},
-        "clock": "monotonic",
-    }
+    done = len(seconds)
+    return ProgramResult(
+        event="program",
+        engine=ProgramFacts(engine="exec", settings={"command": " ".join(command)}),
+        accounting=Accounting(issued=done, ok=done, failed={}, skipped=0, in_flight=0, retries=0),
+        completed=done,
+        rate=Rate(
+            many_per_s=0.0,
+            few=Few(clients=0, completed=0, seconds=0.0, within=0.0, window_s=0.0),
+            whole=Whole(completed=done, seconds=elapsed),
+            client_s=elapsed,
+            clients=1,
+        ),
+        cycles=Cycles(count=done, seconds=elapsed, squares=sum(each**2 for each in seconds)),
+        elapsed_s=elapsed,
+        ended_by="interrupted" if interrupted and done < times else "transactions",
+        warmup=Warmup(seconds=0.0),
+        transactions={"run": TransactionCounts(ok=done, failed=0)},
+        histograms={"service": encode_ns(int(each * 1e9) for each in seconds)},
+        latency_ms={"service": _latency(seconds)},
+        cpu=ProgramCpu(
+            process_percent=sum(used) / elapsed * 100,
+            user_percent=used[0] / elapsed * 100,
+            system_percent=used[1] / elapsed * 100,
+            machine_percent=(busy_seconds(after) - busy_seconds(before)) / wall * 100,
+            steal_percent=(getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) / wall * 100,
+            cores=len(os.sched_getaffinity(0)),
+        ),
+        memory=Memory(peak_rss_bytes=peak),
+    )
 
 
 def _once(
@@ -174,19 +168,20 @@ class _Stopper:
                 return
 
 
-def _latency(seconds: list[float]) -> dict[str, float | int]:
+def _latency(seconds: list[float]) -> Times:
     """Return the quantiles of the runs in milliseconds: of so few, the ranks themselves."""
     ordered = sorted(each * 1000 for each in seconds)
 
     def rank(share: float) -> float:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
-    return {
-        "p50": rank(0.5),
-        "p90": rank(0.9),
-        "p99": rank(0.99),
-        "p99_9": rank(0.999),
-        "max": ordered[-1],
-        "mean": sum(ordered) / len(ordered),
-        "count": len(ordered),
-    }
+    return Times(
+        p50=rank(0.5),
+        p90=rank(0.9),
+        p99=rank(0.99),
+        p99_9=rank(0.999),
+        max=ordered[-1],
+        mean=sum(ordered) / len(ordered),
+        count=len(ordered),
+        at_least=[],
+    )

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from dbdyno.design import SINGLE
+from dbdyno.events.trial import Interval
 from dbdyno.plan.cell import Cell
 from dbdyno.report.numbers import figure
 from dbdyno.store import TrialRecord
-from dbdyno.worker import Event
 
 
 class Display:
@@ -63,14 +63,14 @@ class Display:
         self._shown = cells[0].id
         self._update(self._what)
 
-    def interval(self, cell: Cell, event: Event) -> None:
+    def interval(self, cell: Cell, event: Interval) -> None:
         """A second of a trial is over. Of trials that take turns, the throughput of the first is shown."""
         if cell.id != self._shown:
             return
-        seconds = float(event["end_s"]) - float(event["start_s"])
-        count = float(event["ok"] if self._unit == "transaction" else event["statements"])
+        seconds = event.end_s - event.start_s
+        count = event.ok if self._unit == "transaction" else event.statements
         if seconds > 0:
-            failed = f", {event['failed']:,} failed" if event["failed"] else ""
+            failed = f", {event.failed:,} failed" if event.failed else ""
             self._update(f"{self._what} · {count / seconds:,.0f} {self._label}/s{failed}")
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:

@@ -11,6 +11,9 @@ from typing import Any, Protocol
 from dbdyno.design import block_order, block_seed
 from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.events.program import ProgramResult
+from dbdyno.events.reading import Heard
+from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.moments import utc_now
 from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.results.derived import derived
@@ -25,7 +28,7 @@ from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, TrialRecord
 from dbdyno.stored.build import asked_intervals
-from dbdyno.worker import Event, Worker, WorkerFailed
+from dbdyno.worker import JsonObject, Worker, WorkerFailed
 from dbdyno.workplace.listening import Interrupted
 
 # A trial that has no time limit of its own is stopped after this long.
@@ -44,7 +47,7 @@ class Watcher(Protocol):
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
         """A trial begins, or several that take turns."""
 
-    def interval(self, cell: Cell, event: Event) -> None:
+    def interval(self, cell: Cell, event: Interval) -> None:
         """A second of a trial is over."""
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
@@ -146,11 +149,13 @@ class Trial:
     block: int
     position: int
     plan: Plan
-    request: Event = field(default_factory=dict)
+    request: JsonObject = field(default_factory=dict)
     durations: dict[str, Any] = field(default_factory=dict)
-    result: Event | None = None
-    intervals: list[Event] = field(default_factory=list)
-    parts: list[dict[str, Any]] = field(default_factory=list)
+    result: TrialResult | ProgramResult | None = None
+    said: JsonObject | None = None
+    """The result as it is stored: the worker's own words."""
+    intervals: list[JsonObject] = field(default_factory=list)
+    parts: list[JsonObject] = field(default_factory=list)
     around: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     kind: str | None = None
@@ -165,7 +170,7 @@ class Trial:
     @property
     def lost_system(self) -> bool:
         """Whether what came of it may be for want of its system."""
-        return self.error is not None or (self.result is not None and "connection" in self.result["failures"])
+        return self.error is not None or (isinstance(self.result, TrialResult) and "connection" in self.result.failures)
 
     def failed(self, error: DbdynoError) -> None:
         """Keep why it came to nothing. Raises InputError again."""
@@ -179,7 +184,7 @@ class Trial:
         if result is not None and not self.error:
             self.error, self.kind = nothing_done(result)
         status: Any = "failed" if self.error else "done"
-        if interrupted and (result is None or result.get("ended_by") == "interrupted"):
+        if interrupted and (result is None or result.ended_by == "interrupted"):
             status = "interrupted"
             self.error = self.error or "the run was interrupted in this trial"
         self.durations["total_s"] = time.monotonic() - self.begun
@@ -190,7 +195,7 @@ class Trial:
             status=status,
             plan=self.request,
             # Each worker's own words are kept; the one result of several is for the run alone.
-            result=None if self.parts else result,
+            result=None if self.parts else self.said,
             intervals=[] if self.parts else self.intervals,
             parts=self.parts,
             around=self.around,
@@ -222,6 +227,7 @@ def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
         trial.result = run_program(
             compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S, folder
         )
+        trial.said = trial.result.model_dump(mode="json")
     except DbdynoError as error:
         trial.failed(error)
 
@@ -243,7 +249,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 trouble = system.trouble(trial.lost_system)
                 if trouble is not None:
                     trial.error, trial.kind = trouble, "server"
-                if trial.result is not None:
+                if isinstance(trial.result, TrialResult):
                     system.check(trial.result)
     except InputError:
         # A error in what was asked for is told at once, and not once for each trial.
@@ -271,7 +277,7 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
 
 def _look_around(trial: Trial, system: Ready, provisioners: Provisioners, interrupted: Interrupted) -> None:
     """Count a trial's instructions, where that is asked for, and keep where its data were and how they got there."""
-    if trial.result is None:
+    if not isinstance(trial.result, TrialResult):
         return
     compiled = trial.compiled
     place = system.target.get("path") or system.target.get("process", {}).get("data")
@@ -281,7 +287,8 @@ def _look_around(trial: Trial, system: Ready, provisioners: Provisioners, interr
     if trial.plan.instructions and not interrupted:
         try:
             with provisioners.of(compiled).ready(compiled, trial.block):
-                trial.around["counted"] = count_instructions(trial.request, trial.result, interrupted)
+                counted = count_instructions(trial.request, trial.result, interrupted)
+            trial.around["counted"] = counted.model_dump(mode="json")
         except DbdynoError as error:
             trial.failed(error)
     if system.loaded:
@@ -300,7 +307,7 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
     return int.from_bytes(draw[:2], "big") % 4096
 
 
-def _longest(request: Event, of: int = 1) -> float:
+def _longest(request: JsonObject, of: int = 1) -> float:
     """Return the seconds after which a trial that takes one of ``of`` turns is stopped."""
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
@@ -314,8 +321,8 @@ def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     worker = processes or Worker(request, longest, trial.padding)
     try:
         with interrupted.passing_on_to(worker):
-            for event in worker:
-                _hear(trial, event, watcher)
+            for heard in worker:
+                _hear(trial, heard, watcher)
     except WorkerFailed as error:
         trial.failed(error)
     if processes is not None and trial.result is not None:
@@ -335,23 +342,24 @@ def _run_interleaved(trials: Sequence[Trial], turn_s: float, watcher: Watcher, i
     longest = max(_longest(trial.request, len(trials)) for trial in trials)
     workers = CoordinatedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
     with interrupted.passing_on_to(workers):
-        for number, event in workers:
+        for number, heard in workers:
             if number is None:
                 continue
-            if isinstance(event, WorkerFailed):
-                trials[number].failed(event)
+            if isinstance(heard, WorkerFailed):
+                trials[number].failed(heard)
             else:
-                _hear(trials[number], event, watcher)
+                _hear(trials[number], heard, watcher)
     for number, trial in enumerate(trials):
         _time_out(trial, workers.timed_out(number))
 
 
-def _hear(trial: Trial, event: Event, watcher: Watcher) -> None:
-    if event["event"] == "interval":
-        trial.intervals.append(event)
-        watcher.interval(trial.compiled.cell, event)
-    elif event["event"] == "result":
-        trial.result = event
+def _hear(trial: Trial, heard: Heard, watcher: Watcher) -> None:
+    match heard.event:
+        case Interval() as interval:
+            trial.intervals.append(heard.said)
+            watcher.interval(trial.compiled.cell, interval)
+        case TrialResult() as result:
+            trial.result, trial.said = result, heard.said
 
 
 def _time_out(trial: Trial, timed_out: bool) -> None:
@@ -359,13 +367,12 @@ def _time_out(trial: Trial, timed_out: bool) -> None:
         trial.error, trial.kind = "the trial did not end in time and was stopped", "timeout"
 
 
-def nothing_done(result: Event) -> tuple[str | None, str | None]:
+def nothing_done(result: TrialResult | ProgramResult) -> tuple[str | None, str | None]:
     """Say why a trial in which no transaction succeeded is no measurement; nothing where one did."""
-    if result["completed"] > 0:
+    if result.completed > 0:
         return None, None
-    failures = result.get("failures") or {}
-    for kind, message in failures.items():
+    for kind, message in result.failures.items() if isinstance(result, TrialResult) else ():
         return f"no transaction succeeded: {message}", kind
-    if result.get("ended_by") == "interrupted":
+    if result.ended_by == "interrupted":
         return None, None
     return "no transaction ended within the window: give it more time", "too_short"

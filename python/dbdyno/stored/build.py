@@ -15,11 +15,12 @@ from dbdyno.results.derived import derived
 from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
+from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 
 # By cell, the trials that count, in the order of blocks.
-_Latest = Mapping[str, Sequence[TrialRecord]]
+_Latest = Mapping[str, Sequence[ReadTrial]]
 
 
 def build_document(
@@ -135,13 +136,13 @@ def _tasks(latest: _Latest) -> dict[str, JsonObject]:
 
 def _latest(trials: Iterable[TrialRecord]) -> _Latest:
     """Return the trial that counts for each cell and block, by cell in the order of blocks."""
-    by_cell: dict[str, dict[int, TrialRecord]] = {}
+    by_cell: dict[str, dict[int, ReadTrial]] = {}
     for trial in derived(trials):
         by_cell.setdefault(trial.cell, {})[trial.block] = trial
     return {cell: [blocks[block] for block in sorted(blocks)] for cell, blocks in by_cell.items()}
 
 
-def _planned(design: JsonObject, trials: Mapping[str, Sequence[TrialRecord]]) -> list[JsonObject]:
+def _planned(design: JsonObject, trials: _Latest) -> list[JsonObject]:
     """Return the planned cells, and after them any that were measured without being planned."""
     planned = objects(design.get("cells"))
     known = {str(each.get("id", "")) for each in planned}

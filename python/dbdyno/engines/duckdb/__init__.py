@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.events.trial import TrialResult
     from dbdyno.plan.system import SystemSpec
 
 
@@ -97,7 +98,7 @@ class Duckdb(Engine):
 
         return commands
 
-    def embedded(self, result: Json, clients: int) -> "Embedded":
+    def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
         """Give the database as it was read back."""
         from dbdyno.engines.duckdb.advice import Database
 

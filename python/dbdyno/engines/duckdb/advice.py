@@ -1,10 +1,9 @@
 """What would help against a bottleneck of DuckDB in the worker."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dbdyno.engines.embedded import Embedded
+from dbdyno.events.trial import TrialResult
 
 
 @dataclass(frozen=True)
@@ -14,10 +13,9 @@ class Database(Embedded):
     memory_limit: str | None
 
     @classmethod
-    def of(cls, result: Mapping[str, Any], clients: int) -> "Database":
+    def of(cls, result: TrialResult, clients: int) -> "Database":
         """Read what a trial's result says of its database."""
-        settings = (result.get("engine") or {}).get("settings") or {}
-        return cls("DuckDB", clients, settings.get("memory_limit"))
+        return cls("DuckDB", clients, result.engine.settings.get("memory_limit"))
 
     def against_reads(self) -> str:
         """Give what would help against reading blocks that are not in memory."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.library import Library
 from dbdyno.errors import InputError
+from dbdyno.events.answers import FactsRead
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import ask
@@ -38,8 +39,8 @@ def identity(path: str) -> str:
     """Give a library's version and source. Raises SystemFailed where it is none of DuckDB's."""
     target = {"engine": "duckdb", "path": ":memory:", "library": path}
     plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}
-    facts = ask(plan, "facts", 60.0)["engine"]
-    return f"{facts['version']} {facts['source_id']}"
+    facts = ask(plan, FactsRead, 60.0).engine
+    return f"{facts.version} {facts.source_id}"
 
 
 def found_libraries() -> Iterator[Path]:

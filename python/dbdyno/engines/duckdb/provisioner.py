@@ -10,6 +10,7 @@ from dbdyno.engines.files.library import Library
 from dbdyno.engines.files.provisioner import FileProvisioner, Target
 from dbdyno.engines.provisioner import Place
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import FactsRead
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import ask
 
@@ -53,7 +54,7 @@ class DuckdbProvisioner(FileProvisioner):
 
     def _inspect(self, target: Target) -> None:
         plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}
-        ask(plan, "facts", interrupted=self._interrupted)
+        ask(plan, FactsRead, interrupted=self._interrupted)
 
     def decides_library(self, compiled: CompiledCell) -> Hashable:
         """Give its path."""

@@ -13,6 +13,7 @@ from dbdyno.engines.files.library import Library
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.writes import OTHER_FILE, allowed, reaching_statements, refuse
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import FileSet, Loaded
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
@@ -127,7 +128,7 @@ class FileProvisioner(ABC):
             file.in_use = False
 
     def _set_file(self, plan: Target) -> None:
-        ask(plan, "file_set", interrupted=self._interrupted)
+        ask(plan, FileSet, interrupted=self._interrupted)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
         """Return the size of the file that a trial of the cell starts from, which is loaded where it was not yet.
@@ -167,7 +168,7 @@ class FileProvisioner(ABC):
 
         def load(path: Path) -> Any:
             plan = compiled.load_plan(self.load_target(compiled, str(path), library.path))
-            return ask(plan, "loaded", interrupted=self._interrupted)["tables"]
+            return ask(plan, Loaded, interrupted=self._interrupted).model_dump(mode="json")["tables"]
 
         return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
 

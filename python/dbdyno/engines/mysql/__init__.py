@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
+    from dbdyno.events.trial import TrialResult
 
 
 class Mysql(ServerEngine):
@@ -81,7 +82,7 @@ class Mysql(ServerEngine):
 
         return family
 
-    def server(self, result: Json, clients: int) -> "Server":
+    def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a MySQL or MariaDB."""
         from dbdyno.engines.mysql.advice import MysqlServer
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
+    from dbdyno.events.trial import TrialResult
 
 
 class Postgresql(ServerEngine):
@@ -60,7 +61,7 @@ class Postgresql(ServerEngine):
 
         return family
 
-    def server(self, result: Json, clients: int) -> "Server":
+    def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a PostgreSQL."""
         from dbdyno.engines.postgresql.advice import PostgresqlServer
 

@@ -1,11 +1,11 @@
 """What is known of a server when advice is given: its settings in force, its data, and how many clients it has."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-Json = Mapping[str, Any]
+from dbdyno.events.trial import TrialResult
 
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
@@ -26,15 +26,11 @@ class Server:
     storage_engines: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, result: Json, clients: int) -> Self:
+    def of(cls, result: TrialResult, clients: int) -> Self:
         """Read what a trial's result says of its server."""
-        engine = result.get("engine") or {}
-        settings = {str(name): str(value) for name, value in (engine.get("settings") or {}).items()}
-        catalog = engine.get("catalog") or {}
-        data = catalog.get("data_bytes")
-        data_bytes = None if data is None else int(data)
-        kinds = {str(each["storage_engine"]).lower() for each in tables(catalog) if each.get("storage_engine")}
-        return cls(str(engine.get("engine") or ""), settings, clients, data_bytes, frozenset(kinds))
+        engine = result.engine
+        kinds = frozenset(each.storage_engine.lower() for each in engine.catalog.tables if each.storage_engine)
+        return cls(engine.engine, engine.settings, clients, engine.catalog.data_bytes, kinds)
 
     def setting(self, name: str) -> str:
         """Give a setting in small letters; empty where it is not known."""
@@ -76,12 +72,6 @@ class Server:
     def against_table_locks(self) -> Iterator[str]:
         """Give what would help against waiting for locks on tables, clauses."""
         yield "fewer writers at a time"
-
-
-def tables(catalog: Json) -> Sequence[Json]:
-    """Give the tables of a catalogue that was read back; none where there is none."""
-    found = catalog.get("tables")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def size(count: int) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from dbdyno.errors import SystemFailed, reason
+from dbdyno.events.answers import Held
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import PLAN
 from dbdyno.plan.system import SystemSpec
@@ -53,12 +54,14 @@ class SessionLock:
         self._worker = Worker(plan, coordinated=True)
         self._events = iter(self._worker)
         try:
-            left = next(self._events)["abandoned"]
+            held = next(self._events).event
         except WorkerFailed as error:
             raise SystemFailed(str(error)) from error
         except StopIteration:
             raise SystemFailed("the session that is to keep this run's databases has ended") from None
-        for name in left:
+        if not isinstance(held, Held):
+            raise SystemFailed(f"the worker gave no {Held.__name__}")
+        for name in held.abandoned:
             _drop_left(drop, name)
 
     @property

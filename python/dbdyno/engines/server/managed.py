@@ -20,6 +20,7 @@ from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.errors import InputError, SystemFailed, reason
+from dbdyno.events.answers import Loaded
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
@@ -185,7 +186,7 @@ class ManagedProvisioner:
             with start_server(installation, path, path.parent, settings, remove=[path]) as server:
                 try:
                     plan = compiled.load_plan(target(server))
-                    loaded = ask(plan, "loaded", interrupted=self._interrupted)["tables"]
+                    loaded = ask(plan, Loaded, interrupted=self._interrupted).model_dump(mode="json")["tables"]
                 except BaseException as error:
                     # One that breaks connections off (a full disk is such a reason) has said why, though not to them.
                     broken = isinstance(error, SystemFailed) and "the connection" in str(error)

@@ -8,7 +8,7 @@ import math
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
@@ -21,6 +21,9 @@ from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
 from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import FactsRead, Loaded
+from dbdyno.events.reading import E
+from dbdyno.events.trial import TrialResult
 from dbdyno.moments import utc_now
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import PLAN, CompiledCell
@@ -53,10 +56,10 @@ class Authenticated(Ready):
 
     system: SystemSpec
 
-    def check(self, result: Mapping[str, Any]) -> None:
+    def check(self, result: TrialResult) -> None:
         """Raise InputError where the server had to."""
-        for message in (result.get("failures") or {}).values():
-            if _ONLY_READS in str(message):
+        for message in result.failures.values():
+            if _ONLY_READS in message:
                 told = f"a statement writes for some of its values (the server refused it: {message})"
                 raise not_ours(self.system, f"the database `{self.target['database']}`", told)
 
@@ -151,12 +154,12 @@ class NamedProvisioner:
         target = self._target(compiled, self._own_database)
         target["session"] += [list(pair) for pair in server_settings_of(compiled).asked.items()]
         try:
-            self._ask({"kind": "inspect"}, target, "facts")
+            self._ask({"kind": "inspect"}, target, FactsRead)
         except SystemFailed as error:
             refusal = _REFUSAL.fullmatch(str(error))
             if refusal is None or not target["session"]:
                 raise
-            self._ask({"kind": "inspect"}, target | {"session": []}, "facts")
+            self._ask({"kind": "inspect"}, target | {"session": []}, FactsRead)
             hint = "give what a session of this server can set"
             raise InputError(self._system.name, f"the server refuses the settings: {refusal['words']}", hint) from None
 
@@ -221,7 +224,7 @@ class NamedProvisioner:
     def _load(self, compiled: CompiledCell, name: str) -> None:
         try:
             plan = compiled.load_plan(self._target(compiled, name))
-            steps = ask(plan, "loaded", _LONGEST_S, self._interrupted)["tables"]
+            steps = ask(plan, Loaded, _LONGEST_S, self._interrupted).model_dump(mode="json")["tables"]
         except SystemFailed as error:
             raise SystemFailed(f"loading the tables: {error}") from error
         self._loaded = {"at": utc_now(), "tables": steps}
@@ -238,9 +241,9 @@ class NamedProvisioner:
 
     def _execute(self, database: str, statement: str) -> None:
         task = {"kind": "load", "before": [statement], "tables": [], "after": []}
-        self._ask(task, self._target(None, database), "loaded")
+        self._ask(task, self._target(None, database), Loaded)
 
-    def _ask(self, task: dict[str, Any], target: dict[str, Any], answer: str) -> None:
+    def _ask(self, task: dict[str, Any], target: dict[str, Any], answer: type[E]) -> None:
         ask({"schema": PLAN, "seed": 1, "task": task | {"target": target}}, answer, _LONGEST_S)
 
     def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.sqlite.settings import SqliteSettings
+    from dbdyno.events.trial import TrialResult
     from dbdyno.plan.system import SystemSpec
 
 
@@ -127,13 +128,13 @@ class Sqlite(Engine):
 
         return commands
 
-    def embedded(self, result: Json, clients: int) -> "Embedded":
+    def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
         """Give the library as it was read back."""
         from dbdyno.engines.sqlite.advice import Library
 
         return Library.of(result, clients)
 
-    def against_locked(self, result: Json, begins: Collection[str] | None) -> str | None:
+    def against_locked(self, result: "TrialResult", begins: Collection[str] | None) -> str | None:
         """Give what lets a client wait for the lock on the file."""
         from dbdyno.engines.sqlite.advice import against_locked
 

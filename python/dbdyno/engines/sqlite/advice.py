@@ -6,12 +6,11 @@ not known.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dbdyno.engines.embedded import Embedded
 from dbdyno.engines.server.facts import size
-
-Json = Mapping[str, Any]
+from dbdyno.events.trial import TrialResult
+from dbdyno.events.watched import Io
 
 _ONE_READ = "keep one read transaction open over several statements"
 
@@ -23,16 +22,15 @@ class Library(Embedded):
     settings: Mapping[str, str]
     options: frozenset[str]
     data_bytes: int | None
-    io: Json
+    io: Io
 
     @classmethod
-    def of(cls, result: Json, clients: int) -> "Library":
+    def of(cls, result: TrialResult, clients: int) -> "Library":
         """Read what a trial's result says of its library."""
-        engine = result.get("engine") or {}
-        settings = {str(name): str(value).lower() for name, value in (engine.get("settings") or {}).items()}
-        data = (engine.get("catalog") or {}).get("data_bytes")
-        options = frozenset(str(each) for each in engine.get("compile_options") or [])
-        return cls("SQLite", clients, settings, options, None if data is None else int(data), result.get("io") or {})
+        engine = result.engine
+        settings = {name: value.lower() for name, value in engine.settings.items()}
+        options = frozenset(engine.compile_options)
+        return cls("SQLite", clients, settings, options, engine.catalog.data_bytes, result.io)
 
     def may_set(self, name: str, value: str) -> bool:
         """Whether a setting is known, and another."""
@@ -62,7 +60,7 @@ class Library(Embedded):
     def against_writes(self) -> str:
         """Give what would help against writing pages."""
         clauses = ["more rows per transaction"]
-        if self.io.get("cache_spills") and self.cache_bytes is not None:
+        if self.io.cache_spills and self.cache_bytes is not None:
             clauses.append(f"a larger cache_size ({size(self.cache_bytes)}: pages were written before the commit)")
         if self.may_set("journal_mode", "wal"):
             clauses.append("journal_mode=wal")
@@ -115,12 +113,12 @@ class Library(Embedded):
         return "use fewer clients, or connections that share less"
 
 
-def against_locked(result: Json, begins: Collection[str] | None) -> str:
+def against_locked(result: TrialResult, begins: Collection[str] | None) -> str:
     """Give what lets a client wait for the lock on the file; ``begins``: the modes in which transactions begin."""
     if begins is None or "deferred" in begins:
         return "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is long enough"
     # A statement alone, and BEGIN IMMEDIATE, take the lock at the start: they can wait for it.
-    set_ms = str(((result.get("engine") or {}).get("settings") or {}).get("busy_timeout") or "0")
+    set_ms = result.engine.settings.get("busy_timeout", "0")
     return "a busy_timeout that is long enough" + (f": {set_ms} ms are not" if set_ms != "0" else "; none is set")
 
 

@@ -13,6 +13,7 @@ from dbdyno.engines.files.library import Library
 from dbdyno.engines.sqlite.compiling import run_compiler
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import FactsRead
 from dbdyno.paths import cache_directory
 from dbdyno.worker import ask, write_amalgamation
 
@@ -36,8 +37,8 @@ def find_library(settings: SqliteSettings) -> Library:
 def _identity(path: str | None) -> str:
     target = {"engine": "sqlite", "path": ":memory:", "library": path}
     plan = {"schema": "dbdyno.plan/1", "seed": 0, "task": {"kind": "inspect", "target": target}}
-    facts = ask(plan, "facts", 60.0)["engine"]
-    return f"{facts['version']} {facts['source_id']}"
+    facts = ask(plan, FactsRead, 60.0).engine
+    return f"{facts.version} {facts.source_id}"
 
 
 def _build(settings: SqliteSettings) -> Path:

@@ -8,6 +8,7 @@ from dbdyno.engines.files.provisioner import FileProvisioner, Target
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, settings_of, trial_target
 from dbdyno.errors import SystemFailed
+from dbdyno.events.answers import FileSet
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
 
@@ -42,7 +43,7 @@ class SqliteProvisioner(FileProvisioner):
 
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
         """Write the log back, and set what decides the bytes of a file."""
-        ask(file_plan(named_target(compiled, path, library)), "file_set", interrupted=self._interrupted)
+        ask(file_plan(named_target(compiled, path, library)), FileSet, interrupted=self._interrupted)
 
     def check_kept(self, error: SystemFailed) -> str | None:
         """Tell it of a file with tables."""

@@ -9,7 +9,6 @@ from typing import Any
 import altair as alt
 
 from dbdyno.document.cell import Cell, Round
-from dbdyno.document.reading import number, part
 from dbdyno.document.shape import Document
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.lines import cell_name, factor_names
@@ -69,7 +68,7 @@ def _chart(chosen: Round, counted: str, title: str) -> Any:
         wanted.append(_Panel("CPU %", 60, {"cpu": ("process", COLOURS[1]), "hottest": ("hottest thread", COLOURS[3])}))
     if any(each["written"] or each["read"] for each in rows):
         wanted.append(_Panel("MB/s", 60, {"written": ("written", COLOURS[2]), "read": ("read", COLOURS[5])}))
-    end = max(number(each, "end_s") or 0.0 for each in chosen["intervals"])
+    end = max(each["end_s"] for each in chosen["intervals"])
     drawn = [_draw_panel(rows, panel, end, last=panel is wanted[-1]) for panel in wanted]
     return alt.vconcat(*drawn, spacing=6).resolve_scale(color="independent")
 
@@ -78,27 +77,28 @@ def _whole(intervals: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out a last interval that the window's end cut so short that its rates are chance."""
 
     def seconds(interval: dict[str, Any]) -> float:
-        return (number(interval, "end_s") or 0.0) - (number(interval, "start_s") or 0.0)
+        return float(interval["end_s"] - interval["start_s"])
 
     return intervals[:-1] if len(intervals) > 2 and seconds(intervals[-1]) < seconds(intervals[0]) / 5 else intervals
 
 
 def _row(interval: dict[str, Any], counted: str) -> dict[str, Any]:
     """Return an interval at its middle, with rates per second."""
-    start, end = number(interval, "start_s") or 0.0, number(interval, "end_s") or 0.0
+    start, end = interval["start_s"], interval["end_s"]
     seconds = end - start
-    disk = part(interval, "disk")
+    # The data may be on no device.
+    disk = interval["disk"] or {}
 
     def rate(value: float | None, scale: float = 1.0) -> float | None:
         return None if value is None or seconds <= 0 else value / seconds / scale
 
     return {
         "second": (start + end) / 2,
-        "value": rate(number(interval, counted)),
-        "cpu": number(interval, "cpu_percent"),
-        "hottest": number(interval, "hottest_thread_percent"),
-        "written": rate(number(disk, "write_bytes"), _MEGABYTE),
-        "read": rate(number(disk, "read_bytes"), _MEGABYTE),
+        "value": rate(interval[counted]),
+        "cpu": interval["cpu_percent"],
+        "hottest": interval["hottest_thread_percent"],
+        "written": rate(disk.get("write_bytes"), _MEGABYTE),
+        "read": rate(disk.get("read_bytes"), _MEGABYTE),
     }
 
 

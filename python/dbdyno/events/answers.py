@@ -1,0 +1,165 @@
+"""What a worker says of everything but a trial's work: how far it is, and what it was asked for."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dbdyno.events.base import Count, Part
+from dbdyno.events.facts import Facts
+from dbdyno.events.machine import DeviceFacts
+
+Outcome = Literal["ok", "failed", "not applicable"]
+
+
+class Error(Part):
+    """The plan could not be carried out: what kind of failure it is, and what went wrong."""
+
+    event: Literal["error"]
+    kind: str
+    message: str
+
+
+class Phase(Part):
+    """A phase of a trial begins: ``connect``, ``warmup``, ``window``."""
+
+    event: Literal["phase"]
+    phase: str
+
+
+class Ready(Part):
+    """A coordinated trial waits to be told when a phase starts."""
+
+    event: Literal["ready"]
+    phase: str
+
+
+class LoadedStep(Part):
+    """What loading a table took, in seconds.
+
+    ``table``: its name, or the statement that came when all were filled, or in parentheses what the loader did itself.
+    """
+
+    table: str
+    rows: Count
+    seconds: float
+
+
+class Loaded(Part):
+    """The tables are filled. What was done, in order."""
+
+    event: Literal["loaded"]
+    tables: list[LoadedStep]
+
+
+class FileSet(Part):
+    """The file has its settings."""
+
+    event: Literal["file_set"]
+
+
+class FactsRead(Part):
+    """What an engine is, read back from itself."""
+
+    event: Literal["facts"]
+    engine: Facts
+
+
+class Device(Part):
+    """What a storage device can do, as it was measured."""
+
+    event: Literal["device"]
+    device: DeviceFacts
+
+
+class OnlyReads(Part):
+    """A statement that only reads."""
+
+    name: str
+    writes: Literal["no"]
+
+
+class MayWrite(Part):
+    """A statement of which it cannot be told whether it writes, and why."""
+
+    name: str
+    writes: Literal["unknown"]
+    why: str
+
+
+class WritesData(Part):
+    """A statement that writes, and what told it."""
+
+    name: str
+    writes: Literal["yes"]
+    why: str
+
+
+StatementWrites = Annotated[OnlyReads | MayWrite | WritesData, Field(discriminator="writes")]
+
+
+class Writes(Part):
+    """Which statements write, and which transactions, by name; one of which it cannot be told does."""
+
+    event: Literal["writes"]
+    statements: list[StatementWrites]
+    transactions: dict[str, bool]
+
+
+class Beyond(Part):
+    """What a statement names beyond its database: what told it.
+
+    ``held``: whether a transaction that only reads would keep it from being written to.
+    """
+
+    why: str
+    held: bool
+
+
+class Reach(Part):
+    """What statements name beyond their database, of each in order; null where it names nothing."""
+
+    event: Literal["reach"]
+    beyond: list[Beyond | None]
+
+
+class Held(Part):
+    """A lock is held. ``abandoned``: the databases of killed runs."""
+
+    event: Literal["held"]
+    abandoned: list[str]
+
+
+class Check(Part):
+    """A check of the contract has ended. ``why``: why it failed or was not applicable."""
+
+    event: Literal["check"]
+    name: str
+    outcome: Outcome
+    why: str | None
+
+
+class Checked(Part):
+    """All checks have ended."""
+
+    event: Literal["checked"]
+
+
+class Tally(Part):
+    """What the statements of a group did, all sessions and the warm-up included.
+
+    ``ordered``: a hash over all values of all rows, in their order; ``unordered``: one in which the order of the rows
+    within an execution does not matter.
+    """
+
+    executions: Count
+    rows: Count
+    changed: Count
+    ordered: Count
+    unordered: Count
+
+
+class Counted(Part):
+    """What each group of statements did, in the order of the plan."""
+
+    event: Literal["counted"]
+    groups: list[Tally]

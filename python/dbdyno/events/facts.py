@@ -1,0 +1,44 @@
+"""What an engine is, read back from itself."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dbdyno.events.base import Count, Part
+from dbdyno.events.catalog import Catalog
+
+DurabilityClass = Literal["none", "process-safe", "torn-pages", "power-safe"]
+
+
+class Durability(Part):
+    """What an acknowledged commit survives, and the settings that make it so."""
+
+    durability_class: DurabilityClass = Field(alias="class")
+    because: str
+
+
+class LostUpdates(Part):
+    """Updates that several sessions made to one document at once: those acknowledged, and those that it had."""
+
+    sessions: Count
+    acknowledged: Count
+    counted: Count
+
+
+class Facts(Part):
+    """An engine: its version and exact source, what it was compiled with, its settings in force.
+
+    ``plans``: how it means to carry out each statement, by name, a step a line; ``passed_over``: the indexes by which
+    it could look up rows of a statement, and does not; ``lost_updates``: null where they were not tried.
+    """
+
+    engine: str
+    version: str
+    source_id: str | None
+    compile_options: list[str]
+    settings: dict[str, str]
+    durability: Durability
+    plans: dict[str, list[str]]
+    passed_over: dict[str, list[str]]
+    catalog: Catalog
+    lost_updates: LostUpdates | None

@@ -1,0 +1,98 @@
+"""What the machine did meanwhile: its processors, its memory, its storage."""
+
+from dbdyno.events.base import Count, Part
+
+
+class CpuShare(Part):
+    """CPU used, in percent of one processor; ``cores``: processors that the process may use.
+
+    ``machine_percent``: of the whole machine, of ``cores`` times 100; ``steal_percent``: what its host took away.
+    """
+
+    process_percent: float
+    user_percent: float
+    system_percent: float
+    hottest_thread_percent: float
+    machine_percent: float
+    steal_percent: float
+    cores: Count
+
+
+class ServerCpu(Part):
+    """CPU that a server's processes used, in percent of one processor."""
+
+    process_percent: float
+
+
+class Server(Part):
+    """A server's processes."""
+
+    cpu: ServerCpu
+
+
+class Scheduling(Part):
+    """What the kernel's scheduler did with the threads.
+
+    ``run_queue_wait_s``: seconds that runnable threads waited for a processor; ``batch_threads``: those that took no
+    processor from another.
+    """
+
+    voluntary_switches: Count
+    involuntary_switches: Count
+    run_queue_wait_s: float
+    batch_threads: Count
+
+
+class DiskActivity(Part):
+    """What a block device did: requests and bytes, and how long a request took on average, in milliseconds.
+
+    ``queue_length``: requests waiting or under way, on average.
+    """
+
+    device: str
+    reads: Count
+    read_bytes: Count
+    read_ms: float
+    writes: Count
+    write_bytes: Count
+    write_ms: float
+    flushes: Count
+    flush_ms: float
+    queue_length: float
+
+
+class ProcessIo(Part):
+    """Bytes that the process fetched from storage and sent to it."""
+
+    read_bytes: Count
+    write_bytes: Count
+
+
+class Memory(Part):
+    """The most memory that the process had, in bytes."""
+
+    peak_rss_bytes: Count
+
+
+class RandomRead(Part):
+    """Random reads of 4 KiB: reads a second of so many readers at once, and mean microseconds of one."""
+
+    depth: Count
+    per_s: float
+    mean_us: float
+
+
+class DeviceFacts(Part):
+    """What a storage device can do: microseconds of a sync after overwriting 4 KiB, and after ``large_sync_bytes``.
+
+    ``direct``: the reads went past the operating system's cache, as they should.
+    """
+
+    sync_us: float
+    sync_per_s: float
+    sync_p50_us: float
+    sync_p99_us: float
+    large_sync_us: float
+    large_sync_bytes: Count
+    random_read: list[RandomRead]
+    direct: bool

@@ -1,0 +1,91 @@
+"""What a worker says of a trial: each interval of its window, and in the end what it found."""
+
+from typing import Literal
+
+from dbdyno.events.accounting import (
+    Accounting,
+    Cycles,
+    EndedBy,
+    Rate,
+    StatementCounts,
+    TransactionCounts,
+    Warmup,
+    Work,
+)
+from dbdyno.events.base import Count, Part
+from dbdyno.events.facts import Facts
+from dbdyno.events.latency import ServiceTimes, Summary
+from dbdyno.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling, Server
+from dbdyno.events.watched import Contention, Io, Observed, Time, WaitsOrError
+
+
+class Interval(Part):
+    """An interval of a trial's timeline, from ``start_s`` to ``end_s`` in seconds of the window.
+
+    ``index``: its number, from 0; ``service_ms``: null where no transaction ended in it; CPU in percent of one
+    processor; ``disk``: null where the data are on no device.
+    """
+
+    event: Literal["interval"]
+    index: Count
+    start_s: float
+    end_s: float
+    ok: Count
+    failed: Count
+    statements: Count
+    rows: Count
+    service_ms: ServiceTimes | None
+    cpu_percent: float
+    hottest_thread_percent: float
+    machine_percent: float
+    disk: DiskActivity | None
+
+
+class Interleaving(Part):
+    """Of a trial that took turns with others: seconds that it went on after its turns, and of its window with all."""
+
+    overrun_s: float
+    real_s: float
+
+
+class TrialResult(Part):
+    """What a trial found.
+
+    ``failures``: the first message of each kind; ``completed``: transactions begun in the window that ended well, in it
+    or later; ``elapsed_s``: seconds of the window; ``watched_s``: those between the two readings of the machine's
+    figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in nanoseconds; ``latency_ms``: the same
+    summed up, in milliseconds; ``clock``: where its time comes from.
+
+    Null where there is no such thing, or nothing tells: ``interleaving`` (the trial took no turns), ``server``,
+    ``disk``, ``mutex``, ``observed``, ``waits``.
+    """
+
+    event: Literal["result"]
+    accounting: Accounting
+    failures: dict[str, str]
+    completed: Count
+    rate: Rate
+    cycles: Cycles
+    elapsed_s: float
+    watched_s: float
+    ended_by: EndedBy
+    warmup: Warmup
+    interleaving: Interleaving | None
+    transactions: dict[str, TransactionCounts]
+    statements: dict[str, StatementCounts]
+    work: Work
+    histograms: dict[str, str]
+    latency_ms: dict[str, Summary]
+    cpu: CpuShare
+    server: Server | None
+    scheduling: Scheduling
+    disk: DiskActivity | None
+    process_io: ProcessIo
+    engine: Facts
+    time: Time
+    io: Io
+    mutex: Contention | None
+    observed: Observed | None
+    waits: WaitsOrError | None
+    memory: Memory
+    clock: str

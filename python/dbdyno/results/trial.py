@@ -1,0 +1,34 @@
+"""A trial as rounds and cells are built from it: what is stored of it, read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dbdyno.events.around import Counting, Loading
+from dbdyno.events.program import ProgramResult
+from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.store.records import JsonObject, TrialStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTrial:
+    """One cell in one block, as :class:`dbdyno.store.records.TrialRecord` has it, with its events read.
+
+    ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it.
+    """
+
+    cell: str
+    block: int
+    position: int
+    status: TrialStatus
+    plan: JsonObject
+    started: str
+    durations: JsonObject
+    error: str | None
+    error_kind: str | None
+    result: TrialResult | ProgramResult | None = None
+    intervals: list[Interval] = field(default_factory=list)
+    loading: Loading | None = None
+    counting: Counting | None = None
+    together: str | None = None
+    """The same for trials that were interleaved."""
