@@ -34,7 +34,7 @@ LOOKUP = "select * from user where id = ?"
 CHEAP = "select c1 from user where id = ?"
 BLOCKS = 10
 
-# Of the throughput, which is measured in turns: nanoseconds of one and between two, and what a client does in a block.
+# Of the throughput, which is measured interleaved: nanoseconds of a slice, and between two; a client's work.
 TURN_NS = 20_000_000
 GAP_NS = 100_000
 TURN_OPERATIONS = 100_000
@@ -124,7 +124,7 @@ def throughput(bench: Bench) -> Iterator[Figure]:
 
 
 def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
-    """Our throughput by the bare loop's, measured in turns, so that both saw the same machine."""
+    """Our throughput by the bare loop's, measured interleaved, so that both saw the same machine."""
     operations, index = TURN_OPERATIONS, block % 2
     slot = TURN_NS + GAP_NS
     interleaving = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}

@@ -40,7 +40,7 @@ TRIES = 20
 MOST_BLOCKS = 15
 SLOWDOWN = 0.03
 
-# Seconds that each of two trials has that take turns, and milliseconds of a turn.
+# Seconds that each of two trials has that are interleaved, and milliseconds of a slice.
 IN_TURNS_S = 0.7
 TURN_MS = 20.0
 
@@ -105,7 +105,7 @@ def power(bench: Bench) -> Iterator[Figure]:
 
 
 def turns_block(bench: Bench, number: int, planted: int) -> float:
-    """The same of trials that take turns."""
+    """The same of trials that are interleaved."""
     plans = []
     for index in range(2):
         interleaving = {"length_ms": TURN_MS, "index": index, "of": 2, "cpu": number}
@@ -122,12 +122,12 @@ def turns_block(bench: Bench, number: int, planted: int) -> float:
 
 
 def power_in_turns(bench: Bench) -> Iterator[Figure]:
-    """Equal trials that take turns, and the planted slowdown."""
+    """Equal trials that are interleaved, and the planted slowdown."""
     equal = [turns_block(bench, number, 0) for number in range(TRIES * 5)]
     deviation = statistics.stdev(equal)
     alarms = sum(verdict(ratio_of(equal[at : at + 5])) in ("faster", "slower") for at in range(0, len(equal), 5))
     told = f"{alarms} of {TRIES} comparisons of 5 blocks differ"
-    yield Figure("noise of a block in turns, %", 100 * deviation, told, 3, at_most=True)
+    yield Figure("noise of a block interleaved, %", 100 * deviation, told, 3, at_most=True)
     planted = calibrated(bench)
     found, logs = 0, []
     for _ in range(TRIES):
@@ -135,7 +135,7 @@ def power_in_turns(bench: Bench) -> Iterator[Figure]:
         found += verdict(ratio_of(own)) == "slower"
         logs += own
     spread = f"{found} of {TRIES}, mean change {100 * (math.exp(sum(logs) / len(logs)) - 1):.2g} %"
-    name = f"in turns, {100 * SLOWDOWN:g} % slowdown found in 15 blocks, %"
+    name = f"interleaved, {100 * SLOWDOWN:g} % slowdown found in 15 blocks, %"
     yield Figure(name, 100 * found / TRIES, spread, 95, at_most=False)
 
 
@@ -176,7 +176,7 @@ def time_to_a_verdict(bench: Bench) -> Iterator[Figure]:
         longest = ("--max-rounds", str(2 * FIXED))
         auto = measured(bench, name, settings, "--rounds", "auto", "--target", f"{100 * reach:.4f}%", *longest)
         shares.append(machine_time(auto) / machine_time(fixed))
-        turns = "in turns" if auto["options"]["turn_s"] else "one after another"
+        turns = "interleaved" if auto["options"]["slice_s"] else "one after another"
         rounds = len(auto["cells"][0]["rounds"])
         told.append(f"{name} {shares[-1]:.2f} (±{100 * reach:.1f} %: {rounds} rounds {turns})")
     yield Figure(f"auto's time against {FIXED} rounds", statistics.median(shares), "; ".join(told), 0.5, at_most=True)
@@ -195,7 +195,7 @@ def measured(bench: Bench, name: str, settings: list[str], *options: str) -> dic
 
 
 def machine_time(document: dict[str, Any]) -> float:
-    """Seconds of all blocks; trials that take turns are there together."""
+    """Seconds of all blocks; trials that are interleaved are there together."""
     together = max if document["options"]["turn_s"] else sum
     blocks = zip(*(cell["rounds"] for cell in document["cells"]), strict=True)
     return float(sum(together(each["durations"]["total_s"] for each in block) for block in blocks))

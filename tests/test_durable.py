@@ -123,7 +123,7 @@ def test_the_kernel_tells_where_the_server_does_not() -> None:
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, disk=disk, elapsed_s=1.0)
     found = looked([made])
     assert found["seen_by"] == "device" and "the kernel counts" in found["contradiction"]
-    # What others that took turns asked of the server, or of the device, is not told from ours.
+    # What others that were interleaved asked of the server, or of the device, is not told from ours.
     interleaving = looked([made | {"interleaving": {"length_ms": 20}}])
     assert interleaving["seen_by"] is None and not interleaving["contradiction"]
 

@@ -1,4 +1,4 @@
-"""Runs in which the cells of a block take turns."""
+"""Runs in which the cells of a block are interleaved."""
 
 import copy
 import json
@@ -40,12 +40,12 @@ def test_interleaved_cells_do_the_work_that_they_do_one_after_another(cli: Cli, 
             assert one[name] == other[name], name
         assert one["interleaving"] == {}
         assert other["interleaving"]["length_ms"] == 5 and other["interleaving"]["of"] == 2
-        # The first of the block has the first turn.
+        # The first of the block has the first slice.
         assert other["interleaving"]["index"] == other["position"]
         assert other["issued"] == other["ok"] + sum(other["failed"].values()) + other["skipped"] + other["in_flight"]
         assert other["throughput"] == pytest.approx(other["ok"] / other["elapsed_s"])
-    assert interleaving["options"]["turn_s"] == pytest.approx(0.005)
-    assert "seconds of a turn" in cli("compare", apart["id"], interleaving["id"], "--store", "runs.db")
+    assert interleaving["options"]["slice_s"] == pytest.approx(0.005)
+    assert "seconds of a slice" in cli("compare", apart["id"], interleaving["id"], "--store", "runs.db")
     assert cli.left_behind() == []
 
 
@@ -53,15 +53,15 @@ def test_a_window_is_as_long_as_its_interleaving(cli: Cli, small: Small) -> None
     file = cli.write("timed.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 0.2 }")))
     for each in rounds_of(cli.run(file, "--rounds", "1", *INTERLEAVED)):
         assert each["elapsed_s"] == pytest.approx(0.2)
-        # Forty turns of its own, and as many of the other but for the last; fewer where a transaction outlasts its turn
-        # because the thread had no processor.
+        # Forty slices of its own, and as many of the other but for the last; fewer where a transaction outlasts
+        # its slice because the thread had no processor.
         assert each["interleaving"]["real_s"] > 0.25
-        # What the window's end cut goes on in the client's own turns.
+        # What the window's end cut goes on in the client's own slices.
         longest = each["latency_ms"]["service"]["max"] / 1e3
         assert each["client_s"] <= (0.2 + longest) * each["window"]["clients"] + 1e-6
         assert each["intervals"][-1]["end_s"] < each["interleaving"]["real_s"]
         assert each["disk"]["device"] is None
-    assert "in turns of 5 ms" in cli("show", "last", "--store", "runs.db")
+    assert "in slices of 5 ms" in cli("show", "last", "--store", "runs.db")
 
 
 def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small: Small) -> None:
@@ -71,9 +71,9 @@ def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small:
     rounds = rounds_of(cli.run(file, "--rounds", "1", *INTERLEAVED))
     for each in rounds:
         assert each["ok"] == 3 * each["window"]["clients"]
-        # The others' turns are in no latency: all that a client did makes up its time.
+        # The others' slices are in no latency: all that a client did makes up its time.
         assert each["latency_ms"]["service"]["mean"] * each["ok"] <= each["client_s"] * 1e3 * 1.01
-    # Until one has ended, turns that ended in time have each been followed by one of the other's, but for the last.
+    # Until one has ended, slices that ended in time have each been followed by one of the other's, but for the last.
     first = min(rounds, key=lambda each: each["interleaving"]["real_s"])
     # What was overrun is the clients' mean: none of them did so for longer than all together.
     in_turn_s = first["elapsed_s"] - first["interleaving"]["overrun_s"] * first["window"]["clients"]
@@ -88,24 +88,24 @@ def test_what_goes_on_after_its_turn_is_told() -> None:
             assert trial.result is not None
             trial.result["interleaving"] = {"overrun_s": overrun_s, "real_s": 8.0}
         texts = [each["text"] for each in build_document(run_record(design), trials)["findings"]]
-        assert any("went on after their turns for 6 %" in text for text in texts) is told
+        assert any("went on after their slices for 6 %" in text for text in texts) is told
 
 
 def test_a_run_that_finds_its_number_of_rounds_takes_interleaving_where_all_cells_can(cli: Cli, small: Small) -> None:
     file = cli.write("small.toml", small())
     auto = ("--rounds", "auto", "--max-rounds", "2")
-    for options, turn_s in (
+    for options, slice_s in (
         ((), 0.02),
         (("--interleave", "none"), None),
         (INTERLEAVED, 0.005),
         (("--set", "clients=1"), None),
     ):
         document = cli.run(file, *auto, *options)
-        assert document["options"]["turn_s"] == turn_s, options
-        assert all(bool(each["interleaving"]) is (turn_s is not None) for each in rounds_of(document))
+        assert document["options"]["slice_s"] == slice_s, options
+        assert all(bool(each["interleaving"]) is (slice_s is not None) for each in rounds_of(document))
     open_loop = cli.write("open.toml", small(('clients = "${clients}"', "clients = 2\narrival = { rate = 500 }")))
     document = cli.run(open_loop, "--set", "clients=1,2", *auto)
-    assert document["options"]["turn_s"] is None
+    assert document["options"]["slice_s"] is None
 
 
 def test_a_run_interrupted_before_it_was_decided_whether_to_take_turns_decides_when_resumed(
@@ -119,14 +119,14 @@ def test_a_run_interrupted_before_it_was_decided_whether_to_take_turns_decides_w
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "turn_s" not in (stored_options(cli) or {"turn_s": "no run is stored"})
+    assert "slice_s" not in (stored_options(cli) or {"slice_s": "no run is stored"})
     document = cli.run("--resume", "last")
-    assert document["options"]["turn_s"] == 0.02
+    assert document["options"]["slice_s"] == 0.02
     assert all(each["interleaving"] for each in rounds_of(document))
 
 
 def test_ctrl_c_ends_all_that_take_turns_and_resume_goes_on(cli: Cli, small: Small) -> None:
-    # The second block is cut short; what is gone on with takes turns as well.
+    # The second block is cut short; what is gone on with is interleaved as well.
     file = cli.write("long.toml", small(LONG))
     process = cli.start("run", file, "--rounds", "1", *INTERLEAVED, "--store", "runs.db", "--json", "out.json")
     workers = interleaved_workers(process.pid)
@@ -170,7 +170,7 @@ def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Smal
     ("options", "old", "new", "said"),
     [
         (("--interleave", "soon"), "", "", "--interleave: `soon` is not a duration"),
-        (("--interleave", "0.5ms"), "", "", "--interleave: a turn lasts a millisecond at least"),
+        (("--interleave", "0.5ms"), "", "", "--interleave: a slice lasts a millisecond at least"),
         (
             INTERLEAVED,
             'clients = "${clients}"',
@@ -178,7 +178,7 @@ def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Smal
             "transactions start by the clock",
         ),
         (INTERLEAVED, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
-        ((*INTERLEAVED, "--system", "postgresql:"), "", "", "is not suspended between the turns"),
+        ((*INTERLEAVED, "--system", "postgresql:"), "", "", "is not suspended between the slices"),
     ],
 )
 def test_what_cannot_take_turns_is_refused(
@@ -252,10 +252,10 @@ def test_cells_that_write_and_sync_differently_take_no_turns_unasked(
     cli: Cli, statement: str, chosen: tuple[str, ...], interleaving: bool | None
 ) -> None:
     file = cli.write("syncs.toml", SYNCS % statement)
-    # A cell alone has nobody to take turns with: a second one that syncs alike.
+    # A cell alone has nobody to be interleaved with: a second one that syncs alike.
     systems = () if interleaving is not None else ("--system", "sqlite:", "--system", "sqlite:?cache_size=100")
     document = cli.run(file, *chosen, *systems, *AUTO)
-    assert (document["options"]["turn_s"] is not None) == (interleaving is not False)
+    assert (document["options"]["slice_s"] is not None) == (interleaving is not False)
 
 
 def test_what_one_leaves_to_the_kernel_is_not_paid_by_one_that_reads(cli: Cli) -> None:
@@ -267,7 +267,7 @@ def test_what_one_leaves_to_the_kernel_is_not_paid_by_one_that_reads(cli: Cli) -
     file = cli.write("mixed.toml", text.replace("[factors]\n", cells))
     for chosen, interleaving in (("reads,lazy", False), ("reads,syncs", True)):
         document = cli.run(file, "--set", f"cell={chosen}", *AUTO)
-        assert (document["options"]["turn_s"] is not None) == interleaving, chosen
+        assert (document["options"]["slice_s"] is not None) == interleaving, chosen
 
 
 def test_interleaving_that_were_asked_for_between_them_are_remarked_on(cli: Cli) -> None:

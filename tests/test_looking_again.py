@@ -90,7 +90,7 @@ def test_nothing_is_added_to_what_a_worker_said(cli: Cli) -> None:
         assert "index" not in result["interleaving"]
     rounds = [each for cell in document["cells"] for each in cell["rounds"]]
     assert [each["interleaving"]["index"] for each in rounds] == [each["position"] for each in rounds]
-    # What the other cell used in its turns is taken from what the machine was seen to use when the run is shown.
+    # What the other cell used in its slices is taken from what the machine was seen to use when the run is shown.
     said = sorted(result["cpu"]["machine_percent"] for result in results)
     assert sorted(each["cpu_percent"]["machine"] or 0.0 for each in rounds) != said
     assert all(cell["load"] is not None for cell in document["cells"])

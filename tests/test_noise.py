@@ -48,7 +48,7 @@ def test_noise_is_told_with_what_it_lets_see() -> None:
 
 
 def test_a_block_takes_as_long_as_its_trials_one_after_another_or_as_one_where_they_take_turns() -> None:
-    for options, block_s in (({}, 6.0), ({"turn_s": None}, 6.0), ({"turn_s": 0.02}, 3.0)):
+    for options, block_s in (({}, 6.0), ({"slice_s": None}, 6.0), ({"slice_s": 0.02}, 3.0)):
         noise = noise_of(twice(NORMAL, **options))
         assert noise is not None
         assert noise.block_s == block_s

@@ -41,7 +41,7 @@ def workers_at_work(process_id: int, count: int) -> list[psutil.Process]:
     end = time.monotonic() + 60
     while time.monotonic() < end:
         # Others load tables, look at the library or measure the device, and are over at once.
-        # Of trials that take turns the first has `trial.db`, the second `trial-2.db`.
+        # Of trials that are interleaved the first has `trial.db`, the second `trial-2.db`.
         found = those(
             psutil.Process(process_id).children(),
             lambda child: any(re.search(r"/trial(-\d+)?\.db$", file.path) for file in child.open_files()),

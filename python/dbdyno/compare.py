@@ -23,7 +23,7 @@ from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_bl
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 
 # What a definition's parts are called where their own names say too little.
-_PARTS = {"interleaving": "milliseconds of a turn"}
+_PARTS = {"interleaving": "milliseconds of a slice"}
 
 # Characters that two long texts may begin with alike.
 _ALIKE = 40

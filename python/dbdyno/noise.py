@@ -127,8 +127,8 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
         for each in cell["rounds"]
         if each["status"] == "done"
     ]
-    # Trials that took turns went on at once: the time of each is the block's.
-    in_turn = 1 if document["options"].get("turn_s") else 2
+    # Trials that were interleaved went on at once: the time of each is the block's.
+    in_turn = 1 if document["options"].get("slice_s") else 2
     block_s = in_turn * median(seconds) if seconds else 0.0
     deviation = stdev(logs)
     alarm_rounds = min(10, len(logs))

@@ -37,7 +37,7 @@ pub struct TrialResult<'a> {
     ended_by: EndedBy,
     /// What came before the window.
     warmup: Warmup,
-    /// Of a trial that took turns with others.
+    /// Of a trial that was interleaved with others.
     interleaving: Option<Interleaving>,
     /// Transactions by name.
     transactions: BTreeMap<&'a str, TransactionCounts>,
@@ -84,12 +84,12 @@ struct Warmup {
     seconds: f64,
 }
 
-/// Of a trial that took turns with others.
+/// Of a trial that was interleaved with others.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Interleaving {
-    /// Seconds that it went on after its turns, by client.
+    /// Seconds that it went on after its slices, by client.
     overrun_s: f64,
-    /// Seconds of its window, the others' turns included.
+    /// Seconds of its window, the others' slices included.
     real_s: f64,
 }
 

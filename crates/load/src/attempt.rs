@@ -249,7 +249,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             let outcome = self.try_on(recorder, timer, chosen, stop).await;
             if let Err(failure) = &outcome {
                 if self.counted {
-                    recorder.borrow_mut().fruitless.add(&self.work);
+                    recorder.borrow_mut().failed_work.add(&self.work);
                 }
                 self.clean_up(failure).await;
             }

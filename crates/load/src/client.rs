@@ -259,7 +259,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let suspension = suspension.transpose().map_err(|error| {
             Failure::new(
                 FailureKind::Other,
-                format!("setting the timer that ends a turn: {error}"),
+                format!("setting the timer that ends a slice: {error}"),
             )
         })?;
         let (measured, led_in) = if self.shared.leads_in() {

@@ -15,7 +15,7 @@ use dbdyno_probes::disk::{Disk, DiskCounters};
 use dbdyno_probes::process::{Usage, tree_cpu_ns};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Nanoseconds between two looks at whether the others have ended of those that take turns.
+/// Nanoseconds between two looks at whether the others have ended of those that are interleaved.
 const LOOK: u64 = 50_000_000;
 
 /// What the coordinating thread saw of the machine during the window.
@@ -26,7 +26,7 @@ pub(crate) struct Watched {
     pub(crate) before: Usage,
     pub(crate) after: Usage,
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
-    /// Seconds of the trial's turns between the two readings: all, where it takes none.
+    /// Seconds of the trial's slices between the two readings: all, where it takes none.
     pub(crate) seconds: f64,
     /// All seconds between them.
     pub(crate) real_s: f64,
@@ -132,7 +132,7 @@ pub(crate) fn coordinate<E: Engine>(
         };
     }
     shared.watched.store(true, Ordering::Release);
-    // Own time of the clients is active time from the first turn on.
+    // Own time of the clients is active time from the first slice on.
     let origin = interleaving.own(window_start);
     let end = shared
         .trial
@@ -148,7 +148,7 @@ pub(crate) fn coordinate<E: Engine>(
     let mut index = 0;
     loop {
         let interval_end = (origin + (index + 1) * timeline.interval).min(end);
-        // What turns there are changes when the others have ended.
+        // What slices there are changes when the others have ended.
         let look = if shared.trial.interleaving.is_some() {
             clock.now() + LOOK
         } else {
@@ -179,7 +179,7 @@ pub(crate) fn coordinate<E: Engine>(
     shared.watched.store(false, Ordering::Release);
     // What the window's end cut is ended, and watched as before.
     watch_until(shared, u64::MAX, switch.as_mut(), all_done);
-    // A thread that was late for its turns went on in its window.
+    // A thread that was late for its slices went on in its window.
     if let Ok(now) = machine.read()
         && now.counts != last.counts
     {

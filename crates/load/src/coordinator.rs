@@ -10,7 +10,7 @@ pub trait Coordinator {
     /// The start of a phase, nanoseconds of the clock. `notice`: nanoseconds that clients need to hear of it.
     fn start(&mut self, phase: &'static str, clock: Clock, notice: u64) -> io::Result<u64>;
 
-    /// Where it is told that the others have ended of those that take turns: the moment, nanoseconds of the clock, else 0.
+    /// Where it is told that the others have ended of those that are interleaved: the moment, nanoseconds of the clock, else 0.
     fn alone(&self) -> Arc<AtomicU64> {
         Arc::default()
     }

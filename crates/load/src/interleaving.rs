@@ -1,22 +1,22 @@
-//! Trials that take turns: each runs in short slices of time while the others are suspended, so that what disturbs the machine
+//! Trials that are interleaved: each runs in short slices of time while the others are suspended, so that what disturbs the machine
 //! disturbs all of them alike.
 //!
-//! When the turns are is said here; how a thread keeps to them is in `suspension`.
+//! When the slices are is said here; how a thread keeps to them is in `suspension`.
 
 use dbdyno_plan::document;
 use dbdyno_probes::cpus;
 use std::sync::OnceLock;
 
-/// Nanoseconds between two turns, in which nobody runs. A thread that ends its turn when the next one begins would be pushed
-/// off the processor that both are on, and notice only a slice of the kernel's time later that its turn is over.
+/// Nanoseconds between two slices, in which nobody runs. A thread that ends its slice when the next one begins would be pushed
+/// off the processor that both are on, and notice only a slice of the kernel's time later that its slice is over.
 const GAP: u64 = 100_000;
 
 /// Nanoseconds within which all threads have heard that the others have ended.
 const HEARD: u64 = 1_000_000;
 
-/// When a process's turns are: one of each period, from a start that is common to all. Nanoseconds of the clock.
+/// When a process's slices are: one of each period, from a start that is common to all. Nanoseconds of the clock.
 ///
-/// *Active* time is that of the turns only; a trial that takes no turns is always active.
+/// *Active* time is that of the slices only; a trial that is not interleaved is always active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interleaving {
     start: u64,
@@ -27,7 +27,7 @@ pub struct Interleaving {
 }
 
 impl Interleaving {
-    /// One turn without an end, from `start` on.
+    /// One slice without an end, from `start` on.
     pub fn none(start: u64) -> Self {
         Self {
             start,
@@ -37,7 +37,7 @@ impl Interleaving {
         }
     }
 
-    /// The turns of a trial whose window begins at `start`.
+    /// The slices of a trial whose window begins at `start`.
     pub fn new(interleaving: document::Interleaving, start: u64) -> Self {
         Self {
             length: length(interleaving),
@@ -46,23 +46,23 @@ impl Interleaving {
         }
     }
 
-    /// The start and the number of the first turn that begins at `moment` or later.
+    /// The start and the number of the first slice that begins at `moment` or later.
     pub fn next(&self, moment: u64) -> (u64, u64) {
         let number = moment.saturating_sub(self.start).div_ceil(self.period);
         (self.start.saturating_add(number.saturating_mul(self.period)), number)
     }
 
-    /// How long a turn is.
+    /// How long a slice is.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The end of the turn that began at `moment`.
+    /// The end of the slice that began at `moment`.
     pub fn end(&self, moment: u64) -> u64 {
         moment.saturating_add(self.length)
     }
 
-    /// The start and the number of the turn that runs at `moment`, or of the next where none does.
+    /// The start and the number of the slice that runs at `moment`, or of the next where none does.
     pub fn at(&self, moment: u64) -> (u64, u64) {
         let number = moment.saturating_sub(self.start) / self.period;
         let start = self.start.saturating_add(number.saturating_mul(self.period));
@@ -73,13 +73,13 @@ impl Interleaving {
         }
     }
 
-    /// The start and the number of the turn that does not end where the others had ended at `moment`: one that begins late
+    /// The start and the number of the slice that does not end where the others had ended at `moment`: one that begins late
     /// enough for all threads to have heard of it.
     pub fn last(&self, moment: u64) -> (u64, u64) {
         self.next(moment.saturating_add(HEARD))
     }
 
-    /// These turns where the others had ended at `moment`; 0: they have not.
+    /// These slices where the others had ended at `moment`; 0: they have not.
     pub fn alone_from(self, moment: u64) -> Self {
         if moment == 0 || self.alone != u64::MAX {
             return self;
@@ -90,12 +90,12 @@ impl Interleaving {
         }
     }
 
-    /// The active time at a moment of a client's own clock, which runs in its turns only.
+    /// The active time at a moment of a client's own clock, which runs in its slices only.
     pub fn own(&self, moment: u64) -> u64 {
         moment.saturating_sub(self.start)
     }
 
-    /// The active time between the first turn's start and a moment.
+    /// The active time between the first slice's start and a moment.
     pub fn active(&self, moment: u64) -> u64 {
         let passed = moment.min(self.alone).saturating_sub(self.start);
         let active = (passed / self.period).saturating_mul(self.length) + (passed % self.period).min(self.length);
@@ -115,12 +115,12 @@ impl Interleaving {
     }
 }
 
-/// The processors of a client of a trial that takes turns: one for each turn.
+/// The processors of a client of a trial that is interleaved: one for each slice.
 ///
 /// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to
 /// the kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each
-/// of its turns, and on the same one as the other trials' client of its number. Moved there but not kept there, two clients
-/// were on one of two processors for many turns: when a client waits for a moment, a virtual processor that was idle until
+/// of its slices, and on the same one as the other trials' client of its number. Moved there but not kept there, two clients
+/// were on one of two processors for many slices: when a client waits for a moment, a virtual processor that was idle until
 /// just now goes to sleep at once, and the kernel may then wake the client up on the other one.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors {
@@ -129,7 +129,7 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Those of a client; `None` where it takes no turns, or the kernel does not say which there are.
+    /// Those of a client; `None` where it is not interleaved, or the kernel does not say which there are.
     pub fn of(trial: &document::Trial, client: u32) -> Option<Self> {
         static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
         let interleaving = trial.interleaving?;
@@ -140,22 +140,22 @@ impl Processors {
         })
     }
 
-    /// Has the calling thread run on that of a turn, by the turn's number. Where it may not, the trial is as good as it was.
+    /// Has the calling thread run on that of a slice, by the slice's number. Where it may not, the trial is as good as it was.
     /// A signal handler may call it.
-    pub fn take(&self, turn: u64) {
-        let number = self.first.wrapping_add(turn as usize) % self.allowed.len();
+    pub fn take(&self, slice: u64) {
+        let number = self.first.wrapping_add(slice as usize) % self.allowed.len();
         let _ = cpus::pin(self.allowed[number]);
     }
 }
 
-/// How long before a process's first turn the first of all turns is.
+/// How long before a process's first slice the first of all slices is.
 pub fn delay(interleaving: Option<document::Interleaving>) -> u64 {
     interleaving.map_or(0, |interleaving| {
         slot(interleaving).saturating_mul(u64::from(interleaving.index))
     })
 }
 
-/// From the start of one trial's turn to that of the next one's.
+/// From the start of one trial's slice to that of the next one's.
 fn slot(interleaving: document::Interleaving) -> u64 {
     length(interleaving) + if interleaving.of > 1 { GAP } else { 0 }
 }
@@ -202,7 +202,7 @@ mod tests {
             prop_assert!(start <= moment.max(1_000) && moment < interleaving.end(start) || start == next);
             prop_assert!(next >= moment && next < moment.max(1_000) + interleaving.period);
             prop_assert_eq!(interleaving.active(interleaving.end(next)) - interleaving.active(next), interleaving.length);
-            prop_assert_eq!(interleaving.active(interleaving.next(next + 1).0), interleaving.active(interleaving.end(next)), "the others' turns");
+            prop_assert_eq!(interleaving.active(interleaving.next(next + 1).0), interleaving.active(interleaving.end(next)), "the others' slices");
         }
     }
 

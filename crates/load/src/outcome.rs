@@ -43,8 +43,8 @@ pub struct Outcome {
     pub ended_by: EndedBy,
     /// Seconds the warm-up took.
     pub warmup_s: f64,
-    /// Where the trial took turns with others: seconds that it went on after its turns, by client, and all
-    /// seconds of its window, the others' turns included.
+    /// Where the trial was interleaved with others: seconds that it went on after its slices, by client, and all
+    /// seconds of its window, the others' slices included.
     pub interleaving: Option<(f64, f64)>,
     /// By transaction: name, ok, failed.
     pub transactions: Vec<(String, u64, u64)>,
@@ -198,7 +198,7 @@ pub(crate) fn conclude<E: Engine>(
             sum.2 += count.rows;
             sum.3 += count.changed;
         }
-        outcome.work.add(&recorder.live.work().without(&recorder.fruitless));
+        outcome.work.add(&recorder.live.work().without(&recorder.failed_work));
         outcome.returned_squared += recorder.returned_squared as f64;
         outcome.changing += recorder.changing;
         let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];

@@ -79,7 +79,7 @@ impl Schedule {
             next: start as f64,
         };
         match gaps {
-            // The clients take turns.
+            // One client after the other.
             Gaps::Even => schedule.next += mean * f64::from(client) / f64::from(clients),
             Gaps::Poisson => schedule.advance(),
         }

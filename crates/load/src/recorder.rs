@@ -36,7 +36,7 @@ pub struct Recorder<'a> {
     /// The counts by transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
-    /// When the window began that is recorded, and its turns, where there are any.
+    /// When the window began that is recorded, and its slices, where there are any.
     start: Option<u64>,
     interleaving: Option<Interleaving>,
     /// The end of the interval.
@@ -62,7 +62,7 @@ pub struct Recorder<'a> {
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
     /// What was done in tries that failed; it is in `live` all the same.
-    pub fruitless: Work,
+    pub failed_work: Work,
     /// The sum, over the transactions that ended well, of the squares of the rows each returned.
     pub returned_squared: u128,
     /// How many of those changed rows.
@@ -94,7 +94,7 @@ impl<'a> Recorder<'a> {
             opened: None,
             accounting: Accounting::default(),
             messages: BTreeMap::new(),
-            fruitless: Work::default(),
+            failed_work: Work::default(),
             returned_squared: 0,
             changing: 0,
             thought_squared: 0.0,

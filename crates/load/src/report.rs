@@ -18,7 +18,7 @@ pub enum EndedBy {
 }
 
 /// What one client has to say when it has ended, beside what its thread recorded. Times in nanoseconds of the clock, which
-/// stands still between turns.
+/// stands still between slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientReport {
     /// When its first transaction that counts began.
@@ -33,7 +33,7 @@ pub struct ClientReport {
     pub cut: f64,
     /// The part in the window of the transaction that ended well and lies across its start, 0 to 1.
     pub led_in: f64,
-    /// Nanoseconds that it went on after its turns.
+    /// Nanoseconds that it went on after its slices.
     pub overrun: u64,
     /// Why no further one was begun.
     pub ended_by: EndedBy,

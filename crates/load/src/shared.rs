@@ -20,7 +20,7 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) stop: &'a AtomicBool,
     /// How many threads the clients are divided among.
     pub(crate) threads: u32,
-    /// When the others of those that take turns had ended; nanoseconds of the clock, 0 where they have not.
+    /// When the others of those that are interleaved had ended; nanoseconds of the clock, 0 where they have not.
     pub(crate) alone: Arc<AtomicU64>,
     /// Whether these take no processor from a server.
     pub(crate) give_way: bool,
@@ -34,7 +34,7 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) window_start: AtomicU64,
     /// Clients that have ended a transaction of the lead-in.
     pub(crate) led_in: AtomicU32,
-    /// When the window began, after the lead-in; 0: not yet. By the clients' clock, which stands still between turns.
+    /// When the window began, after the lead-in; 0: not yet. By the clients' clock, which stands still between slices.
     pub(crate) measured_from: AtomicU64,
     /// Clients that have ended all transactions that count.
     pub(crate) settled: AtomicU32,

@@ -1,9 +1,9 @@
-//! How a thread keeps to its turns: at the end of each a signal interrupts it, wherever it is, and it sleeps in the
-//! handler until the next. So transactions and statements of any length take turns, and the code that runs them knows
+//! How a thread keeps to its slices: at the end of each a signal interrupts it, wherever it is, and it sleeps in the
+//! handler until the next. So transactions and statements of any length are interleaved, and the code that runs them knows
 //! nothing of it; its clock stands still meanwhile ([`Clock::that_stands_still`]).
 //!
 //! A call to the kernel that cannot be interrupted, as a sync, is ended first, and the time by which it goes on after the
-//! turn is told. What the thread holds it goes on to hold; others of its trial are suspended at the same time.
+//! slice is told. What the thread holds it goes on to hold; others of its trial are suspended at the same time.
 
 use crate::interleaving::{Interleaving, Processors};
 use dbdyno_probes::Clock;
@@ -24,7 +24,7 @@ struct Taking {
     alone: *const AtomicU64,
     clock: Clock,
     timer: libc::timer_t,
-    /// The number of the turn that runs, when the thread was back for it, and when it ends.
+    /// The number of the slice that runs, when the thread was back for it, and when it ends.
     number: u64,
     back: u64,
     end: u64,
@@ -32,17 +32,17 @@ struct Taking {
 }
 
 impl Taking {
-    /// Whether the others have ended, and the turn that runs has begun since.
+    /// Whether the others have ended, and the slice that runs has begun since.
     fn alone(&self) -> bool {
-        // SAFETY: the pointer is to a value that is there as long as the thread is kept to its turns.
+        // SAFETY: the pointer is to a value that is there as long as the thread is kept to its slices.
         let moment = unsafe { &*self.alone }.load(Ordering::Acquire);
         moment != 0 && self.number >= self.interleaving.last(moment).1
     }
 
-    /// Ends the turn that runs, and returns in the next.
+    /// Ends the slice that runs, and returns in the next.
     fn next_turn(&mut self) {
         let began = self.clock.now();
-        // Armed in nanoseconds of one clock and measured by another, a turn may seem to end a moment early.
+        // Armed in nanoseconds of one clock and measured by another, a slice may seem to end a moment early.
         let over = began.max(self.end);
         if self.alone() {
             self.number += 1;
@@ -51,7 +51,7 @@ impl Taking {
             return;
         }
         let (start, number) = self.interleaving.at(over);
-        // What went on into its next turn went astray up to that only, and goes on: it may hold what others of its trial wait for.
+        // What went on into its next slice went astray up to that only, and goes on: it may hold what others of its trial wait for.
         self.overrun += over.min(start).saturating_sub(self.end.max(self.back));
         self.number = number;
         self.end = self.interleaving.end(start);
@@ -60,7 +60,7 @@ impl Taking {
             sleep_until(self.clock, start);
             self.back = self.clock.now();
             // That the kernel takes a moment to wake a thread is the suspension's doing; that another client of the trial has the
-            // processor in its turn is not.
+            // processor in its slice is not.
             let waited = self.back.min(self.end).saturating_sub(start + WAKING);
             self.clock.leave_out(self.back - began - waited);
         }
@@ -77,14 +77,14 @@ thread_local! {
     static TAKING: Cell<Option<Taking>> = const { Cell::new(None) };
 }
 
-/// Keeps the calling thread to its turns for as long as it is there. It belongs to the thread.
+/// Keeps the calling thread to its slices for as long as it is there. It belongs to the thread.
 pub struct Suspension<'a> {
     timer: libc::timer_t,
     alone: PhantomData<&'a AtomicU64>,
 }
 
 impl<'a> Suspension<'a> {
-    /// Begins with a turn that starts at `start`, nanoseconds of the real clock. `alone`: when the others had ended; 0: they
+    /// Begins with a slice that starts at `start`, nanoseconds of the real clock. `alone`: when the others had ended; 0: they
     /// have not.
     pub fn begin(
         interleaving: Interleaving,
@@ -115,7 +115,7 @@ impl<'a> Suspension<'a> {
             overrun: 0,
         };
         TAKING.set(Some(taking));
-        // A turn that is over already is ended by the signal that comes at once.
+        // A slice that is over already is ended by the signal that comes at once.
         arm(&taking);
         Ok(Self {
             timer,
@@ -123,7 +123,7 @@ impl<'a> Suspension<'a> {
         })
     }
 
-    /// Nanoseconds that the thread has gone on after its turns.
+    /// Nanoseconds that the thread has gone on after its slices.
     pub fn overrun(&self) -> u64 {
         TAKING.get().map_or(0, |taking| taking.overrun)
     }
@@ -154,7 +154,7 @@ fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// The handler of the signal that ends a turn.
+/// The handler of the signal that ends a slice.
 ///
 /// All it does a handler may do: it reads clocks and thread-local values without a destructor, chooses a processor,
 /// sleeps, and sets a timer.
@@ -164,7 +164,7 @@ extern "C" fn suspend(_: libc::c_int) {
     if let Some(mut taking) = TAKING.get() {
         taking.next_turn();
         TAKING.set(Some(taking));
-        // One that was woken after its turn is interrupted again at once.
+        // One that was woken after its slice is interrupted again at once.
         arm(&taking);
     }
     // SAFETY: as above.
@@ -183,7 +183,7 @@ fn sleep_until(clock: Clock, at: u64) {
     }
 }
 
-/// Has the signal come when the turn ends, or at once.
+/// Has the signal come when the slice ends, or at once.
 fn arm(taking: &Taking) {
     let left = taking.end.saturating_sub(taking.clock.now()).max(1);
     let when = libc::itimerspec {
@@ -231,7 +231,7 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);
         let (real_ns, overrun) = (real.now() - start, suspension.overrun());
-        // Ten turns, or fewer that went on in those of the others, and between each two of them two of the others'.
+        // Ten slices, or fewer that went on in those of the others, and between each two of them two of the others'.
         let in_turn = 20_000_000u64.saturating_sub(overrun);
         assert!(
             real_ns >= in_turn + (in_turn / 2_000_000).saturating_sub(1) * 4_000_000,

@@ -68,7 +68,7 @@ pub fn run<E: Engine>(
     let timeline = Timeline::new(trial.record.interval_ms * 1_000_000);
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
-    // What a disk did it did for all that take turns.
+    // What a disk did it did for all that are interleaved.
     let counted = engine.probe().counters();
     let put_off = engine.probe().backlog().and_then(Result::ok);
     let disk = site.storage.filter(|_| trial.interleaving.is_none()).and_then(Disk::of);
@@ -200,21 +200,24 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     }
     if let Some(interleaving) = trial.interleaving {
         if !(interleaving.length_ms.is_finite() && interleaving.length_ms >= 1.0) {
-            return wrong("task.turns.length_ms", "a turn must last a millisecond at least");
+            return wrong(
+                "task.interleaving.length_ms",
+                "a slice must last a millisecond at least",
+            );
         }
         if interleaving.index >= interleaving.of {
-            return wrong("task.turns.index", "it must be below `of`");
+            return wrong("task.interleaving.index", "it must be below `of`");
         }
         if !matches!(trial.arrival, Arrival::Closed) {
             return wrong(
-                "task.turns",
-                "transactions of an open loop start by the clock, and cannot take turns",
+                "task.interleaving",
+                "transactions of an open loop start by the clock, and cannot be interleaved",
             );
         }
         if remote {
             return wrong(
-                "task.turns",
-                "a server is not suspended between the turns of its clients",
+                "task.interleaving",
+                "a server is not suspended between the slices of its clients",
             );
         }
     }

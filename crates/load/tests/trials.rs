@@ -413,7 +413,7 @@ fn a_trial_that_takes_interleaving_works_in_its_own_only() {
         assert_eq!(outcome.ended_by, EndedBy::Seconds);
         assert!((outcome.elapsed_s - 0.1).abs() < 1e-9, "{}", outcome.elapsed_s);
         let (overrun_s, real_s) = outcome.interleaving.unwrap();
-        // Twenty turns of 5 ms, and three of others' between each two; fewer turns where a thread had no processor at the end
+        // Twenty slices of 5 ms, and three of others' between each two; fewer slices where a thread had no processor at the end
         // of one, and its transaction went on after it.
         assert!(real_s >= 0.2, "{real_s}");
         assert!(overrun_s < 0.1, "{overrun_s}");
@@ -439,8 +439,8 @@ fn a_transaction_that_outlasts_its_turn_goes_on_in_the_next() {
     assert_eq!((outcome.accounting.ok, outcome.ended_by), (4, EndedBy::Transactions));
     assert!(outcome.elapsed_s >= 0.048, "{}", outcome.elapsed_s);
     let (overrun_s, real_s) = outcome.interleaving.unwrap();
-    // Nine turns are over before it ends, each followed by another's; fewer that went on where a thread had no processor.
-    // What went on did so in the other's turns.
+    // Nine slices are over before it ends, each followed by another's; fewer that went on where a thread had no processor.
+    // What went on did so in the other's slices.
     let in_turn_s = outcome.elapsed_s - overrun_s;
     let pauses = (in_turn_s / 0.005 - 1.0).floor();
     assert!(real_s >= in_turn_s + pauses * 0.005, "{real_s}, {overrun_s}");
@@ -459,7 +459,7 @@ fn what_cannot_take_turns_is_refused() {
         ),
         (
             json!({"interleaving": {"length_ms": 5.0, "index": 0, "of": 2}, "arrival": {"loop": "open", "rate": 10.0}}),
-            "cannot take turns",
+            "cannot be interleaved",
         ),
     ] {
         let refused = try_run(&trial(json!([]), parts), &AtomicBool::new(false), |_| {});

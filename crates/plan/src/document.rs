@@ -71,7 +71,7 @@ pub struct Trial {
     /// the window, and is told on standard input when they start.
     #[serde(default)]
     pub part: Option<Part>,
-    /// Where several trials take turns: which of them are this one's. It is coordinated as a part of a trial is. Embedded engines and
+    /// Where several trials are interleaved: which of them are this one's. It is coordinated as a part of a trial is. Embedded engines and
     /// closed loops only.
     #[serde(default)]
     pub interleaving: Option<Interleaving>,
@@ -125,18 +125,18 @@ pub struct Part {
     pub of: u32,
 }
 
-/// The turns of one of several trials, each of which runs while the others are suspended. The window's seconds are those of its turns.
+/// The slices of one of several trials, each of which runs while the others are suspended. The window's seconds are those of its slices.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interleaving {
-    /// Milliseconds of a turn. A transaction that has not ended goes on in the next.
+    /// Milliseconds of a slice. A transaction that has not ended goes on in the next.
     pub length_ms: f64,
-    /// The number of the trial, from 0: the order of the turns.
+    /// The number of the trial, from 0: the order of the slices.
     pub index: u32,
-    /// How many trials take turns.
+    /// How many trials are interleaved.
     pub of: u32,
-    /// Each client is on one processor in a turn, and on the next in its next: the first client is on that of this number
-    /// (counted round) in the first. Trials that take turns with the same number have them on the same processors.
+    /// Each client is on one processor in a slice, and on the next in its next: the first client is on that of this number
+    /// (counted round) in the first. Trials that are interleaved with the same number have them on the same processors.
     #[serde(default)]
     pub cpu: u32,
 }

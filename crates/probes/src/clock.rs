@@ -5,7 +5,7 @@
 //! at the start. Elsewhere the kernel's clock is read. The counter is read without a fence: a read may drift by some
 //! tens of instructions against its neighbours, which is below what a latency of a transaction can show.
 //!
-//! A trial that takes turns with others has times that are not its own. A clock that
+//! A trial that is interleaved with others has times that are not its own. A clock that
 //! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
 //! of the suspensions of the thread that measures. Reading it takes a few instructions more.
 

@@ -18,7 +18,7 @@ struct Start {
     start_ns: u64,
 }
 
-/// What the coordinator says to the last of those that take turns.
+/// What the coordinator says to the last of those that are interleaved.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Last {
@@ -42,7 +42,7 @@ impl<'a> Coordinated<'a> {
         }
     }
 
-    /// Listens, until standard input ends, for being the last of those that take turns.
+    /// Listens, until standard input ends, for being the last of those that are interleaved.
     fn listen(&self, clock: Clock) -> io::Result<()> {
         let alone = Arc::clone(&self.alone);
         let listen = move || {

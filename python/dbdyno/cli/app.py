@@ -57,7 +57,9 @@ _Budget = Annotated[
 ]
 _Interleave = Annotated[
     str | None,
-    typer.Option("--interleave", metavar="TIME|none", help="The cells of a block take turns of so long: 20ms"),
+    typer.Option(
+        "--interleave", metavar="TIME|none", help="The cells of a block are interleaved in slices of so long: 20ms"
+    ),
 ]
 _AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")

@@ -320,7 +320,7 @@ class Round(TypedDict):
     observed: JsonObject
     """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
     interleaving: JsonObject
-    """Of a trial that took turns with others; empty elsewhere."""
+    """Of a trial that was interleaved with others; empty elsewhere."""
     """seconds, transactions."""
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, total_s."""

@@ -22,7 +22,7 @@ class ProgramCpu(Part):
 class ProgramFacts(Part):
     """What was run, in place of what an engine is: ``command``, the program and its options with spaces between."""
 
-    engine: Literal["exec"]
+    engine: str
     settings: dict[str, str]
 
 

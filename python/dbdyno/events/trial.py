@@ -42,7 +42,7 @@ class Interval(Part):
 
 
 class Interleaving(Part):
-    """Of a trial that took turns with others: seconds that it went on after its turns, and of its window with all."""
+    """Of a trial that was interleaved with others: seconds that it went on after its slices, and of all its window."""
 
     overrun_s: float
     real_s: float
@@ -56,7 +56,7 @@ class TrialResult(Part):
     figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in nanoseconds; ``latency_ms``: the same
     summed up, in milliseconds; ``clock``: where its time comes from.
 
-    Null where there is no such thing, or nothing tells: ``interleaving`` (the trial took no turns), ``server``,
+    Null where there is no such thing, or nothing tells: ``interleaving`` (the trial was not interleaved), ``server``,
     ``disk``, ``mutex``, ``observed``, ``waits``.
     """
 

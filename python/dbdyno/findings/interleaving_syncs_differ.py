@@ -14,8 +14,8 @@ INTERLEAVING_SYNCS_DIFFER = Kind("interleaved cells sync differently", ("setting
 def interleaving_syncs_differ(material: Material) -> Iterator[Finding]:
     """Say it of the cells that the laboratory found to write, as their engines tell."""
     words = (
-        "These cells do not sync alike what they write, and took turns: what one leaves to the kernel is written to "
-        "the device in the others' turns; `--interleave none` measures them one after another."
+        "These cells do not sync alike what they write, and were interleaved: what one leaves to the kernel is written "
+        "to the device in the others' slices; `--interleave none` measures them one after another."
     )
     for each in material.observed(INTERLEAVING_SYNCS_DIFFER):
         yield INTERLEAVING_SYNCS_DIFFER.found(words, each["settings"], {"settings": each["settings"]})

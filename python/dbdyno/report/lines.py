@@ -119,16 +119,16 @@ def ceilings(document: Document) -> dict[str, list[float | None]]:
 
 
 def notes_on_measuring(document: Document) -> list[str]:
-    """Say how far below its own ceiling the client stayed, and that the cells took turns: as far as that is so."""
+    """Say how far below its own ceiling the client stayed, and that cells were interleaved: as far as that is so."""
     return [note for note in (_client_note(document), _interleaving_note(document)) if note]
 
 
 def _interleaving_note(document: Document) -> str:
-    """Say that the cells took turns, where they did."""
-    turn_s = document["options"].get("turn_s")
-    if not isinstance(turn_s, int | float):
+    """Say that the cells were interleaved, where they did."""
+    slice_s = document["options"].get("slice_s")
+    if not isinstance(slice_s, int | float):
         return ""
-    return f"interleaved: the cells of a block were measured beside one another, in turns of {turn_s * 1e3:g} ms"
+    return f"interleaved: the cells of a block were measured beside one another, in slices of {slice_s * 1e3:g} ms"
 
 
 def _client_note(document: Document) -> str:

@@ -48,7 +48,7 @@ def observe(done: Sequence[Round], told: Sequence[Told | None], durability: str 
         acknowledged = 0 if engine is None else engine.acknowledged
         counters = {} if engine is None else engine.counters
         files = each["io"].get("syncs")
-        # What a server did it did for all that took turns.
+        # What a server did it did for all that were interleaved.
         alone = not each["interleaving"]
         if sum(each["failed"].values()) > _FAILED * each["issued"]:
             continue

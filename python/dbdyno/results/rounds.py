@@ -304,7 +304,7 @@ def _disk(result: TrialResult | None) -> Disk:
 
 
 def _interleaving(result: TrialResult | None, plan: JsonObject) -> JsonObject:
-    """Say how a trial took turns with others: what it was told, and what came of it."""
+    """Say how a trial was interleaved with others: what it was told, and what came of it."""
     if result is None or result.interleaving is None:
         return {}
     return result.interleaving.model_dump() | part(plan, "task", "interleaving")

@@ -40,7 +40,7 @@ class Request:
 
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
-    ``interleaving``: the cells of a block take turns of so many seconds, or none; undecided they do where it is of use;
+    ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
     ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
     dbdyno did not make.
     """
@@ -62,8 +62,8 @@ class Request:
     against: Against | None = None
 
     @property
-    def turn_s(self) -> float | None:
-        """Seconds of a turn, where that is decided."""
+    def slice_s(self) -> float | None:
+        """Seconds of a slice, where that is decided."""
         return None if self.interleaving == "none" else self.interleaving
 
 
@@ -96,8 +96,8 @@ def prepare(request: Request) -> Prepared:
     for each in compiled:
         if request.instructions:
             check_counting(each)
-        if request.turn_s is not None:
-            check_interleaving(each, request.turn_s)
+        if request.slice_s is not None:
+            check_interleaving(each, request.slice_s)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
@@ -143,7 +143,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "allow_writes": request.allow_writes,
                 "process": this_process(),
             }
-            | ({} if undecided else {"turn_s": request.turn_s}),
+            | ({} if undecided else {"slice_s": request.slice_s}),
             host=host_facts(provisioners.workspace.path),
             version=importlib.metadata.version("dbdyno"),
         )
@@ -219,7 +219,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         bool(options.get("instructions")),
         bool(options.get("try_recommendations")),
         # Not there: the run was interrupted before it was decided, and nothing has been measured.
-        (options["turn_s"] or "none") if "turn_s" in options else None,
+        (options["slice_s"] or "none") if "slice_s" in options else None,
         bool(options.get("allow_writes")),
     )
     prepared = prepare(request)
@@ -243,7 +243,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
 
 
 def _undecided(request: Request, prepared: Prepared) -> bool:
-    """Say whether it is dbdyno's to decide that the cells take turns."""
+    """Say whether it is dbdyno's to decide that the cells are interleaved."""
     return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
 
 
@@ -256,7 +256,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         stopping=prepared.stopping,
         wait_idle=request.wait_idle,
         instructions=request.instructions,
-        turn_s=request.turn_s,
+        slice_s=request.slice_s,
     )
 
 
@@ -283,16 +283,16 @@ def _carry_out(
                 seen += _measure_machine(plan, prepared, store, provisioners)
             if interleaving_undecided:
                 display.loading(plan.cells[0].cell)
-                plan.turn_s = decide(plan.cells, provisioners)
+                plan.slice_s = decide(plan.cells, provisioners)
                 if not interrupted:
-                    store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"turn_s": plan.turn_s})
+                    store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"slice_s": plan.slice_s})
             ended_by = carry_out(plan, store, provisioners, display, interrupted)
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
         if ended_by is not None and not cut_short:
             seen.append(ended_by)
         seen += provisioners.observations
-        if plan.turn_s is not None and not interleaving_undecided and not cut_short:
+        if plan.slice_s is not None and not interleaving_undecided and not cut_short:
             seen += differing_syncs(plan.cells, provisioners)
         # One that was gone on with has seen some things before.
         observations = [each for number, each in enumerate(seen) if each not in seen[:number]]

@@ -1,4 +1,4 @@
-"""Trials of a block that take turns: what can, and when they do unasked."""
+"""Trials of a block that are interleaved: what can, and when they do unasked."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -11,26 +11,26 @@ from dbdyno.errors import DbdynoError, InputError
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 
-#: What was asked for: seconds of a turn, none, or that it be decided by what can take turns.
+#: What was asked for: seconds of a slice, none, or that it be decided by what can be interleaved.
 Interleaving = float | Literal["none"] | None
 
-#: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a turn begins with (its caches were
-#: the others') takes some tens of microseconds: shorter turns cost, and longer ones see the machine change.
-USUAL_TURN_S = 0.02
+#: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a slice begins with (its caches were
+#: the others') takes some tens of microseconds: shorter slices cost, and longer ones see the machine change.
+USUAL_SLICE_S = 0.02
 
 # Seconds.
 _SHORTEST = 0.001
 
-# All cells have their copies of the data at once. Taking turns is no gain where they push one another out of memory, or
+# All cells have their copies of the data at once. Interleaving is no gain where they push one another out of memory, or
 # fill the disk: the most of what is free that they may take unasked.
 _MOST_OF_FREE = 0.5
 
 
-def check_interleaving(compiled: CompiledCell, turn_s: float) -> None:
-    """Raise InputError where a cell cannot take turns with others."""
-    if turn_s < _SHORTEST:
+def check_interleaving(compiled: CompiledCell, slice_s: float) -> None:
+    """Raise InputError where a cell cannot be interleaved with others."""
+    if slice_s < _SHORTEST:
         raise InputError(
-            "--interleave", "a turn lasts a millisecond at least", f"`--interleave {USUAL_TURN_S * 1e3:g}ms` is usual"
+            "--interleave", "a slice lasts a millisecond at least", f"`--interleave {USUAL_SLICE_S * 1e3:g}ms` is usual"
         )
     problem = _problem(compiled)
     if problem is not None:
@@ -38,11 +38,11 @@ def check_interleaving(compiled: CompiledCell, turn_s: float) -> None:
 
 
 def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> float | None:
-    """Give the seconds of a turn for a run that is to find its own number of rounds; None: one after another.
+    """Give the seconds of a slice for a run that is to find its own number of rounds; None: one after another.
 
-    What takes turns needs the fewest rounds, so they do where all can, their data have room, and none has the kernel
-    write in the others' turns what it has not had synced in its own. What goes wrong on the way is told by the trial in
-    which it goes wrong again.
+    What is interleaved needs the fewest rounds, so it is where all can be, their data have room, and none has the
+    kernel write in the others' slices what it has not had synced in its own. What goes wrong on the way is told by the
+    trial in which it goes wrong again.
     """
     if len(compiled) == 1 or any(_problem(each) is not None for each in compiled):
         return None
@@ -53,13 +53,13 @@ def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> floa
     except DbdynoError:
         return None
     memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(provisioners.workspace.path)).free
-    return USUAL_TURN_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
+    return USUAL_SLICE_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
 
 
 def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[CompiledCell]:
     """Give the cells, where some write, as their engine tells, and not all sync alike.
 
-    What one leaves to the kernel is written to the device later, in the turns of all. Raises DbdynoError.
+    What one leaves to the kernel is written to the device later, in the slices of all. Raises DbdynoError.
     """
     alike = len({_syncing(each) for each in compiled}) == 1
     if alike and not any(_sets_syncing(each) or _leaves_behind(each) for each in compiled):
@@ -72,7 +72,7 @@ def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioner
 
 
 def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
-    """Give what is observed where cells which took turns as they were told do not sync alike, or nothing."""
+    """Give what is observed where cells which were interleaved as they were told do not sync alike, or nothing."""
     try:
         differing = sync_differently(compiled, provisioners)
     except DbdynoError:
@@ -103,7 +103,7 @@ def _bytes_of_copy(compiled: CompiledCell, provisioners: Provisioners) -> int:
 
 def _problem(compiled: CompiledCell) -> str | None:
     if not engine_of(compiled.cell.system.engine).in_worker:
-        return f"`{compiled.cell.system.name}` is not suspended between the turns of its clients"
+        return f"`{compiled.cell.system.name}` is not suspended between the slices of its clients"
     if compiled.definition.load.clients_as == "processes":
         return "its clients are processes of their own"
     if compiled.trial["arrival"]["loop"] != "closed":

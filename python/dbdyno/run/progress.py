@@ -56,15 +56,15 @@ class Display:
         self._update(f"{self._what} · preparing its tables")
 
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
-        """A trial begins, or several that take turns."""
+        """A trial begins, or several that are interleaved."""
         self._what = f"block {block + 1}/{self._rounds} · "
         self._names |= {cell.id: _name(cell) for cell in cells}
-        self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells in turns"
+        self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells interleaved"
         self._shown = cells[0].id
         self._update(self._what)
 
     def interval(self, cell: Cell, event: Interval) -> None:
-        """A second of a trial is over. Of trials that take turns, the throughput of the first is shown."""
+        """A second of a trial is over. Of trials that are interleaved, the throughput of the first is shown."""
         if cell.id != self._shown:
             return
         seconds = event.end_s - event.start_s

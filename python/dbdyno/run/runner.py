@@ -45,7 +45,7 @@ class Watcher(Protocol):
         """The tables of a cell are about to be made or copied."""
 
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
-        """A trial begins, or several that take turns."""
+        """A trial begins, or several that are interleaved."""
 
     def interval(self, cell: Cell, event: Interval) -> None:
         """A second of a trial is over."""
@@ -59,8 +59,8 @@ class Plan:
     """What a run is to do. ``done``: the trials, by cell and block, that were measured already.
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``wait_idle``: wait for a quiet machine before each
-    trial; ``instructions``: count those of each trial too; ``turn_s``: the trials of a block take turns of so many
-    seconds, in place of running one after another.
+    trial; ``instructions``: count those of each trial too; ``slice_s``: the trials of a block are interleaved in
+    slices of so many seconds, in place of running one after another.
     """
 
     run_id: str
@@ -71,7 +71,7 @@ class Plan:
     stopping: Stopping | None = None
     wait_idle: bool = False
     instructions: bool = False
-    turn_s: float | None = None
+    slice_s: float | None = None
 
 
 def carry_out(
@@ -93,8 +93,8 @@ def carry_out(
             for position, cell in enumerate(block_order(cells, block, plan.seed))
             if (cell.id, block) not in plan.done
         ]
-        # Those of a group take turns; without turns each trial is a group of its own.
-        for group in [todo] if plan.turn_s is not None and todo else [[each] for each in todo]:
+        # Those of a group are interleaved; without slices each trial is a group of its own.
+        for group in [todo] if plan.slice_s is not None and todo else [[each] for each in todo]:
             if interrupted:
                 return None
             watcher.trials(block, [cell for _, cell in group])
@@ -209,7 +209,7 @@ class Trial:
 def measure(
     trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
 ) -> Iterator[TrialRecord]:
-    """Carry out a trial, or several that take turns, and give their records, whatever comes of them."""
+    """Carry out a trial, or several that are interleaved, and give their records, whatever comes of them."""
     if engine_of(trials[0].compiled.cell.system.engine).runs_programs:
         for trial in trials:
             _measure_program(trial, interrupted)
@@ -240,11 +240,11 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 system = _made_ready(trial, stack, provisioners, watcher)
                 if system is not None:
                     ready.append((trial, system))
-            turn_s = trials[0].plan.turn_s
-            if ready and turn_s is None:
+            slice_s = trials[0].plan.slice_s
+            if ready and slice_s is None:
                 _run(ready[0][0], watcher, interrupted)
-            elif ready and turn_s is not None:
-                _run_interleaved([trial for trial, _ in ready], turn_s, watcher, interrupted)
+            elif ready and slice_s is not None:
+                _run_interleaved([trial for trial, _ in ready], slice_s, watcher, interrupted)
             for trial, system in ready:
                 trouble = system.trouble(trial.lost_system)
                 if trouble is not None:
@@ -308,7 +308,7 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
 
 
 def _longest(request: JsonObject, of: int = 1) -> float:
-    """Return the seconds after which a trial that takes one of ``of`` turns is stopped."""
+    """Return the seconds after which a trial that takes one of ``of`` slices is stopped."""
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
     return LONGEST_TRIAL_S if window is None else float(window * of + warmup + _SLACK_S)
@@ -330,10 +330,10 @@ def _run(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     _time_out(trial, worker.timed_out)
 
 
-def _run_interleaved(trials: Sequence[Trial], turn_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
+def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
     # Each block begins on another processor.
     cpu = trials[0].block
-    common = {"length_ms": turn_s * 1e3, "of": len(trials), "cpu": cpu}
+    common = {"length_ms": slice_s * 1e3, "of": len(trials), "cpu": cpu}
     for index, trial in enumerate(trials):
         own = {**common, "index": index}
         # When the first of them began tells them from those of another time.

@@ -24,7 +24,7 @@ Target = dict[str, Any]
 
 
 class FileProvisioner(ABC):
-    """Keeps the file that trials work on; of trials that take turns, each has one of its own.
+    """Keeps the file that trials work on; of trials that are interleaved, each has one of its own.
 
     What an engine's own says of its files are the abstract methods.
     """

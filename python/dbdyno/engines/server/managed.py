@@ -125,7 +125,7 @@ class ManagedProvisioner:
             shutil.rmtree(data, ignore_errors=True)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Servers do not take turns, for which alone it would be asked."""
+        """Servers are not interleaved, for which alone it would be asked."""
         return 0
 
     def close(self) -> None:
