@@ -101,7 +101,7 @@ test-rust: dev $(TESTED_SERVERS)
 	$(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 
 test-python: dev $(TESTED_SERVERS)
-	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES)
+	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES) --dist loadgroup
 
 # What measuring costs, each figure against its target. Takes some minutes.
 bench: install

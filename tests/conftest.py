@@ -72,6 +72,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--unit", action="store_true", help="only tests that start no command line, for the edit loop")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep tests of a module together that share what is made once for it, so that it is made once."""
+    of_item = getattr(item, "_fixtureinfo", None)
+    made = (each[-1].scope for each in of_item.name2fixturedefs.values()) if of_item is not None else ()
+    if "module" in made:
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--unit"):
         return

@@ -9,6 +9,8 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.engines.url import parse_url
+from dbdyno.events.answers import Device
+from dbdyno.events.machine import DeviceFacts
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import Cell, CompiledCell
@@ -51,12 +53,23 @@ def test_the_device_is_measured_for_as_long_as_was_said(
     seconds: str | None, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(machine, "ask", lambda plan, *_: asked.append(plan["task"]) or {"device": {"sync_us": 1.0}})
+    facts = DeviceFacts(
+        sync_us=1.0,
+        sync_per_s=1e6,
+        sync_p50_us=1.0,
+        sync_p99_us=1.0,
+        large_sync_us=2.0,
+        large_sync_bytes=1 << 20,
+        random_read=[],
+        direct=True,
+    )
+    answer = Device(event="device", device=facts)
+    monkeypatch.setattr(machine, "ask", lambda plan, *_: asked.append(plan["task"]) or answer)
     monkeypatch.delenv("DBDYNO_PROBE_SECONDS", raising=False)
     if seconds is not None:
         monkeypatch.setenv("DBDYNO_PROBE_SECONDS", seconds)
     expected = float(seconds or 0.4)
-    assert machine.device_facts(tmp_path, Interrupted()) == {"sync_us": 1.0, "probe_s": expected}
+    assert machine.device_facts(tmp_path, Interrupted()) == facts.model_dump() | {"probe_s": expected}
     assert (asked[0]["seconds"], asked[0]["bytes"]) == (expected, size)
 
 
