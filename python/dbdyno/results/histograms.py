@@ -32,6 +32,20 @@ _KNOWN = 1.01
 _LONGEST_NS = 3_600_000_000_000
 
 
+def no_latency() -> Latency:
+    """Give what is told of times where there are none."""
+    return {
+        "p50": None,
+        "p90": None,
+        "p99": None,
+        "p99_9": None,
+        "max": None,
+        "mean": None,
+        "count": 0,
+        "at_least": [],
+    }
+
+
 class HistogramError(ValueError):
     """An encoded histogram cannot be read or does not fit the others."""
 
@@ -102,17 +116,7 @@ class Histogram:
         values, counts = self._with(at_least).points() if bounded and at_least is not None else known
         total = int(counts.sum())
         if total == 0:
-            none: Latency = {
-                "p50": None,
-                "p90": None,
-                "p99": None,
-                "p99_9": None,
-                "max": None,
-                "mean": None,
-                "count": 0,
-                "at_least": [],
-            }
-            return none
+            return no_latency()
         running = np.cumsum(counts)
         places = {name: max(1, int(share / 100 * total + 0.5)) for name, share in PERCENTILES.items()}
         at = {name: float(values[np.searchsorted(running, place)]) / NS_PER_MS for name, place in places.items()}

@@ -18,6 +18,7 @@ from dbdyno.events.machine import CpuShare
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import TrialResult
 from dbdyno.events.watched import Io, Segments
+from dbdyno.results.histograms import no_latency
 from dbdyno.results.trial import ReadTrial
 
 _NOTHING = Accounting(issued=0, ok=0, failed={}, skipped=0, in_flight=0, retries=0)
@@ -30,16 +31,6 @@ _NO_STATEMENTS = Work(
     transactions_changing=0,
 )
 
-_NO_LATENCY: Latency = {
-    "p50": None,
-    "p90": None,
-    "p99": None,
-    "p99_9": None,
-    "max": None,
-    "mean": None,
-    "count": 0,
-    "at_least": [],
-}
 _NO_CPU: CpuPercent = {
     "client": None,
     "server": None,
@@ -256,7 +247,7 @@ def _dumped(parts: Mapping[str, Part]) -> JsonObject:
 
 def _latency(times: NoTimes | Times) -> Latency:
     if isinstance(times, NoTimes):
-        return {**_NO_LATENCY, "count": times.count}
+        return {**no_latency(), "count": times.count}
     return {
         "p50": times.p50,
         "p90": times.p90,
