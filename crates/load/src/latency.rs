@@ -20,6 +20,9 @@ pub fn latencies() -> Latencies {
     }
 }
 
+/// How many places there are.
+const PLACES: usize = place(LONGEST) + 1;
+
 /// How many latencies are noted before they are counted.
 const NOTED: usize = 64;
 
@@ -34,7 +37,7 @@ pub struct Counts {
     noted: [u64; NOTED],
     /// How many are noted; less than all between two calls.
     filled: usize,
-    counts: Box<[u64]>,
+    counts: Box<[u64; PLACES]>,
 }
 
 impl Default for Counts {
@@ -42,15 +45,19 @@ impl Default for Counts {
         Self {
             noted: [0; NOTED],
             filled: 0,
-            counts: vec![0; place(LONGEST) + 1].into_boxed_slice(),
+            // By way of a vector, which is never on the stack.
+            counts: vec![0; PLACES]
+                .into_boxed_slice()
+                .try_into()
+                .unwrap_or_else(|_| Box::new([0; PLACES])),
         }
     }
 }
 
 /// Where a value is counted.
 #[inline(always)]
-fn place(value: u64) -> usize {
-    let bucket = u64::BITS - PLACES_LOG2 - (value | ((1 << PLACES_LOG2) - 1)).leading_zeros();
+const fn place(value: u64) -> usize {
+    let bucket = (value | ((1 << PLACES_LOG2) - 1)).ilog2() + 1 - PLACES_LOG2;
     ((bucket as usize) << (PLACES_LOG2 - 1)) + (value >> bucket) as usize
 }
 
@@ -75,9 +82,8 @@ impl Counts {
 
     #[inline(never)]
     fn count_noted(&mut self) {
-        let longest = self.counts.len() - 1;
         for nanoseconds in &self.noted[..self.filled] {
-            self.counts[place(*nanoseconds).min(longest)] += 1;
+            self.counts[place(*nanoseconds).min(PLACES - 1)] += 1;
         }
         self.filled = 0;
     }
