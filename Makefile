@@ -10,6 +10,8 @@ TEST_VENV := .venv-test
 TEST_BIN := $(TEST_VENV)/bin
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Most of what is in these packages nobody imports; what is imported is compiled then.
+PIP_REQUIRED := $(PIP_INSTALL) --no-compile
 PIP_WHEEL := -m pip wheel --quiet --disable-pip-version-check --no-deps
 
 # The server of MongoDB's kind that the tests start: built where there is Go, else those tests are skipped.
@@ -35,7 +37,7 @@ worker:
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP_INSTALL) -r requirements.lock
+	$(BIN)/python $(PIP_REQUIRED) -r requirements.lock
 	touch $@
 
 # A wheel that installs without Rust. PLATFORM: its tag, such as manylinux_2_35_x86_64, where others are to have it.
@@ -55,7 +57,7 @@ $(VENV)/.installed: dist/.built $(VENV)/.python
 
 $(TEST_VENV)/.python: requirements.lock requirements-dev.lock
 	$(PYTHON) -m venv $(TEST_VENV)
-	$(TEST_BIN)/python $(PIP_INSTALL) -r requirements.lock -r requirements-dev.lock
+	$(TEST_BIN)/python $(PIP_REQUIRED) -r requirements.lock -r requirements-dev.lock
 	touch $@
 
 # The same wheel but for how its worker was optimised. It shares what is compiled with the tests in Rust.
