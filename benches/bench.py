@@ -153,6 +153,32 @@ def null_engine(bench: Bench) -> Iterator[Figure]:
     yield Figure("null engine, million operations/s", statistics.median(rates), spread(rates), 15, at_most=False)
 
 
+# Kinds of identifiers, random to ordered.
+IDENTIFIERS: dict[str, Any] = {
+    "v4": "v4",
+    "v7": "v7",
+    "v7_monotonic": "v7_monotonic",
+    "ulid": "ulid",
+    "time_blocked": {"time_blocked": {"interval_length": 60, "interval_count": 65536}},
+    "sequence_blocked": {"sequence_blocked": {"block_size": 65536, "block_count": 65536}},
+}
+
+
+def identifiers(bench: Bench) -> Iterator[Figure]:
+    """Transactions of one statement that takes an identifier, on the engine that does nothing."""
+    for name, version in IDENTIFIERS.items():
+        for form in ("bytes", "hex"):
+            param = {"kind": "uuid", "version": version, "format": form}
+            steps = [{"do": "execute", "statement": 0, "params": [param]}]
+            trial = {
+                "target": {"engine": "null"},
+                "window": {"seconds": 0.5},
+                "transactions": [{"name": "t", "steps": steps}],
+            }
+            rates = [rate(bench.ours(LOOKUP, 1, None, 2000, **trial)) / 1e6 for _ in range(BLOCKS)]
+            yield Figure(f"{name} as {form}, million/s", statistics.median(rates), spread(rates), 20, at_most=False)
+
+
 def memory(bench: Bench) -> Iterator[Figure]:
     results = (bench.ours(LOOKUP, 2, None, 2000, window={"seconds": seconds}) for seconds in (10, 60))
     peaks = [result["memory"]["peak_rss_bytes"] / 1e6 for result in results]
@@ -235,7 +261,7 @@ def rate(result: dict[str, Any]) -> float:
     return float(result["accounting"]["ok"]) / float(result["elapsed_s"])
 
 
-ALL = (instructions, throughput, null_engine, loading, start_up, showing, memory)
+ALL = (instructions, throughput, null_engine, identifiers, loading, start_up, showing, memory)
 
 
 if __name__ == "__main__":

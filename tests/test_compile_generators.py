@@ -37,6 +37,12 @@ TOML_GENERATORS = [
         {"kind": "pick", "values": [1, 2], "weights": [1.0, 0.5]},
     ),
     ("{ uuid = 'v7' }", {"kind": "uuid", "version": "v7", "format": "dashed"}),
+    ("{ uuid = 'v7_monotonic' }", {"kind": "uuid", "version": "v7_monotonic", "format": "dashed"}),
+    ("{ uuid = 'ulid' }", {"kind": "uuid", "version": "ulid", "format": "base32"}),
+    (
+        "{ uuid = { version = 'ulid', format = 'bytes' } }",
+        {"kind": "uuid", "version": "ulid", "format": "bytes"},
+    ),
     (
         "{ uuid = { version = 'time_blocked', interval_length = 5 } }",
         {

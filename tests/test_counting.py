@@ -37,6 +37,7 @@ steps = [{ execute = "select ?", params = [1] }]
         ("params = [1]", 'params = [{ now = "text" }]', ["values are made from the clock"]),
         ("params = [1]", 'params = [{ uuid = "v7" }]', ["values are made from the clock"]),
         ("params = [1]", 'params = [{ uuid = { version = "time_blocked" } }]', ["values are made from the clock"]),
+        ("params = [1]", 'params = [{ uuid = "ulid" }]', ["values are made from the clock"]),
         ("select ?", "select ?, random (), CURRENT_TIMESTAMP", ["statements use current_timestamp and random"]),
         ("select ?", "select datetime('now'), ?", ["statements use 'now'"]),
     ],

@@ -206,6 +206,10 @@ def test_a_schema_that_differs_is_told(change: Callable[[dict[str, Any]], None])
         ('{"event": "phase"}', "`phase.phase`: field required"),
         ('{"event": "held", "abandoned": [1]}', "`held.abandoned.0`: input should be a valid string, and not 1"),
         ('{"event": "phase", "phase": "a", "more": 1}', "`phase.more`: extra inputs are not permitted"),
+        (
+            '{"event": "writes", "statements": [{"name": "s", "writes": "yes"}]}',
+            "`writes.statements.0.why`: field required",
+        ),
         ('{"event": "speed"}', "'speed'"),
     ],
 )

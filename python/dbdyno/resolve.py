@@ -38,7 +38,7 @@ def read_settings(experiment: Experiment, definition: Definition, cell: Cell) ->
             merged, system.name if engine.is_server else f"{experiment.place}: system.{engine.name}", named=named
         )
     except InputError:
-        # A error is told where it was made: in the URL, where one is in what that says.
+        # An error is told where it was made: in the URL, where one is in what that says.
         own = {name: value for name, value in merged.items() if name in system.settings}
         engine.read_settings(own, system.name, named=named)
         raise

@@ -164,18 +164,24 @@ pub enum UuidKind {
     V4,
     /// Version 7 (RFC 9562): 48 bits of Unix milliseconds, then random bits.
     V7,
-    /// A version-4 UUID with a prefix `(unix_seconds / interval_length) mod interval_count`.
+    /// Version 7 with a counter in its next 12 bits: each is above all that this process made before.
+    V7Monotonic,
+    /// A ULID: 48 bits of Unix milliseconds, then 80 random bits.
+    Ulid,
+    /// A version-4 UUID with a prefix that counts intervals of time. With n bytes for the prefix, the least that number
+    /// `interval_count` intervals: `unix_seconds / size mod 256^n`, where `size` is
+    /// `max(1, interval_length × interval_count / 256^n)`.
     TimeBlocked {
         /// Seconds in an interval.
         interval_length: u64,
-        /// Intervals before the prefix begins again; the prefix has as many bytes as this needs.
+        /// Intervals before the prefix begins again.
         interval_count: u64,
     },
-    /// A version-4 UUID with a prefix `(index / block_size) mod block_count`.
+    /// A version-4 UUID with a prefix that counts blocks of keys: as `time_blocked`, with the index in place of the seconds.
     SequenceBlocked {
         /// Keys in a block.
         block_size: u64,
-        /// Blocks before the prefix begins again; the prefix has as many bytes as this needs.
+        /// Blocks before the prefix begins again.
         block_count: u64,
     },
 }
@@ -191,6 +197,8 @@ pub enum UuidFormat {
     Hex,
     /// 16 bytes.
     Bytes,
+    /// 26 characters of Crockford's base 32, as ULIDs are written.
+    Base32,
 }
 
 /// How a time is written.

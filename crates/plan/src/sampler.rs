@@ -1,6 +1,7 @@
 //! Generators made ready to run: checked, with their tables computed, and no allocation per value.
 
 mod chance;
+mod identifiers;
 mod scope;
 mod stamps;
 
@@ -13,10 +14,11 @@ use crate::names::Names;
 use crate::random::{Stream, below, permute, row_stream};
 use crate::value::{Literal, Owned, Text, Value, Values};
 use crate::vocabulary::Vocabulary;
+use identifiers::Identifier;
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};
 use scope::index;
-use stamps::{unix_milliseconds, uuid, write_time, write_uuid};
+use stamps::{unix_milliseconds, write_time};
 use std::fmt::Write as _;
 
 /// Where a generator stands, which decides what its index is.
@@ -75,9 +77,8 @@ enum Kind {
         thresholds: Box<[u64]>,
     },
     Uuid {
-        version: UuidKind,
+        identifier: Identifier,
         format: UuidFormat,
-        counter: Option<usize>,
     },
     Format {
         pieces: Box<[String]>,
@@ -203,9 +204,8 @@ impl Sampler {
                     .then(|| place.counter())
                     .flatten();
                 Kind::Uuid {
-                    version: *version,
+                    identifier: Identifier::new(*version, counter),
                     format: *format,
-                    counter,
                 }
             }
             Generator::Format { template, parts } => {
@@ -254,17 +254,7 @@ impl Sampler {
             Kind::Variable(slot) => out.push(scope.variables[*slot].view()),
             Kind::UniformReal { low, width } => out.push_real(low + width * unit(scope.stream)),
             Kind::Pick { values, thresholds } => out.push(values[choose(thresholds, scope.stream)].view()),
-            Kind::Uuid {
-                version,
-                format,
-                counter,
-            } => {
-                let id = uuid(*version, *counter, scope);
-                match format {
-                    UuidFormat::Bytes => out.push_bytes(|bytes| bytes.extend_from_slice(id.as_bytes())),
-                    _ => out.push_text(|text| write_uuid(id, *format, text)),
-                }
-            }
+            Kind::Uuid { identifier, format } => identifier.sample(*format, scope, out),
             Kind::Now(TimeFormat::UnixSeconds) => out.push_integer((unix_milliseconds() / 1000) as i64),
             Kind::Now(TimeFormat::UnixMilliseconds) => out.push_integer(unix_milliseconds() as i64),
             Kind::Reference { of, stream, row } => {
@@ -378,18 +368,7 @@ impl Sampler {
                 text.push_str(&pieces[parts.len()]);
             }
             Kind::Now(TimeFormat::Text) => write_time(unix_milliseconds() / 1000, text),
-            Kind::Uuid {
-                version,
-                format,
-                counter,
-            } => {
-                let format = if *format == UuidFormat::Bytes {
-                    UuidFormat::Hex
-                } else {
-                    *format
-                };
-                write_uuid(uuid(*version, *counter, scope), format, text);
-            }
+            Kind::Uuid { identifier, format } => identifier.write(*format, scope, text),
             Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
                 let _ = write!(text, "{}", self.integer(scope));
             }

@@ -99,7 +99,7 @@ def compile_plain(generator: written.Generator) -> PlanGenerator:
         case written.Pick(pick=pick):
             return {"kind": "pick", **pick.model_dump(exclude_none=True)}
         case written.Uuid(uuid=uuid):
-            return {"kind": "uuid", "version": _uuid_version(uuid), "format": uuid.format}
+            return {"kind": "uuid", "version": _uuid_version(uuid), "format": uuid.written}
         case written.Now(now=form):
             return {"kind": "now", "format": form}
     raise TypeError(f"no such generator: {generator!r}")

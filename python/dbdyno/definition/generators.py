@@ -176,8 +176,8 @@ class Pick(Strict):
 class UuidOf(Strict):
     """The kind, the way it is written, and the blocks of the blocked kinds."""
 
-    version: Literal["v4", "v7", "time_blocked", "sequence_blocked"]
-    format: Literal["dashed", "hex", "bytes"] = "dashed"
+    version: Literal["v4", "v7", "v7_monotonic", "ulid", "time_blocked", "sequence_blocked"]
+    format: Literal["dashed", "hex", "bytes", "base32"] | None = None
     interval_length: Positive = 60
     interval_count: Positive = 65536
     block_size: Positive = 65536
@@ -191,9 +191,14 @@ class UuidOf(Strict):
                 raise wrong(f"a `{self.version}` has none", f'leave it out, or write `version = "{owner}"`', key=key)
         return self
 
+    @property
+    def written(self) -> str:
+        """How it is written: left out, as its kind is by custom."""
+        return self.format or ("base32" if self.version == "ulid" else "dashed")
+
 
 class Uuid(Strict):
-    """A UUID; a text alone is the version."""
+    """A UUID or ULID; a text alone is the version."""
 
     uuid: Annotated[UuidOf, BeforeValidator(lambda v: {"version": v} if isinstance(v, str) else v)]
 

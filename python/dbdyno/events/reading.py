@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic
 
@@ -11,7 +11,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypeVar
 
 from dbdyno.errors import DbdynoError
-from dbdyno.events import latency, watched
 from dbdyno.events.answers import (
     Check,
     Checked,
@@ -61,9 +60,6 @@ Result = Annotated[TrialResult | ProgramResult, Field(discriminator="event")]
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _RESULT: TypeAdapter[Result] = TypeAdapter(Result)
 
-# Names of alternatives, which are no part of the way to a field.
-_ALTERNATIVES = {latency.NONE, latency.SOME, watched.SEEN, watched.NOT_SEEN}
-
 # Characters of a line, or of a value, that are shown.
 _SHOWN = 200
 _SHOWN_VALUE = 40
@@ -97,7 +93,7 @@ def read_event(said: Mapping[str, Any]) -> Event:
     try:
         return _EVENT.validate_python(said)
     except ValidationError as error:
-        raise NotAnEvent(told(error)) from None
+        raise NotAnEvent(told(error, said)) from None
 
 
 def read_result(said: Mapping[str, Any]) -> TrialResult | ProgramResult:
@@ -105,7 +101,7 @@ def read_result(said: Mapping[str, Any]) -> TrialResult | ProgramResult:
     try:
         return _RESULT.validate_python(said)
     except ValidationError as error:
-        raise NotAnEvent(told(error)) from None
+        raise NotAnEvent(told(error, said)) from None
 
 
 def read_interval(said: Mapping[str, Any]) -> Interval:
@@ -113,7 +109,7 @@ def read_interval(said: Mapping[str, Any]) -> Interval:
     try:
         return Interval.model_validate(said)
     except ValidationError as error:
-        raise NotAnEvent(told(error, "interval")) from None
+        raise NotAnEvent(told(error, said, "interval")) from None
 
 
 def read_part(kind: type[P], said: Any, name: str) -> P:
@@ -121,18 +117,28 @@ def read_part(kind: type[P], said: Any, name: str) -> P:
     try:
         return kind.model_validate(said)
     except ValidationError as error:
-        raise NotAnEvent(told(error, name)) from None
+        raise NotAnEvent(told(error, said, name)) from None
 
 
-def told(error: ValidationError, within: str = "") -> str:
-    """Say which field is wrong, what it is, and what would be right. ``within``: where the fields are."""
+def told(error: ValidationError, said: Any, within: str = "") -> str:
+    """Say which field of ``said`` is wrong, what it is, and what would be right. ``within``: where the fields are."""
     first, *others = error.errors(include_url=False)
-    way = [within, *(str(each) for each in first["loc"] if each not in _ALTERNATIVES)]
-    field = ".".join(each for each in way if each) or "it"
+    field = ".".join(each for each in (within, *_way(first["loc"], said)) if each) or "it"
     what = first["msg"][:1].lower() + first["msg"][1:]
     found = "" if first["type"] == "missing" else f", and not {_shown(first['input'])}"
     more = f" (and {len(others)} more)" if others else ""
     return f"`{field}`: {what}{found}{more}"
+
+
+def _way(location: Sequence[int | str], said: Any) -> Iterator[str]:
+    """The keys and places that lead to a field. Names of a union's alternatives, but for the event's own, are none."""
+    for place, each in enumerate(location):
+        try:
+            said = said[each]
+        except (TypeError, LookupError):
+            if 0 < place < len(location) - 1:
+                continue
+        yield str(each)
 
 
 def _shown(value: Any) -> str:

@@ -54,12 +54,17 @@ def unrepeatable(task: JsonObject) -> list[str]:
     return found
 
 
+# Versions of UUIDs that begin with the time.
+_ORDERED_BY_TIME = ("v7", "v7_monotonic", "ulid")
+
+
 def _from_the_clock(source: Any) -> bool:
     """Whether some part of a plan makes a value from the time of day."""
     if isinstance(source, dict):
         kind = str(source.get("kind"))
         version = source.get("version")
-        timed = kind == "now" or (kind == "uuid" and (version == "v7" or "time_blocked" in (version or ())))
+        ordered = version in _ORDERED_BY_TIME or "time_blocked" in (version or ())
+        timed = kind == "now" or (kind == "uuid" and ordered)
         return timed or any(_from_the_clock(each) for each in source.values())
     return isinstance(source, list) and any(_from_the_clock(each) for each in source)
 

@@ -252,7 +252,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 if isinstance(trial.result, TrialResult):
                     system.check(trial.result)
     except InputError:
-        # A error in what was asked for is told at once, and not once for each trial.
+        # An error in what was asked for is told at once, and not once for each trial.
         raise
     except DbdynoError as error:
         for trial, _ in ready:
