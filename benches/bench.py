@@ -24,8 +24,10 @@ from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.engines.sqlite.targets import load_target
+from dbdyno.events.answers import Ready
+from dbdyno.events.trial import TrialResult
 from dbdyno.experiment import load_experiment
-from dbdyno.worker import Worker, worker_path
+from dbdyno.worker import Worker, ask, worker_path
 from dbdyno.workplace.listening import Interrupted
 from dbdyno.workplace.workspace import Workspace
 
@@ -77,8 +79,8 @@ class Bench:
         }
         return {"schema": "dbdyno.plan/1", "seed": 1, "task": task | trial}
 
-    def ours(self, *arguments: Any, **trial: Any) -> dict[str, Any]:
-        return next(event for event in Worker(self.plan(*arguments, **trial)) if event["event"] == "result")
+    def ours(self, *arguments: Any, **trial: Any) -> TrialResult:
+        return ask(self.plan(*arguments, **trial), TrialResult)
 
     def command(self, sql: str, clients: int, operations: int, cache_size: int) -> list[str]:
         return [str(self.bare), str(self.database), sql, str(KEYS), str(clients), str(operations), str(cache_size)]
@@ -130,13 +132,13 @@ def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
     interleaving = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}
     worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, interleaving=interleaving), 120.0, coordinated=True)
     ours, bare = 0.0, None
-    for event in worker:
-        if event["event"] == "result":
+    for event in (heard.event for heard in worker):
+        if isinstance(event, TrialResult):
             ours = rate(event)
-        elif event["event"] == "ready":
+        elif isinstance(event, Ready):
             # Time enough for the bare loop to open the database.
             start = time.monotonic_ns() + 150_000_000
-            if event["phase"] == "window":
+            if event.phase == "window":
                 moments = [str(start + (1 - index) * slot), str(TURN_NS), str(2 * slot), str(block)]
                 command = [*bench.command(LOOKUP, clients, operations, 2000), *moments]
                 bare = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -181,7 +183,7 @@ def identifiers(bench: Bench) -> Iterator[Figure]:
 
 def memory(bench: Bench) -> Iterator[Figure]:
     results = (bench.ours(LOOKUP, 2, None, 2000, window={"seconds": seconds}) for seconds in (10, 60))
-    peaks = [result["memory"]["peak_rss_bytes"] / 1e6 for result in results]
+    peaks = [result.memory.peak_rss_bytes / 1e6 for result in results]
     yield Figure(
         "memory, 60 s against 10 s", peaks[1] / peaks[0], f"{peaks[0]:.1f} MB, {peaks[1]:.1f} MB", 1.02, at_most=True
     )
@@ -257,8 +259,8 @@ def showing(bench: Bench) -> Iterator[Figure]:
     yield Figure("dbdyno show of 100 trials, s", statistics.median(times), spread(times), 1.0, at_most=True)
 
 
-def rate(result: dict[str, Any]) -> float:
-    return float(result["accounting"]["ok"]) / float(result["elapsed_s"])
+def rate(result: TrialResult) -> float:
+    return result.accounting.ok / result.elapsed_s
 
 
 ALL = (instructions, throughput, null_engine, identifiers, loading, start_up, showing, memory)

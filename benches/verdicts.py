@@ -24,6 +24,7 @@ from looks import (
 )
 from windows import equal_rates_of_few_transactions, open_loops_that_hang, windows_of_few_transactions
 
+from dbdyno.events.trial import TrialResult
 from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.stats import verdict
 from dbdyno.stats.intervals import ratio_of
@@ -113,11 +114,11 @@ def turns_block(bench: Bench, number: int, planted: int) -> float:
         window = {"seconds": IN_TURNS_S}
         plans.append(bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work))
     rates = {}
-    for who, event in CoordinatedWorkers(plans, 60.0, [0, 0]):
-        if isinstance(event, WorkerFailed):
-            raise event
-        if who is not None and event["event"] == "result":
-            rates[who] = rate(event)
+    for who, heard in CoordinatedWorkers(plans, 60.0, [0, 0]):
+        if isinstance(heard, WorkerFailed):
+            raise heard
+        if who is not None and isinstance(heard.event, TrialResult):
+            rates[who] = rate(heard.event)
     return math.log(rates[number % 2] / rates[1 - number % 2])
 
 
