@@ -173,6 +173,10 @@ class Pick(Strict):
     pick: Annotated[PickOf, BeforeValidator(lambda v: {"values": v} if isinstance(v, list) else v)]
 
 
+# Versions of identifiers that are made from the time of day.
+FROM_THE_CLOCK = frozenset({"v7", "v7_monotonic", "ulid", "time_blocked"})
+
+
 class UuidOf(Strict):
     """The kind, the way it is written, and the blocks of the blocked kinds."""
 

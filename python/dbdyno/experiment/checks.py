@@ -5,7 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pydantic import BaseModel
 
 from dbdyno.definition.definition import Definition
-from dbdyno.definition.generators import Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
+from dbdyno.definition.generators import (
+    FROM_THE_CLOCK,
+    Expression,
+    Key,
+    Next,
+    Now,
+    RowOf,
+    Serial,
+    Uuid,
+    Variable,
+)
 from dbdyno.definition.tables import Column, Table
 from dbdyno.definition.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
 from dbdyno.definition.validation import Invalid, Location, nearest
@@ -168,7 +178,7 @@ def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tup
         case Now() | Variable() | Next():
             return False
         case Uuid():
-            return generator.uuid.version in ("v4", "sequence_blocked")
+            return generator.uuid.version not in FROM_THE_CLOCK
         case Key():
             found = find_column(generator.key, tables)
             if generator.key in trail:

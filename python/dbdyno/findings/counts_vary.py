@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dbdyno.definition.generators import FROM_THE_CLOCK
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject, count, objects, part
 from dbdyno.document.shape import Finding
@@ -54,19 +55,18 @@ def unrepeatable(task: JsonObject) -> list[str]:
     return found
 
 
-# Versions of UUIDs that begin with the time.
-_ORDERED_BY_TIME = ("v7", "v7_monotonic", "ulid")
-
-
 def _from_the_clock(source: Any) -> bool:
     """Whether some part of a plan makes a value from the time of day."""
     if isinstance(source, dict):
-        kind = str(source.get("kind"))
-        version = source.get("version")
-        ordered = version in _ORDERED_BY_TIME or "time_blocked" in (version or ())
-        timed = kind == "now" or (kind == "uuid" and ordered)
+        kind = source.get("kind")
+        timed = kind == "now" or (kind == "uuid" and _version(source["version"]) in FROM_THE_CLOCK)
         return timed or any(_from_the_clock(each) for each in source.values())
     return isinstance(source, list) and any(_from_the_clock(each) for each in source)
+
+
+def _version(of: str | JsonObject) -> str:
+    """The name of a version of identifiers. One with blocks is an object under its name."""
+    return of if isinstance(of, str) else next(iter(of))
 
 
 def _of_run(material: Material) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ use crate::generator::{UuidFormat, UuidKind};
 use crate::value::{Text, Values};
 use rand::Rng as _;
 use std::sync::atomic::{AtomicU64, Ordering};
+use uuid::{Uuid, Variant, Version};
 
 /// A kind of identifier, ready to be made.
 #[derive(Debug, Clone, Copy)]
@@ -93,39 +94,40 @@ impl Identifier {
 
     /// A new one.
     #[inline]
-    fn make(self, scope: &mut Scope<'_>) -> [u8; 16] {
+    fn make(self, scope: &mut Scope<'_>) -> Uuid {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&scope.stream.next_u64().to_le_bytes());
         id[8..].copy_from_slice(&scope.stream.next_u64().to_le_bytes());
         let version = match self {
-            Self::Random => 4,
+            Self::Random => Version::Random,
             Self::Timed => {
-                id[..6].copy_from_slice(&unix_milliseconds().to_be_bytes()[2..]);
-                7
+                lead(&mut id, unix_milliseconds());
+                Version::SortRand
             }
             Self::Monotonic => {
                 let number = monotonic();
-                id[..6].copy_from_slice(&(number >> COUNTER_BITS).to_be_bytes()[2..]);
+                lead(&mut id, number >> COUNTER_BITS);
                 id[6..8].copy_from_slice(&(number as u16).to_be_bytes());
-                7
+                Version::SortRand
             }
             // All but the time is random: a ULID tells neither version nor variant.
             Self::Ulid => {
-                id[..6].copy_from_slice(&unix_milliseconds().to_be_bytes()[2..]);
-                return id;
+                lead(&mut id, unix_milliseconds());
+                return Uuid::from_bytes(id);
             }
             Self::TimeBlocked(blocks) => {
                 blocks.write(unix_milliseconds() / 1000, &mut id);
-                4
+                Version::Random
             }
             Self::SequenceBlocked { blocks, counter } => {
                 blocks.write(index(counter, scope), &mut id);
-                4
+                Version::Random
             }
         };
-        id[6] = (id[6] & 0x0F) | (version << 4);
-        id[8] = (id[8] & 0x3F) | 0x80;
-        id
+        uuid::Builder::from_bytes(id)
+            .with_variant(Variant::RFC4122)
+            .with_version(version)
+            .into_uuid()
     }
 
     /// Makes one and appends it to the list.
@@ -133,7 +135,7 @@ impl Identifier {
     pub(super) fn sample(self, format: UuidFormat, scope: &mut Scope<'_>, out: &mut Values) {
         let id = self.make(scope);
         match format {
-            UuidFormat::Bytes => out.push_bytes(|bytes| bytes.extend_from_slice(&id)),
+            UuidFormat::Bytes => out.push_bytes(|bytes| bytes.extend_from_slice(id.as_bytes())),
             _ => out.push_text(|text| write(id, format, text)),
         }
     }
@@ -144,15 +146,19 @@ impl Identifier {
     }
 }
 
+/// Puts Unix milliseconds first, in 48 bits.
 #[inline]
-fn write(id: [u8; 16], format: UuidFormat, text: &mut Text<'_>) {
-    let mut buffer = uuid::Uuid::encode_buffer();
+fn lead(id: &mut [u8; 16], milliseconds: u64) {
+    id[..6].copy_from_slice(&milliseconds.to_be_bytes()[2..]);
+}
+
+#[inline]
+fn write(id: Uuid, format: UuidFormat, text: &mut Text<'_>) {
+    let mut buffer = Uuid::encode_buffer();
     match format {
         UuidFormat::Base32 => text.push_ascii(&base32(id)),
-        UuidFormat::Dashed => text.push_str(uuid::Uuid::from_bytes(id).hyphenated().encode_lower(&mut buffer)),
-        UuidFormat::Hex | UuidFormat::Bytes => {
-            text.push_str(uuid::Uuid::from_bytes(id).simple().encode_lower(&mut buffer));
-        }
+        UuidFormat::Dashed => text.push_str(id.hyphenated().encode_lower(&mut buffer)),
+        UuidFormat::Hex | UuidFormat::Bytes => text.push_str(id.simple().encode_lower(&mut buffer)),
     }
 }
 
@@ -161,8 +167,8 @@ const BASE32: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// 26 characters of five bits each, the first of three, so that texts are in the order of their bytes.
 #[inline]
-fn base32(id: [u8; 16]) -> [u8; 26] {
-    let number = u128::from_be_bytes(id);
+fn base32(id: Uuid) -> [u8; 26] {
+    let number = id.as_u128();
     std::array::from_fn(|place| BASE32[(number >> (5 * (25 - place))) as usize & 31])
 }
 
