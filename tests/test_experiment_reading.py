@@ -35,6 +35,7 @@ def test_builtin_experiments() -> None:
         "bulk-insert",
         "cpu-cost",
         "dictionary-search",
+        "key-order",
         "pk-lookup",
         "pk-update",
         "promo-code",
@@ -102,13 +103,14 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
 
 
 def test_documentation_names_every_key() -> None:
-    from dbdyno.definition import definition, load, tables, transactions
+    from dbdyno.definition import definition, load, tables, timed, transactions
     from dbdyno.definition.generators import KINDS
     from dbdyno.engines.sqlite.settings import NAMES
     from dbdyno.experiment import head
 
     text = (ROOT / "docs/experiment-format.md").read_text()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]
+    models += [head.Growth, timed.Timed]
     models += [load.Load, load.Warmup, load.Stop, load.Open, load.Retry, load.Measure]
     models += [tables.Table, tables.Column, tables.Index, tables.Part, transactions.Transaction, transactions.Execute]
     keys = {field.alias or name for model in models for name, field in model.model_fields.items()}

@@ -262,7 +262,56 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         blind, "interleaved cells sync differently", settings={"a": {"synchronous": "off"}}
     ),
     "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
+    "falls as it grows": lambda blind: grown([1000] * 4 + [1000 if blind else 200] * 4),
+    "key order": lambda blind: grown([200] * 4 + [1000] * 4, kinds=("serial", "serial") if blind else ("v4", "serial")),
+    "memory not limited": lambda blind: around(
+        "memory_limit", {"bytes": 64_000_000, "means": "cgroup v1", "refused": None if blind else "it is not allowed"}
+    ),
+    "not looked at": lambda blind: around(
+        "after", {"space": [], "timed": [], "failed": {} if blind else {"space": "no such table: dbstat"}}
+    ),
 }
+
+
+def grown(rates: list[int], kinds: tuple[str, str] = ()) -> list[Finding]:  # type: ignore[assignment]
+    """What is said of two cells of four windows each: two sizes, or of one size and two ``kinds`` of keys."""
+    levels = [{"rows": 1000, "key": kind} for kind in kinds] or [
+        {"rows": 1000, "key": "v4"},
+        {"rows": 9000, "key": "v4"},
+    ]
+    # A table that grows has two sizes at least.
+    levels = [*levels, *({"rows": 10, "key": kind} for kind in dict.fromkeys(kinds))]
+    cells = [
+        {"id": f"c{number}", "system": {"name": "sqlite:"}, "factors": {"system": "sqlite:", **each}}
+        for number, each in enumerate(levels)
+    ]
+    design = {
+        "cells": cells,
+        "factors": {"rows": [10, 1000, 9000], "key": list(kinds) or ["v4"]},
+        "growth": {"factor": "rows", "table": "t", "windows": 4},
+        "report": {"x": "rows", "by": "key", "questions": ["rows"] if kinds else []},
+    }
+    keys = {"v4": {"kind": "uuid", "version": "v4"}, "serial": {"kind": "serial", "start": 1, "step": 1}}
+    trials = [
+        TrialRecord(
+            cell=cells[number // 4]["id"],  # type: ignore[arg-type]
+            block=number % 4,
+            position=0,
+            status="done",
+            result=result(rate + number % 4),
+            plan={
+                "task": {"transactions": [{"steps": [{"do": "execute", "params": [keys[levels[number // 4]["key"]]]}]}]}
+            },
+        )
+        for number, rate in enumerate([*rates, *[1000] * 4 * (len(levels) - 2)])
+    ]
+    return build_document(run_record(design), trials)["findings"]
+
+
+def around(name: str, what: dict[str, Any]) -> list[Finding]:
+    """What is said of a trial with something around it."""
+    trial = TrialRecord(cell="a", block=0, position=0, status="done", result=result(), around={name: what})
+    return build_document(run_record({"cells": [{"id": "a", "system": {"name": "sqlite:"}}]}), [trial])["findings"]
 
 
 def connecting(blind: bool) -> list[Finding]:

@@ -218,6 +218,11 @@ def block_seed(seed: int, block_index: int) -> int:
     return int.from_bytes(_draw(seed, block_index, "")[:8], "big") >> 1
 
 
+def growth_seed(seed: int, block_index: int, step: int) -> int:
+    """Derive the seed of a block's trials at one size of a growing table, which draw no key that is there already."""
+    return int.from_bytes(_draw(seed, block_index, f"size {step}")[:8], "big") >> 1
+
+
 def _draw(seed: int, block_index: int, text: str) -> bytes:
     # A hash and not `random`: it is the same in every version of Python, and a cell's draw depends on no other cell.
     return hashlib.sha256(f"{seed}/{block_index}/{text}".encode()).digest()

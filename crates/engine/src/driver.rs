@@ -1,6 +1,7 @@
 //! What an engine's folder gives the worker: a type that a plan's target is read into, which is its [`Driver`].
 
 use crate::rows::Loaded;
+use crate::space::Object;
 use crate::writes::{Beyond, Writes};
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{self, FailureKind, Load, Trial};
@@ -36,6 +37,11 @@ pub trait Driver {
     /// Where its data lie and its server runs, as far as that is on this machine.
     fn site(&self) -> Site<'_> {
         Site::default()
+    }
+
+    /// Tells the space that tables and their indexes take.
+    fn space(&self, _tables: &[String]) -> Result<Vec<Object>, Failure> {
+        Err(lacks("the engine does not tell how large its tables are"))
     }
 
     /// Gives the database file the settings that it keeps.

@@ -11,6 +11,7 @@ pub mod driver;
 pub mod observed;
 pub mod probe;
 pub mod rows;
+pub mod space;
 pub mod waits;
 pub mod writes;
 

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 ///
 /// `syncs`: times it had the device make its log durable. `log_bytes`: bytes of its log. `page_images`: whole pages in it.
 /// `rows`: rows that it wrote; a statement that sets a row to what it is changes it, and may write nothing.
+/// `pages_read`: pages that its cache lacked, `pages_found`: those that it had. `pages_written`: pages that it wrote to its
+/// files, of which `checkpoint_pages` by checkpoints; `checkpoints`: how many of those began.
 pub type Counters = BTreeMap<&'static str, f64>;
 
 /// What has been put off, so that transactions to come will pay for it.

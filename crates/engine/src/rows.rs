@@ -124,7 +124,7 @@ impl<'a> Source<'a> {
         values.clear();
         match &mut self.from {
             From::Generators { samplers, seed } => {
-                let (seed, row) = (*seed, self.done);
+                let (seed, row) = (*seed, self.table.first + self.done);
                 for (sampler, column) in samplers.iter().zip(&self.table.columns) {
                     sampler.sample(
                         &mut row_scope(seed, &mut row_stream(seed, column.stream, row), row),

@@ -2,6 +2,7 @@
 
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Facts, Failure};
 use dbdyno_plan::PlanError;
@@ -49,6 +50,10 @@ macro_rules! engines {
 
             fn site(&self) -> Site<'_> {
                 match self { $(Self::$name(driver) => driver.site()),+ }
+            }
+
+            fn space(&self, tables: &[String]) -> Result<Vec<Object>, Failure> {
+                match self { $(Self::$name(driver) => driver.space(tables)),+ }
             }
 
             fn set_file(&self) -> Result<(), Failure> {

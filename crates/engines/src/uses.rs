@@ -16,7 +16,7 @@ pub fn ask_each(
     dialect: &Dialect,
     mut ask: impl FnMut(&mut Use<'_>) -> Result<Writes, Failure>,
 ) -> Result<Vec<Writes>, Failure> {
-    let mut state = programs.state(seed, task.data_seed.unwrap_or(seed), 0, 1);
+    let mut state = programs.state(seed, task.data_seed.unwrap_or(seed), 0, 1, 0);
     let mut answers = vec![Writes::No; task.statements.len()];
     let (mut params, none, mut text) = (Values::default(), Values::default(), String::new());
     for op in programs.all().iter().flat_map(|program| &program.ops) {

@@ -9,6 +9,7 @@ pub use result::TrialResult;
 use dbdyno_engine::Facts;
 use dbdyno_engine::probe::Tally;
 use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_probes::device::DeviceFacts;
 use dbdyno_probes::disk::DiskActivity;
@@ -53,6 +54,11 @@ pub enum Event<'a> {
     Facts {
         /// Read back from itself.
         engine: Facts,
+    },
+    /// The space that tables and their indexes take.
+    Space {
+        /// Each of them.
+        objects: Vec<Object>,
     },
     /// What a storage device can do.
     Device {

@@ -25,6 +25,12 @@ pub struct TrialResult<'a> {
     failures: &'a BTreeMap<FailureKind, String>,
     /// Transactions begun in the window that ended well, in it or later.
     completed: u64,
+    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    #[serde(skip_serializing_if = "is_zero")]
+    besides: u64,
+    /// Where later values of the clients' counters go on.
+    #[serde(skip_serializing_if = "is_zero")]
+    next_use: u64,
     /// How fast they were.
     rate: &'a Rate,
     /// The times that transactions took of their clients.
@@ -275,6 +281,8 @@ impl<'a> TrialResult<'a> {
             accounting: &outcome.accounting,
             failures: &outcome.messages,
             completed: outcome.completed,
+            besides: outcome.besides,
+            next_use: outcome.next_use,
             rate: &outcome.rate,
             cycles: outcome.cycles,
             elapsed_s: outcome.elapsed_s,
@@ -386,4 +394,9 @@ fn segments(time: &dbdyno_load::time::Time) -> Segments {
 
 fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

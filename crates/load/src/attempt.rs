@@ -94,7 +94,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             closed: SessionCounters::default(),
             state: shared
                 .programs
-                .state(shared.seed, trial.data_seed.unwrap_or(shared.seed), place, of),
+                .state(shared.seed, trial.data_seed.unwrap_or(shared.seed), place, of, trial.first_use),
             params: Values::default(),
             marks: Marks::new(may_be_timed(trial).then_some(shared.clock)),
             plain,
@@ -148,6 +148,11 @@ impl<'a, E: Engine> Runner<'a, E> {
             // A session that cannot be closed cleanly is gone all the same, and its transactions have been counted.
             let _ = session.close().await;
         }
+    }
+
+    /// Where later values of its counters go on.
+    pub fn next_use(&self) -> u64 {
+        self.state.next_use()
     }
 
     /// The counters of all sessions there have been.

@@ -58,6 +58,8 @@ struct Stretch {
     transactions: u64,
     /// How many statements end it, counted in transactions that ended well.
     statements: u64,
+    /// How many rows changed end it, likewise; none: no number does.
+    rows: Option<u64>,
     /// Transactions begun.
     issued: u64,
     /// Of them, those that did not end well.
@@ -66,6 +68,8 @@ struct Stretch {
     skipped: u64,
     /// Statements in those that ended well.
     done: u64,
+    /// Rows changed in them, where they are counted.
+    changed: u64,
     /// When the last transaction ended, or the first began.
     ended: u64,
     /// As in [`ClientReport`].
@@ -96,13 +100,27 @@ impl Stretch {
         self.issued < self.transactions && self.done < self.statements
     }
 
+    /// Counts the rows of a transaction that ended well, where a number of them ends the stretch: no further one is begun
+    /// then. Apart from [`Self::ok`], since most stretches need it not.
+    #[cold]
+    fn count_rows(&mut self, work: &Work) {
+        if let Some(rows) = self.rows {
+            self.changed += work.changed;
+            if self.changed >= rows {
+                self.transactions = self.issued;
+            }
+        }
+    }
+
     /// Transactions begun in it that ended well, then or later.
     fn completed(&self) -> u64 {
         self.issued - self.failed
     }
 
     fn ended_by(&self, stopped: bool) -> EndedBy {
-        if self.issued >= self.transactions {
+        if self.rows.is_some_and(|rows| self.changed >= rows) {
+            EndedBy::Rows
+        } else if self.issued >= self.transactions {
             EndedBy::Transactions
         } else if self.done >= self.statements {
             EndedBy::Statements
@@ -129,7 +147,12 @@ impl Stretch {
             return false;
         }
         match ended.outcome {
-            Ok(work) => self.ok(recorder, ended.chosen, work, ended.service, ended.end),
+            Ok(work) => {
+                self.ok(recorder, ended.chosen, work, ended.service, ended.end);
+                if self.rows.is_some() {
+                    self.count_rows(work);
+                }
+            }
             Err(failure) => {
                 self.ended = ended.end;
                 self.failed += 1;
@@ -282,10 +305,12 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             end,
             transactions: window.transactions.unwrap_or(u64::MAX),
             statements: window.statements.unwrap_or(u64::MAX),
+            rows: window.rows,
             issued: 0,
             failed: 0,
             skipped: 0,
             done: 0,
+            changed: 0,
             ended: begun,
             late: false,
             cut: 0.0,
@@ -316,6 +341,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             overrun,
             ended_by: stretch.ended_by(self.shared.stopped()),
             uncounted: self.besides,
+            next_use: self.runner.next_use(),
             session,
         };
         self.runner.disconnect().await;
@@ -411,15 +437,19 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let shared = self.shared;
         let mut recorder = self.recorder.borrow_mut();
         let planted = shared.trial.planted_work;
+        let plain = planted == 0 && stretch.rows.is_none();
         let mut goes_on = stretch.goes_on();
         while goes_on && !shared.stopped() {
             stretch.issued += 1;
             let (chosen, stop) = self.runner.begin_next(&mut recorder);
             match stop {
-                Stop::Done if planted == 0 => {}
-                Stop::Done => (0..planted).for_each(|turn| {
-                    std::hint::black_box(turn);
-                }),
+                Stop::Done if plain => {}
+                Stop::Done => {
+                    stretch.count_rows(&self.runner.work);
+                    (0..planted).for_each(|turn| {
+                        std::hint::black_box(turn);
+                    });
+                }
                 stop => return Some((chosen, stop)),
             }
             let end = shared.clock.now();

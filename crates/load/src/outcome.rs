@@ -31,6 +31,8 @@ pub struct Outcome {
     pub completed: u64,
     /// Transactions that ended well and do not count, of the warm-up and around the window.
     pub besides: u64,
+    /// Where later values of the clients' counters go on.
+    pub next_use: u64,
     /// How fast they were.
     pub rate: Rate,
     /// The times that transactions took of their clients, thinking included; none in an open loop.
@@ -110,6 +112,7 @@ pub(crate) fn conclude<E: Engine>(
         messages: BTreeMap::new(),
         completed: 0,
         besides: 0,
+        next_use: 0,
         rate: Rate::default(),
         cycles: Cycles::default(),
         elapsed_s: 0.0,
@@ -225,6 +228,7 @@ pub(crate) fn conclude<E: Engine>(
             outcome.session.add(&report.session);
             outcome.completed += report.completed;
             outcome.besides += report.uncounted;
+            outcome.next_use = outcome.next_use.max(report.next_use);
             ended = ended.max(report.ended);
             overrun += report.overrun;
             outcome.ended_by = outcome.ended_by.max(report.ended_by);

@@ -11,6 +11,8 @@ pub enum EndedBy {
     Transactions,
     /// The number of statements.
     Statements,
+    /// The number of rows changed.
+    Rows,
     /// The time.
     Seconds,
     /// The trial was asked to stop.
@@ -39,6 +41,8 @@ pub struct ClientReport {
     pub ended_by: EndedBy,
     /// Transactions that ended well and do not count, of the warm-up and around the window.
     pub uncounted: u64,
+    /// Where later values of its counters go on; see [`dbdyno_plan::document::Trial::first_use`].
+    pub next_use: u64,
     /// What the engine counted for the client's sessions from the first that counts to the last.
     pub session: SessionCounters,
 }

@@ -83,6 +83,7 @@ impl<E: Engine> Shared<'_, E> {
             && window.seconds.is_some()
             && window.transactions.is_none()
             && window.statements.is_none()
+            && window.rows.is_none()
     }
 
     /// The window begins at `moment` by the clients' clock, if it has not yet.

@@ -177,10 +177,11 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     if trial.clients == 0 {
         return wrong("task.clients", "there must be at least one client");
     }
-    if window.seconds.is_none() && window.transactions.is_none() && window.statements.is_none() {
+    let amounts = [window.transactions, window.statements, window.rows];
+    if window.seconds.is_none() && amounts.iter().all(Option::is_none) {
         return wrong(
             "task.window",
-            "something must end the window: seconds, transactions or statements",
+            "something must end the window: seconds, transactions, statements or rows",
         );
     }
     if window

@@ -55,6 +55,8 @@ pub enum Task {
     Hold(Box<Hold>),
     /// See whether a system's sessions do what every engine's must.
     Check(Box<Check>),
+    /// Tell how large tables and their indexes are, and how full their leaves.
+    Space(Box<Space>),
     /// Measure a storage device: sync latency and random reads.
     Device(DeviceTask),
 }
@@ -110,6 +112,10 @@ pub struct Trial {
     /// The seed with which the tables were filled, for parameters that repeat their values. Left out: the plan's.
     #[serde(default)]
     pub data_seed: Option<u64>,
+    /// How often each counter was used before this trial, at least: serial values go on after that. For tables that grow from
+    /// one trial to the next.
+    #[serde(default)]
+    pub first_use: u64,
     /// For tests of the statistics only: so many turns of an empty loop are added to each transaction of a closed loop.
     #[serde(default)]
     pub planted_work: u32,
@@ -194,6 +200,9 @@ pub struct Window {
     /// Statements of each client, looked at between transactions.
     #[serde(default)]
     pub statements: Option<u64>,
+    /// Rows that each client has changed, looked at between transactions.
+    #[serde(default)]
+    pub rows: Option<u64>,
 }
 
 /// How long a session lives.
@@ -381,6 +390,9 @@ pub struct LoadTable {
     pub columns: Vec<LoadColumn>,
     /// How many rows to make; with `file`: the most rows to read from it.
     pub rows: u64,
+    /// The number of the first one: rows that are there already, which these follow. Not with `file`.
+    #[serde(default)]
+    pub first: u64,
     /// A tab-separated file to read the rows from, in place of the generators.
     #[serde(default)]
     pub file: Option<String>,
@@ -396,6 +408,16 @@ pub struct LoadColumn {
     pub stream: u64,
     /// What goes into it.
     pub fill: Generator,
+}
+
+/// Tell the space that tables and their indexes take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Space {
+    /// The system.
+    pub target: Target,
+    /// The tables.
+    pub tables: Vec<String>,
 }
 
 /// Give a SQLite file its `file_pragmas`, by one connection that is alone. What an earlier process has left beside the file

@@ -183,6 +183,9 @@ pub enum UuidKind {
         block_size: u64,
         /// Blocks before the prefix begins again.
         block_count: u64,
+        /// The index of the first.
+        #[serde(default)]
+        start: u64,
     },
 }
 

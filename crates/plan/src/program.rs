@@ -83,14 +83,15 @@ impl Programs {
         choose(&self.thresholds, &mut state.stream)
     }
 
-    /// What a client needs to run these programs. `seed`: of its random stream; `data_seed`: of the tables' values.
-    pub fn state(&self, seed: u64, data_seed: u64, client: u32, clients: u32) -> ClientState {
+    /// What a client needs to run these programs. `seed`: of its random stream; `data_seed`: of the tables' values;
+    /// `first_use`: uses of each counter, over all clients, that its values follow.
+    pub fn state(&self, seed: u64, data_seed: u64, client: u32, clients: u32, first_use: u64) -> ClientState {
         ClientState {
             seed,
             data_seed,
             stream: client_stream(seed, client),
             variables: vec![Owned::Null; self.variables],
-            counters: vec![0; self.counters],
+            counters: vec![first_use.div_ceil(u64::from(clients.max(1))); self.counters],
             loops: vec![0; self.loops],
             client: (client, clients),
             left: Values::default(),
@@ -240,6 +241,11 @@ impl ClientState {
     fn chance(&mut self, below: u64) -> bool {
         use rand::Rng as _;
         self.stream.next_u64() < below
+    }
+
+    /// Uses of each counter, over all clients, that none of this client's is above: where later values go on.
+    pub fn next_use(&self) -> u64 {
+        self.counters.iter().max().map_or(0, |used| used * u64::from(self.client.1))
     }
 
     /// What the next transaction will draw from, to be restored if it must be run again.

@@ -195,6 +195,7 @@ impl Sampler {
                 | UuidKind::SequenceBlocked {
                     block_size: a,
                     block_count: b,
+                    ..
                 } = version
                     && (*a == 0 || *b == 0)
                 {

@@ -53,6 +53,11 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
         Task::Hold(task) => hold(task, events, stop),
         Task::Reach(task) => writes::look_beyond(task, events),
         Task::Check(task) => check(&Target::try_from(&task.target)?, events),
+        Task::Space(task) => {
+            let objects = Target::try_from(&task.target)?.space(&task.tables)?;
+            events.write(&Event::Space { objects })?;
+            Ok(())
+        }
         Task::Device(device) => {
             let facts = dbdyno_probes::device::measure(
                 Path::new(&device.directory),

@@ -6,10 +6,12 @@ from typing import Any
 from dbdyno.compile.loading import definitions, load_tables
 from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.definition.definition import Definition
+from dbdyno.definition.timed import Timed
 from dbdyno.engines import engine_of
+from dbdyno.engines.dialect import Dialect
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.plan.cell import CompiledCell, ResolvedCell
+from dbdyno.plan.cell import CompiledCell, ResolvedCell, TimedStatement
 
 # Of the timeline: how many intervals a window of known length has, as far as they are no shorter and no longer than
 # this; and milliseconds of one where an amount of work ends the window, whose length nobody knows before.
@@ -28,6 +30,10 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     if not definition.transactions:
         problem = "there are no transactions, which only an `exec:` system does without"
         raise InputError(experiment.place, problem, "add a [[transactions]] table")
+    load = definition.load
+    if load.memory_limit_mb is not None and load.clients_as == "processes" and engine.in_worker:
+        problem = "the memory of clients that are processes cannot be limited together"
+        raise InputError(f"{experiment.place}: {cell.id}", problem, 'write `clients_as = "threads"`')
     unfit = engine.unfit(settings, definition.load.sharing, definition.load.processes)
     if unfit is not None:
         raise InputError(f"{experiment.place}: {cell.id}", *unfit)
@@ -44,16 +50,23 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
         "record": definition.measure.model_dump(include={"phases", "io", "mutexes", "waits"})
         | {"interval_ms": _interval_ms(definition)},
     }
-    return CompiledCell(cell, before, tables, after, trial, tuple(sorted(compiler.left_out)))
+    timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
+    return CompiledCell(cell, before, tables, after, trial, tuple(sorted(compiler.left_out)), tuple(timed))
+
+
+def _timed(timed: Timed, dialect: Dialect) -> TimedStatement | None:
+    """Give a timed statement as the engine takes it; ``None``: it has no text for it."""
+    text = dialect.statement(timed.run)
+    undo = [dialect.statement(each) for each in timed.undo]
+    return None if text is None else TimedStatement(timed.name, text, tuple(each for each in undo if each is not None))
 
 
 def _interval_ms(definition: Definition) -> int:
     """Give the length of an interval of the timeline: short enough that a window has several to compare."""
     seconds = definition.load.stop.seconds
-    amount = definition.load.stop.transactions or definition.load.stop.statements
     if definition.measure.interval_ms is not None:
         return definition.measure.interval_ms
-    if seconds is None or amount is not None:
+    if seconds is None or definition.load.stop.amounts:
         return _SHORT_INTERVAL_MS
     return round(min(_LONGEST_INTERVAL_MS, max(_SHORTEST_INTERVAL_MS, seconds * 1000 / _INTERVALS)))
 
@@ -62,6 +75,8 @@ def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     """Compile a cell whose system is a program of the user's own: its command must be complete."""
     place = f"{experiment.place}: {cell.id}"
     load = cell.definition.load
+    if load.memory_limit_mb is not None:
+        raise InputError(place, "the memory of a program is not limited", "leave out `load.memory_limit_mb`")
     if load.clients != 1:
         raise InputError(place, "a program is run by one client", "let the program itself do more at once")
     times = load.stop.transactions

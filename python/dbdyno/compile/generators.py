@@ -42,8 +42,7 @@ class Columns:
                 return {"kind": "reference", "of": of, "stream": stream, "row": row}
             case written.Next():
                 table, _, column = generator.next.rpartition(".")
-                fill = self.fill(table, column)
-                return fill | {"start": fill["start"] + fill["step"] * self.tables[table].rows}
+                return _going_on(self.fill(table, column), self.tables[table].rows)
             case written.Format(format=inner):
                 parts = [self.compile(part) for part in inner.parts]
                 return {"kind": "format", "template": inner.template, "parts": parts}
@@ -60,6 +59,16 @@ class Columns:
         if draw.gaussian:
             return {"kind": "gaussian", **ends, "deviations": draw.gaussian.deviations}
         return {"kind": "uniform", **ends}
+
+
+def _going_on(fill: PlanGenerator, rows: int) -> PlanGenerator:
+    """Give a column's generator as it goes on after so many rows."""
+    if fill["kind"] == "serial":
+        return fill | {"start": fill["start"] + fill["step"] * rows}
+    match fill["version"]:
+        case {"sequence_blocked": lengths}:
+            return fill | {"version": {"sequence_blocked": lengths | {"start": rows}}}
+    return fill
 
 
 def column_fill(column: Column) -> written.Generator:

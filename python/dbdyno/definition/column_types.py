@@ -19,6 +19,7 @@ NAMES: dict[str, tuple[int, ...]] = {
     "varchar": (1,),
     "text": (0,),
     "blob": (0,),
+    "binary": (1,),
     "boolean": (0,),
     "date": (0,),
     "timestamp": (0,),

@@ -10,6 +10,7 @@ from dbdyno.definition.load import Load, Measure
 from dbdyno.definition.sql import SqlText
 from dbdyno.definition.strict import Count, Name, Strict
 from dbdyno.definition.tables import Table
+from dbdyno.definition.timed import Timed
 from dbdyno.definition.transactions import Transaction
 from dbdyno.definition.validation import nearest, wrong
 
@@ -32,3 +33,4 @@ class Definition(Strict):
     load: Load
     measure: Measure = Measure()
     transactions: list[Transaction] = Field(default_factory=list)
+    timed: list[Timed] = Field(default_factory=list)

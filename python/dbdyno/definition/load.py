@@ -41,11 +41,17 @@ class Stop(Strict):
     seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)] | None = None
     transactions: Positive | None = None
     statements: Positive | None = None
+    rows: Positive | None = None
+
+    @property
+    def amounts(self) -> list[int]:
+        """The amounts of work that end it."""
+        return [each for each in (self.transactions, self.statements, self.rows) if each is not None]
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
-        if self.seconds is None and self.transactions is None and self.statements is None:
-            raise wrong("nothing ends the trial", "give `seconds`, `transactions` or `statements`")
+        if self.seconds is None and not self.amounts:
+            raise wrong("nothing ends the trial", "give `seconds`, `transactions`, `statements` or `rows`")
         return self
 
 
@@ -58,7 +64,10 @@ class Retry(Strict):
 
 
 class Load(Strict):
-    """The load on a system. ``arrival`` ``None``: a closed loop, a client's next transaction follows its last."""
+    """The load on a system. ``arrival`` ``None``: a closed loop, a client's next transaction follows its last.
+
+    ``memory_limit_mb``: megabytes (10^6 bytes) that the system and what the kernel caches of its files may take.
+    """
 
     clients: Annotated[int, Field(ge=1, lt=2**32)] = 1
     clients_as: Literal["threads", "processes"] = "threads"
@@ -69,7 +78,13 @@ class Load(Strict):
     stop: Stop
     retry: Retry = Retry()
     os_cache: Literal["warm", "cold"] = "warm"
+    memory_limit_mb: Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)] | None = None
     give_way: bool = False
+
+    @property
+    def fresh_os_cache(self) -> Literal["warm", "cold"]:
+        """The state of the kernel's cache of fresh data. What is cached beforehand no limit to memory would count."""
+        return self.os_cache if self.memory_limit_mb is None else "cold"
 
     @property
     def sharing(self) -> int:
@@ -83,7 +98,10 @@ class Load(Strict):
 
 
 class Measure(Strict):
-    """What throughput counts, how a report calls it, and what is recorded beside it."""
+    """What throughput counts, how a report calls it, and what is recorded beside it.
+
+    ``space``: the bytes of tables and indexes, and how full leaves are, when a trial is over.
+    """
 
     unit: Literal["transaction", "statement", "row"] = "transaction"
     label: Name | None = None
@@ -92,4 +110,5 @@ class Measure(Strict):
     io: bool = True
     mutexes: bool | None = None
     waits: bool = True
+    space: bool = False
     beyond_cache: bool = False

@@ -77,6 +77,9 @@ class Observed(TypedDict):
     """What counted: ``files`` (the file layer below an embedded engine), ``server``, ``device`` (the kernel)."""
     contradiction: str
     """Why the system's class of durability cannot be what its settings say; empty where it can."""
+    counters: dict[str, float]
+    """What the engine counted beneath its transactions, for each one acknowledged: ``log_bytes``, ``page_images``,
+    ``pages_read``, ``pages_written`` and others; empty where it does not tell."""
     backlog: dict[str, float]
     """What was put off when the window ended, for each transaction acknowledged: bytes, pages, versions of rows."""
 
@@ -224,6 +227,34 @@ class Load(TypedDict):
     steps: list[LoadStep]
 
 
+class Growth(TypedDict):
+    """How far a growing table had grown at the cell's trials."""
+
+    rows: float
+    """Its rows when a trial began, mean of the trials."""
+    filled_rows: int
+    """Rows that it was filled up with from the size before, of all rounds; 0 where the trials there had made enough."""
+    fill_s: float
+    """Seconds that this took, as data are loaded: without a limit to memory."""
+    fill_rows_per_s: float | None
+
+
+class StoredObject(TypedDict):
+    """A table or an index on disk, when the cell's last trial was over."""
+
+    name: str
+    table: str
+    kind: str
+    """table or index. A table that is kept in the order of its primary key is the key's index too."""
+    bytes: int
+    leaves: int | None
+    """Pages with entries; null where the engine does not tell."""
+    leaf_fill: float | None
+    """The mean share of a leaf that its entries take."""
+    leaves_seen: int | None
+    """How many leaves that is of, where those are not all."""
+
+
 class Waits(TypedDict):
     """What the server's sessions were seen doing, over all rounds."""
 
@@ -368,4 +399,14 @@ class Cell(TypedDict):
     statements: list[CellStatement]
     load: Load | None
     """Loading the data; null where there was nothing to load, or it is not known."""
+    growth: Growth | None
+    """Null where no table grows from trial to trial."""
+    space: list[StoredObject]
+    """Empty where it was not asked for, or the engine does not tell."""
+    timed: dict[str, float]
+    """Seconds of statements that were timed when a trial was over, by name."""
+    not_looked_at: dict[str, str]
+    """What of ``space`` and ``timed`` could not be had, and why."""
+    memory_limit: JsonObject | None
+    """Bytes of memory that were to be the most, its ``means``, why it was ``refused``; null where there was none."""
     rounds: list[Round]

@@ -171,6 +171,14 @@ class Engine:
         """
         return None
 
+    def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
+        """Give the bytes of its own page cache, by the settings in force; ``None``: that is not known."""
+        return None
+
+    def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
+        """Whether the kernel caches nothing of its files, by the settings in force."""
+        return False
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
         return settings

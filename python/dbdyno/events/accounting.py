@@ -4,7 +4,7 @@ from typing import Literal
 
 from dbdyno.events.base import Count, Part
 
-EndedBy = Literal["transactions", "statements", "seconds", "interrupted"]
+EndedBy = Literal["transactions", "statements", "rows", "seconds", "interrupted"]
 
 
 class Accounting(Part):

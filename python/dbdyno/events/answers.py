@@ -71,6 +71,29 @@ class Device(Part):
     device: DeviceFacts
 
 
+class Object(Part):
+    """A table or an index, as the engine stores it.
+
+    ``leaves``: pages with entries; ``leaf_fill``: the mean share of a leaf that its entries take, of ``leaves_seen`` of
+    them where those are not all. Null where the engine does not tell.
+    """
+
+    name: str
+    table: str
+    kind: Literal["table", "index"]
+    bytes: Count
+    leaves: Count | None
+    leaf_fill: float | None
+    leaves_seen: Count | None
+
+
+class Space(Part):
+    """The space that tables and their indexes take."""
+
+    event: Literal["space"]
+    objects: list[Object]
+
+
 class OnlyReads(Part):
     """A statement that only reads."""
 

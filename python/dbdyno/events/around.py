@@ -1,7 +1,7 @@
 """What dbdyno keeps around a trial of what workers said before and after it."""
 
 from dbdyno.events.accounting import Accounting, Work
-from dbdyno.events.answers import LoadedStep
+from dbdyno.events.answers import LoadedStep, Object
 from dbdyno.events.base import Count, Part
 
 
@@ -19,3 +19,37 @@ class Counting(Part):
     instructions: Count
     accounting: Accounting
     work: Work
+
+
+class Growing(Part):
+    """Where a growing table stood: its ``rows`` when the trial began, and what the rows took that it had grown by.
+
+    ``filled``: at the first trial of a size that is not the first; seconds, without a limit to memory.
+    """
+
+    rows: Count
+    filled: list[LoadedStep]
+
+
+class TimedStep(Part):
+    """A statement that was timed on what the trial left, in seconds."""
+
+    name: str
+    sql: str
+    seconds: float
+
+
+class After(Part):
+    """What was found on what a trial left, or the last trial at a size; ``failed``: what could not be, and why."""
+
+    space: list[Object]
+    timed: list[TimedStep]
+    failed: dict[str, str]
+
+
+class Limited(Part):
+    """A limit to memory in bytes, and its ``means``; or why there was none."""
+
+    bytes: Count
+    means: str | None
+    refused: str | None

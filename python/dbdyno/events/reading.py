@@ -24,6 +24,7 @@ from dbdyno.events.answers import (
     Phase,
     Reach,
     Ready,
+    Space,
     Writes,
 )
 from dbdyno.events.base import Part
@@ -40,6 +41,7 @@ Event = Annotated[
     | FileSet
     | FactsRead
     | Device
+    | Space
     | Writes
     | Reach
     | Held

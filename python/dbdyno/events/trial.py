@@ -52,9 +52,10 @@ class TrialResult(Part):
     """What a trial found.
 
     ``failures``: the first message of each kind; ``completed``: transactions begun in the window that ended well, in it
-    or later; ``elapsed_s``: seconds of the window; ``watched_s``: those between the two readings of the machine's
-    figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in nanoseconds; ``latency_ms``: the same
-    summed up, in milliseconds; ``clock``: where its time comes from.
+    or later; ``besides``: those that ended well and do not count, of the warm-up and around the window; ``next_use``:
+    where later values of the clients' counters go on; ``elapsed_s``: seconds of the window; ``watched_s``: those
+    between the two readings of the machine's figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in
+    nanoseconds; ``latency_ms``: the same summed up, in milliseconds; ``clock``: where its time comes from.
 
     Null where there is no such thing, or nothing tells: ``interleaving`` (the trial was not interleaved), ``server``,
     ``disk``, ``mutex``, ``observed``, ``waits``.
@@ -64,6 +65,8 @@ class TrialResult(Part):
     accounting: Accounting
     failures: dict[str, str]
     completed: Count
+    besides: Count = 0
+    next_use: Count = 0
     rate: Rate
     cycles: Cycles
     elapsed_s: float

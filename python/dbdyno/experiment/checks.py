@@ -196,5 +196,6 @@ def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column:
         yield Invalid(where, "a column's fill cannot go on with another", "use `serial`")
     elif isinstance(found, Invalid):
         yield Invalid(where, found.problem, found.hint)
-    elif not isinstance(found.fill, Serial) and not found.autoincrement:
-        yield Invalid(where, f"`{text}` is not filled by a `serial`, so that nothing goes on", "use its own generator")
+    elif not isinstance(found.fill, Serial | Uuid) and not found.autoincrement:
+        problem = f"`{text}` is not filled by a `serial` or a `uuid`, so that nothing goes on"
+        yield Invalid(where, problem, "use its own generator")

@@ -15,6 +15,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_experiment_file
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, read_exclusions, read_factors
+from dbdyno.experiment.growth import wrong_growth
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.optional import without_optional, wrong_optional
 from dbdyno.experiment.recommendations import wrong_recommendations
@@ -121,6 +122,7 @@ def make_experiment(document: Document) -> Experiment:
     errors += _unknown_keys(data)
     errors += _wrong_factors(head, factors)
     errors += _wrong_systems(head, factors)
+    errors += wrong_growth(head, factors)
     errors += wrong_recommendations(head.recommendations if head else [], factors)
     errors += wrong_optional(head, factors) if head else []
     body = {key: value for key, value in data.items() if key in Definition.model_fields}

@@ -75,6 +75,17 @@ class Published(Strict):
     rows: Name | None = None
 
 
+class Growth(Strict):
+    """A table that grows from trial to trial, through the levels of a factor, which are its sizes in rows.
+
+    ``windows``: how many trials there are at each size.
+    """
+
+    factor: Name
+    table: Name
+    windows: Positive = 3
+
+
 class Head(Strict):
     """The keys of a file whose values no factor changes.
 
@@ -86,6 +97,7 @@ class Head(Strict):
     question: str = ""
     source: str = ""
     rounds: Annotated[int | Literal["auto"], BeforeValidator(_read_rounds)] = 5
+    growth: Growth | None = None
     optional: dict[Name, Annotated[list[bool | int | float | str], Field(min_length=1)]] = Field(default_factory=dict)
     report: Report = Report()
     published: Published | None = None

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -54,6 +54,15 @@ class ResolvedCell(Cell):
 
 
 @dataclass(frozen=True)
+class TimedStatement:
+    """A statement that is timed when a trial is over, and those that bring the data back; as the engine takes them."""
+
+    name: str
+    run: str
+    undo: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CompiledCell:
     """A cell, ready to run. ``trial`` is the trial's task without its target.
 
@@ -66,6 +75,7 @@ class CompiledCell:
     after: list[str]
     trial: dict[str, Any]
     left_out: tuple[str, ...] = ()
+    timed: tuple[TimedStatement, ...] = ()
 
     @property
     def definition(self) -> Definition:
@@ -112,9 +122,31 @@ class CompiledCell:
         task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": self.after}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
-    def trial_plan(self, target: Target, seed: int) -> dict[str, Any]:
-        """Give the plan of a trial on a target that holds the tables. ``seed``: that of the block."""
+    def growth_plan(self, target: Target, table: str, first: int, rows: int) -> dict[str, Any]:
+        """Give the plan that adds rows to a table of a target, which follow the ``first`` ones."""
+        (filled,) = [each for each in self.tables if each["name"] == table]
+        grown = filled | {"first": first, "rows": rows}
+        task = {"kind": "load", "target": target, "before": [], "tables": [grown], "after": []}
+        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+
+    def statements_plan(self, target: Target, statements: Sequence[str]) -> dict[str, Any]:
+        """Give the plan that runs statements on a target, one after another."""
+        task = {"kind": "load", "target": target, "before": [], "tables": [], "after": list(statements)}
+        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+
+    def space_plan(self, target: Target) -> dict[str, Any]:
+        """Give the plan that tells what the tables of a target take on disk."""
+        task = {"kind": "space", "target": target, "tables": list(self.definition.tables)}
+        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+
+    def trial_plan(self, target: Target, seed: int, first_use: int = 0) -> dict[str, Any]:
+        """Give the plan of a trial on a target that holds the tables.
+
+        ``seed``: that of the block; ``first_use``: how often counters were used by trials before, as the worker told.
+        """
         task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
+        if first_use:
+            task["first_use"] = first_use
         return {"schema": PLAN, "seed": seed, "task": task}
 
 

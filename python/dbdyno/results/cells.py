@@ -32,6 +32,7 @@ from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import TrialResult
 from dbdyno.events.watched import Observed as Told
 from dbdyno.results.bottlenecks import bottleneck_of
+from dbdyno.results.data import cell_growth, cell_memory_limit, cell_space, cell_timed, not_looked_at
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
 from dbdyno.results.metrics import rate_of
@@ -100,6 +101,11 @@ def build_cell(
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
         "statements": cell_statements(trials, done, system),
         "load": cell_load(read),
+        "growth": cell_growth(read),
+        "space": cell_space(read),
+        "timed": cell_timed(read),
+        "not_looked_at": not_looked_at(read),
+        "memory_limit": cell_memory_limit(read),
         "rounds": rounds,
     }
     return cell, troubles

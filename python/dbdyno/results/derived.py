@@ -6,12 +6,13 @@ at, so that a better rule holds for old runs too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.events.around import Counting, Loading
+from dbdyno.events.around import After, Counting, Growing, Limited, Loading
+from dbdyno.events.base import Part
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.reading import NotAnEvent, read_interval, read_part, read_result
 from dbdyno.events.trial import Interval, TrialResult
@@ -19,6 +20,15 @@ from dbdyno.results.histograms import HistogramError
 from dbdyno.results.merging import merge_intervals, merge_results
 from dbdyno.results.trial import ReadTrial
 from dbdyno.store.records import TrialRecord
+
+# What lies around a trial, by the field that it is read into: its name in the store, and what it is.
+_PARTS: Mapping[str, tuple[str, type[Part]]] = {
+    "loading": ("loaded", Loading),
+    "counting": ("counted", Counting),
+    "growing": ("growing", Growing),
+    "after": ("after", After),
+    "limited": ("memory_limit", Limited),
+}
 
 
 def derived(trials: Iterable[TrialRecord]) -> list[ReadTrial]:
@@ -95,8 +105,11 @@ def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, inte
     return {
         "result": result,
         "intervals": intervals,
-        "loading": read_part(Loading, around["loaded"], "loaded") if around.get("loaded") else None,
-        "counting": read_part(Counting, around["counted"], "counted") if around.get("counted") else None,
+        **{
+            field: read_part(kind, around[name], name)
+            for field, (name, kind) in _PARTS.items()
+            if around.get(name) is not None and around[name] != {}
+        },
     }
 
 

@@ -41,6 +41,7 @@ def observe(done: Sequence[Round], told: Sequence[Told | None], durability: str 
     """
     commits, syncs, seen_by, most_per_sync = 0.0, 0.0, None, 1.0
     put_off: list[dict[str, float]] = []
+    counted: list[dict[str, float]] = []
     for each, engine in zip(done, told, strict=True):
         changing = float(each["transactions_changing"] or 0)
         share = ratio(changing, each["completed"]) or 0.0
@@ -64,14 +65,15 @@ def observe(done: Sequence[Round], told: Sequence[Told | None], durability: str 
             seen_by, most_per_sync = "device", float(clients)
         if engine is not None and acknowledged and (alone or files is not None):
             put_off.append(_put_off(engine))
-    names = sorted({name for each in put_off for name in each})
+            counted.append({name: value / acknowledged for name, value in counters.items()} if alone else {})
     found: Observed = {
         "commits": round(commits),
         "syncs": syncs if seen_by else None,
         "syncs_per_commit": ratio(syncs, commits) if seen_by else None,
         "seen_by": seen_by,
         "contradiction": "",
-        "backlog": {name: mean(each.get(name) for each in put_off) or 0.0 for name in names},
+        "counters": _means(counted),
+        "backlog": _means(put_off),
     }
     contradicts = seen_by is not None and commits >= _FEWEST and syncs < _LEAST * commits / most_per_sync
     if durability == POWER_SAFE and contradicts and not _rolls_back(plan):
@@ -91,6 +93,12 @@ def class_of(cell: Cell) -> str | None:
 def worth_telling(backlog: dict[str, float]) -> dict[str, float]:
     """Return what a transaction left unpaid, as far as it is more than next to nothing."""
     return {name: value for name, value in backlog.items() if value >= (_BYTES if "bytes" in name else _THINGS)}
+
+
+def _means(figures: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Give the mean of each figure over those that have it."""
+    names = sorted({name for each in figures for name in each})
+    return {name: mean(each.get(name) for each in figures) or 0.0 for name in names}
 
 
 def _put_off(told: Told) -> dict[str, float]:

@@ -17,6 +17,7 @@ _Value = TypeVar("_Value")
 _SUMMED = (
     "accounting",
     "completed",
+    "besides",
     "cycles",
     "transactions",
     "statements",
@@ -55,6 +56,7 @@ def merge_results(results: Sequence[TrialResult]) -> TrialResult:
             **{name: _sum([getattr(result, name) for result in results]) for name in _SUMMED},
             "rate": _rate(results, witness),
             "failures": {kind: message for each in reversed(results) for kind, message in each.failures.items()},
+            "next_use": max(result.next_use for result in results),
             "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
             "warmup": Warmup(seconds=max(result.warmup.seconds for result in results)),
             "histograms": histograms,
@@ -77,7 +79,7 @@ def _summary(histogram: Histogram, at_least: Histogram | None) -> NoTimes | Time
 def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:
     """Add the parts of the rate. Processes that ended by number waited for those that did not, or did so later."""
     rate = _sum([result.rate for result in results])
-    if len({result.ended_by in ("transactions", "statements") for result in results}) > 1:
+    if len({result.ended_by in ("transactions", "statements", "rows") for result in results}) > 1:
         ok = sum(result.accounting.ok for result in results)
         none = Few(clients=0, completed=0, seconds=0.0, within=0.0, window_s=0.0)
         whole = Whole(completed=ok, seconds=witness.elapsed_s)

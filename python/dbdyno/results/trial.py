@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.events.around import Counting, Loading
+from dbdyno.events.around import After, Counting, Growing, Limited, Loading
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.store.records import JsonObject, TrialStatus
@@ -14,7 +14,8 @@ from dbdyno.store.records import JsonObject, TrialStatus
 class ReadTrial:
     """One cell in one block, as :class:`dbdyno.store.records.TrialRecord` has it, with its events read.
 
-    ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it.
+    ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
+    ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory.
     """
 
     cell: str
@@ -30,5 +31,8 @@ class ReadTrial:
     intervals: list[Interval] = field(default_factory=list)
     loading: Loading | None = None
     counting: Counting | None = None
+    growing: Growing | None = None
+    after: After | None = None
+    limited: Limited | None = None
     together: str | None = None
     """The same for trials that were interleaved."""

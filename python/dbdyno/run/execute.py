@@ -21,12 +21,14 @@ from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.counting import check_counting
+from dbdyno.run.growing import check_growth
 from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.runner import Plan, carry_out
+from dbdyno.run.runner import carry_out
+from dbdyno.run.trial import Plan
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
@@ -98,10 +100,14 @@ def prepare(request: Request) -> Prepared:
             check_counting(each)
         if request.slice_s is not None:
             check_interleaving(each, request.slice_s)
+    growth = experiment.head.growth
+    if growth is not None:
+        check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
-    return Prepared(cells, compiled, rounds, None, tried)
+    # Each window at a size is a round: that many come of a table's growth.
+    return Prepared(cells, compiled, rounds * _windows(experiment), None, tried)
 
 
 def _with_baseline(
@@ -209,7 +215,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         experiment,
         options["set"],
         list(with_passwords(systems, options.get("with_password", []), given)),
-        "auto" if "stopping" in run.design else run.design["rounds"],
+        "auto" if "stopping" in run.design else run.design["rounds"] // _windows(experiment),
         run.seed,
         options["directory"],
         run.command,
@@ -242,8 +248,15 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         )
 
 
+def _windows(experiment: Experiment) -> int:
+    """Give how many rounds come of what the user calls one."""
+    return 1 if experiment.head.growth is None else experiment.head.growth.windows
+
+
 def _undecided(request: Request, prepared: Prepared) -> bool:
-    """Say whether it is dbdyno's to decide that the cells are interleaved."""
+    """Say whether it is dbdyno's to decide that the cells are interleaved. Tables that grow never are."""
+    if request.experiment.head.growth is not None:
+        return False
     return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
 
 
@@ -257,6 +270,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         wait_idle=request.wait_idle,
         instructions=request.instructions,
         slice_s=request.slice_s,
+        growth=request.experiment.head.growth,
     )
 
 
@@ -352,6 +366,7 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
         "excluded": [{"id": each.cell.id, "reason": each.reason} for each in prepared.cells.excluded],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
+        "growth": None if experiment.head.growth is None else experiment.head.growth.model_dump(),
         "recommendations": [
             each.recommendation.model_dump(include={"name", "answers", "engine", "does"}) | {"cells": dict(each.cells)}
             for each in prepared.tried

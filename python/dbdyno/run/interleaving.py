@@ -106,6 +106,8 @@ def _problem(compiled: CompiledCell) -> str | None:
         return f"`{compiled.cell.system.name}` is not suspended between the slices of its clients"
     if compiled.definition.load.clients_as == "processes":
         return "its clients are processes of their own"
+    if compiled.definition.load.memory_limit_mb is not None:
+        return "its memory is limited"
     if compiled.trial["arrival"]["loop"] != "closed":
         return "its transactions start by the clock"
     return None

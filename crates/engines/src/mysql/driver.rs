@@ -1,12 +1,13 @@
 //! MariaDB and MySQL as the worker drives it.
 
-use super::{DIALECT, MysqlEngine, bulk, check, databases, hold, reach, writes};
+use super::{DIALECT, MysqlEngine, bulk, check, databases, hold, reach, space, writes};
 use crate::reach::reach as find_reach;
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
 use crate::uses::ask_each;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
@@ -48,6 +49,10 @@ impl Driver for MysqlTarget {
 
     fn site(&self) -> Site<'_> {
         ServerProcess::site(self.0.process.as_ref())
+    }
+
+    fn space(&self, tables: &[String]) -> Result<Vec<Object>, Failure> {
+        block_on(space::space(&self.0, tables))
     }
 
     fn hold(&self, token: &str, say: &mut dyn FnMut(Vec<String>), over: &dyn Fn() -> bool) -> Result<(), Failure> {

@@ -17,6 +17,7 @@ mod results;
 #[cfg(test)]
 mod script;
 mod session;
+mod space;
 mod values;
 mod waits;
 mod wire;

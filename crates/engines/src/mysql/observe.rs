@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 /// MariaDB tells how many versions of rows are to be purged; MySQL does elsewhere.
 const STATUS: &str = "show global status where variable_name in ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', \
-     'Innodb_os_log_written', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted', 'Innodb_buffer_pool_pages_dirty', 'Innodb_checkpoint_age', 'Innodb_history_list_length')";
+     'Innodb_os_log_written', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted', 'Innodb_buffer_pool_reads', \
+     'Innodb_buffer_pool_read_requests', 'Innodb_pages_written', 'Innodb_buffer_pool_pages_dirty', 'Innodb_checkpoint_age', 'Innodb_history_list_length')";
 const PURGE: &str = "select 'Innodb_history_list_length', count from information_schema.innodb_metrics \
      where name = 'trx_rseg_history_len'";
 
@@ -41,7 +42,20 @@ pub async fn counters(engine: &MysqlEngine) -> Result<Counters, Failure> {
         &status,
         [("syncs", "innodb_data_fsyncs"), ("log_bytes", "innodb_os_log_written")],
     );
-    found.extend(named(&status, [("syncs", "innodb_os_log_fsyncs")]));
+    found.extend(named(
+        &status,
+        [
+            ("syncs", "innodb_os_log_fsyncs"),
+            ("pages_read", "innodb_buffer_pool_reads"),
+            ("pages_written", "innodb_pages_written"),
+        ],
+    ));
+    if let (Some(asked), Some(read)) = (
+        status.get("innodb_buffer_pool_read_requests"),
+        status.get("innodb_buffer_pool_reads"),
+    ) {
+        found.insert("pages_found", (asked - read).max(0.0));
+    }
     let rows = ["innodb_rows_inserted", "innodb_rows_updated", "innodb_rows_deleted"].map(|name| status.get(name));
     if rows.iter().any(Option::is_some) {
         found.insert("rows", rows.into_iter().flatten().sum());

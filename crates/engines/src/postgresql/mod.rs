@@ -12,6 +12,7 @@ mod inspect;
 mod observe;
 mod reach;
 mod session;
+mod space;
 mod values;
 mod waits;
 mod wire;

@@ -8,6 +8,7 @@ use dbdyno_engine::{Capture, Failure, Marks};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
 use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
+use std::os::unix::fs::FileExt as _;
 
 /// Settings for the time of loading only. None of them is kept in the file.
 const LOADING: [(&str, &str); 5] = [
@@ -29,6 +30,7 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
         pragmas: target.pragmas.iter().cloned().chain(loading).collect(),
         ..target.clone()
     };
+    let logged = has_log(&target.path);
     let engine = SqliteEngine::new(&target, &inserts, PrepareMode::Once, Watch::default())?;
     let mut session = engine.open()?;
     for sql in &load.before {
@@ -48,12 +50,24 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
         report.push(Loaded::since(sql.clone(), 0, clock, start));
     }
     let start = clock.now();
+    if logged {
+        // Loading without a journal has taken the log away.
+        run(&mut session, "pragma journal_mode = wal")?;
+    }
     drop(session);
     std::fs::File::open(&target.path)
         .and_then(|file| file.sync_all())
         .map_err(|error| Failure::new(FailureKind::Other, format!("syncing {}: {error}", target.path)))?;
     report.push(Loaded::since("(sync)".into(), 0, clock, start));
     Ok(report)
+}
+
+/// Whether a file is kept with a write-ahead log: its header says so (<https://sqlite.org/fileformat2.html#file_format_version_numbers>).
+fn has_log(path: &str) -> bool {
+    let mut version = [0];
+    std::fs::File::open(path)
+        .and_then(|file| file.read_exact_at(&mut version, 18))
+        .is_ok_and(|()| version == [2])
 }
 
 fn run(session: &mut super::SqliteSession, sql: &str) -> Result<(), Failure> {

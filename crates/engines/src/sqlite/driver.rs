@@ -1,9 +1,10 @@
 //! SQLite as the worker drives it.
 
-use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, writes};
+use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, space, writes};
 use crate::reach::reach as find_reach;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
@@ -57,6 +58,10 @@ impl Driver for SqliteTarget {
             storage: Some(Path::new(&self.path)),
             server: None,
         }
+    }
+
+    fn space(&self, tables: &[String]) -> Result<Vec<Object>, Failure> {
+        space::space(self, tables)
     }
 
     fn set_file(&self) -> Result<(), Failure> {

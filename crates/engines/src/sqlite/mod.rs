@@ -13,6 +13,7 @@ mod mutex;
 mod observe;
 mod reach;
 mod session;
+mod space;
 mod target;
 mod vfs;
 mod writes;

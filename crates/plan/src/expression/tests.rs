@@ -161,7 +161,7 @@ fn after_two_runs(transactions: Vec<Vec<Step>>) -> Result<Vec<Owned>, PlanError>
         })
         .collect();
     let programs = Programs::compile(&transactions, 1)?;
-    let mut state = programs.state(1, 1, 0, 1);
+    let mut state = programs.state(1, 1, 0, 1, 0);
     for _ in 0..2 {
         for program in programs.all() {
             let mut at = 0;

@@ -25,7 +25,7 @@ fn run(steps: Vec<Step>) -> (Vec<Owned>, usize) {
         steps,
     };
     let programs = Programs::compile(&[transaction], 0).expect("valid");
-    let mut state = programs.state(1, 1, 0, 1);
+    let mut state = programs.state(1, 1, 0, 1, 0);
     let (mut at, mut ran) = (0, 0);
     let ops = &programs.all()[0].ops;
     while at < ops.len() {

@@ -16,7 +16,11 @@ pub(super) enum Identifier {
     Monotonic,
     Ulid,
     TimeBlocked(Blocks),
-    SequenceBlocked { blocks: Blocks, counter: Option<usize> },
+    SequenceBlocked {
+        blocks: Blocks,
+        start: u64,
+        counter: Option<usize>,
+    },
 }
 
 /// Values that share a prefix, by the scheme of the extension sequential-uuids for PostgreSQL (T. Vondra, 2018): the prefix
@@ -85,8 +89,10 @@ impl Identifier {
             UuidKind::SequenceBlocked {
                 block_size,
                 block_count,
+                start,
             } => Self::SequenceBlocked {
                 blocks: Blocks::new(block_size, block_count),
+                start,
                 counter,
             },
         }
@@ -119,8 +125,8 @@ impl Identifier {
                 blocks.write(unix_milliseconds() / 1000, &mut id);
                 Version::Random
             }
-            Self::SequenceBlocked { blocks, counter } => {
-                blocks.write(index(counter, scope), &mut id);
+            Self::SequenceBlocked { blocks, start, counter } => {
+                blocks.write(start.wrapping_add(index(counter, scope)), &mut id);
                 Version::Random
             }
         };

@@ -193,6 +193,7 @@ fn blocked_uuids_move_through_their_prefixes() {
     let version = UuidKind::SequenceBlocked {
         block_size: 10,
         block_count: 256,
+        start: 0,
     };
     for (index, id) in texts(
         &Generator::Uuid {

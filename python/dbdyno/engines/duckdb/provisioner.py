@@ -72,7 +72,7 @@ class DuckdbProvisioner(FileProvisioner):
         """Name the file of a trial."""
         return _target(path, library) | {
             "settings": _listed(_settings(compiled).options),
-            "os_cache": compiled.definition.load.os_cache,
+            "os_cache": compiled.definition.load.fresh_os_cache,
         }
 
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:

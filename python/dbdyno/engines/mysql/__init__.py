@@ -82,6 +82,15 @@ class Mysql(ServerEngine):
 
         return family
 
+    def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
+        """Give the size of InnoDB's buffer pool."""
+        size = settings.get("innodb_buffer_pool_size", "")
+        return float(size) if size.isdigit() else None
+
+    def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
+        """Tell it by how InnoDB opens its files."""
+        return "direct" in settings.get("innodb_flush_method", "").lower()
+
     def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a MySQL or MariaDB."""
         from dbdyno.engines.mysql.advice import MysqlServer

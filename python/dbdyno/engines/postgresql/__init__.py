@@ -61,6 +61,12 @@ class Postgresql(ServerEngine):
 
         return family
 
+    def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
+        """Give ``shared_buffers``."""
+        from dbdyno.engines.postgresql.advice import cache_bytes
+
+        return cache_bytes(settings)
+
     def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a PostgreSQL."""
         from dbdyno.engines.postgresql.advice import PostgresqlServer

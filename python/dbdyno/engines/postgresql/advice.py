@@ -1,6 +1,7 @@
 """What the settings of a PostgreSQL say of its commits and its cache."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 
 from dbdyno.engines.server.facts import Server
 
@@ -26,3 +27,12 @@ class PostgresqlServer(Server):
     def against_table_locks(self) -> Iterator[str]:
         """PostgreSQL has locks on tables that let one another pass."""
         yield "shorter transactions, or statements whose locks on the table let one another pass"
+
+
+_UNITS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+
+
+def cache_bytes(settings: Mapping[str, str]) -> float | None:
+    """Give the size of ``shared_buffers``, as the server writes it: ``16MB``, ``128kB``."""
+    found = re.fullmatch(r"(\d+)([kMGT]?B)", settings.get("shared_buffers", ""))
+    return None if found is None else float(found[1]) * _UNITS[found[2]]

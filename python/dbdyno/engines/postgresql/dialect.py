@@ -43,7 +43,8 @@ class PostgresqlDialect(TranspiledDialect):
 
     def column_type(self, column: Column) -> str:
         """Write the type by PostgreSQL's name."""
-        return spell(column.type, self._TYPES.get(column.type.name))
+        # Bytes of one length are no type of PostgreSQL's.
+        return "bytea" if column.type.name == "binary" else spell(column.type, self._TYPES.get(column.type.name))
 
     def after_rows(self, name: str, table: Table) -> list[str]:
         """Let what counts up a key go on behind the keys that were loaded."""

@@ -106,7 +106,7 @@ class ManagedProvisioner:
         try:
             try:
                 copy_directory(made.path, data, self._interrupted)
-                set_os_cache(data, compiled.definition.load.os_cache, self._interrupted)
+                set_os_cache(data, compiled.definition.load.fresh_os_cache, self._interrupted)
             except OSError as error:
                 raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()

@@ -103,6 +103,12 @@ class Sqlite(Engine):
 
         return in_force(name, asked, found)
 
+    def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
+        """Give that of one connection."""
+        from dbdyno.engines.sqlite.advice import cache_bytes
+
+        return cache_bytes(settings)
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the library, or its source, of a commit."""
         own = _own(settings)

@@ -39,11 +39,7 @@ class Library(Embedded):
     @property
     def cache_bytes(self) -> int | None:
         """How large the page cache of a connection may grow; ``None`` where that is not known."""
-        pages, page = _whole(self.settings.get("cache_size")), _whole(self.settings.get("page_size"))
-        if pages is None:
-            return None
-        # Below zero it is a number of KiB.
-        return -pages * 1024 if pages < 0 else None if page is None else pages * page
+        return cache_bytes(self.settings)
 
     def against_reads(self) -> str:
         """Give what would help against reading pages that are not in the page cache."""
@@ -120,6 +116,15 @@ def against_locked(result: TrialResult, begins: Collection[str] | None) -> str:
     # A statement alone, and BEGIN IMMEDIATE, take the lock at the start: they can wait for it.
     set_ms = result.engine.settings.get("busy_timeout", "0")
     return "a busy_timeout that is long enough" + (f": {set_ms} ms are not" if set_ms != "0" else "; none is set")
+
+
+def cache_bytes(settings: Mapping[str, str]) -> int | None:
+    """Give how large the page cache of a connection may grow, by the settings in force."""
+    pages, page = _whole(settings.get("cache_size")), _whole(settings.get("page_size"))
+    if pages is None:
+        return None
+    # Below zero it is a number of KiB.
+    return -pages * 1024 if pages < 0 else None if page is None else pages * page
 
 
 def _whole(text: str | None) -> int | None:

@@ -11,7 +11,14 @@ class SqliteDialect(StandardDialect):
 
     # SQLite takes any name for a type and derives an affinity from it; these would derive the wrong one. A whole
     # number is always "integer", since only a column of that very type can be the rowid itself.
-    _TYPES = {"bigint": "integer", "smallint": "integer", "date": "text", "timestamp": "text", "uuid": "text"}  # noqa: RUF012
+    _TYPES = {  # noqa: RUF012
+        "bigint": "integer",
+        "smallint": "integer",
+        "binary": "blob",
+        "date": "text",
+        "timestamp": "text",
+        "uuid": "text",
+    }
 
     def column_type(self, column: Column) -> str:
         """Write the type as the experiment does, where that gives the right affinity."""

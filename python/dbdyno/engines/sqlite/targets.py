@@ -34,7 +34,7 @@ def trial_target(compiled: CompiledCell, database: str, library: str | None = No
         "busy_timeout_ms": settings.busy_timeout_ms,
         "pragmas": _listed(settings.connection_pragmas),
         "file_pragmas": _listed(settings.file_pragmas),
-        "os_cache": compiled.definition.load.os_cache,
+        "os_cache": compiled.definition.load.fresh_os_cache,
     }
 
 

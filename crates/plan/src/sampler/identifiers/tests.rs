@@ -55,7 +55,7 @@ fn sizes() -> impl Strategy<Value = u64> {
 proptest! {
     #[test]
     fn version_and_variant_stand_in_their_places(seed: u64, row: u64, size in sizes(), count in sizes()) {
-        let blocked = UuidKind::SequenceBlocked { block_size: size, block_count: count };
+        let blocked = UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 };
         let timed = UuidKind::TimeBlocked { interval_length: size, interval_count: count };
         for (kind, version) in [
             (UuidKind::V4, 4),
@@ -73,14 +73,14 @@ proptest! {
     #[test]
     fn a_prefix_is_what_the_scheme_says(seed: u64, value: u64, size in sizes(), count in sizes()) {
         let (prefix, bits) = prefix_by_definition(value, size, count);
-        let id = made(UuidKind::SequenceBlocked { block_size: size, block_count: count }, seed, value);
+        let id = made(UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 }, seed, value);
         prop_assert_eq!(number(&id[..(bits / 8) as usize]), seen(prefix, bits));
     }
 
     #[test]
     fn behind_the_prefix_an_identifier_is_random(seed: u64, value: u64, size in sizes(), count in 2u64..1 << 24) {
         let plain = made(UuidKind::V4, seed, value);
-        let id = made(UuidKind::SequenceBlocked { block_size: size, block_count: count }, seed, value);
+        let id = made(UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 }, seed, value);
         let (_, bits) = prefix_by_definition(value, size, count);
         let bytes = (bits / 8) as usize;
         prop_assert_eq!(&id[bytes..], &plain[bytes..]);
@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn prefixes_go_round(seed: u64, size in 1u64..1000, bytes in 1u32..=2, start in 0u64..1 << 30) {
         let count = 1u64 << (8 * bytes);
-        let kind = UuidKind::SequenceBlocked { block_size: size, block_count: count };
+        let kind = UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 };
         let prefix = |value: u64| number(&made(kind, seed, value)[..bytes as usize]) as u64;
         prop_assert_eq!(prefix(start), prefix(start + size * count));
         prop_assert_eq!(prefix(start + size), (prefix(start) + 1) % count);
@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn a_count_that_is_no_power_of_two_goes_round_after_as_many_values(seed: u64, size in 1u64..1000, count in 2u64..60_000) {
         // The scheme spreads the values over all prefixes, so that no part of the range stays empty.
-        let kind = UuidKind::SequenceBlocked { block_size: size * 256, block_count: count };
+        let kind = UuidKind::SequenceBlocked { block_size: size * 256, block_count: count, start: 0 };
         let (_, bits) = prefix_by_definition(0, size * 256, count);
         let bytes = (bits / 8) as usize;
         let each = (size * 256 * count) >> bits;

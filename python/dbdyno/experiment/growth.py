@@ -1,0 +1,22 @@
+"""What can be wrong with a table that is to grow, as far as the file shows."""
+
+from collections.abc import Iterator, Mapping
+
+from dbdyno.definition.validation import Invalid, nearest
+from dbdyno.experiment.factors import Factor
+from dbdyno.experiment.head import Head
+
+
+def wrong_growth(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
+    """Find the validation errors of ``growth``."""
+    if head is None or head.growth is None:
+        return
+    growth, where = head.growth, ("growth", "factor")
+    factor = factors.get(growth.factor)
+    if factor is None:
+        yield Invalid(where, f"there is no factor `{growth.factor}`", nearest(growth.factor, factors))
+        return
+    sizes = [level.value for level in factor.levels]
+    if factor.named or not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
+        problem = f"the levels of `{growth.factor}` are no numbers of rows"
+        yield Invalid(where, problem, "give whole numbers, as in `rows = [0, 100_000, 1_000_000]`")

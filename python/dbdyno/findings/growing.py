@@ -1,0 +1,70 @@
+"""What findings about growing tables have in common: their series, and what of the data is to be cached, in what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno.document.cell import Cell, StoredObject
+from dbdyno.document.reading import number, part, text
+from dbdyno.engines import engine_of_product
+from dbdyno.findings.rule import Material
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The measured cells of a growing table that differ in its size alone, the smallest first.
+
+    ``where``: the levels of the other factors, of those that have several in the run.
+    """
+
+    where: str
+    factor: str
+    cells: tuple[Cell, ...]
+
+    def size(self, cell: Cell) -> int:
+        """Give the rows that a cell is named by."""
+        return int(cell["factors"][self.factor])
+
+
+def series_of(material: Material) -> list[Series]:
+    """Give the series of a run, of which at least two sizes were measured."""
+    factor = text(part(material.run.design, "growth"), "factor")
+    if factor is None:
+        return []
+    several = [name for name, levels in material.factors.items() if len(levels) > 1 and name != factor]
+    alike: dict[tuple[tuple[str, object], ...], list[Cell]] = {}
+    for cell in material.cells:
+        if cell["throughput"]["mean"] is not None and factor in cell["factors"]:
+            key = tuple((name, level) for name, level in cell["factors"].items() if name != factor)
+            alike.setdefault(key, []).append(cell)
+    return [
+        Series(
+            ", ".join(f"{name}={level}" for name, level in levels if name in several),
+            factor,
+            tuple(sorted(cells, key=lambda cell: int(cell["factors"][factor]))),
+        )
+        for levels, cells in alike.items()
+        if len(cells) > 1
+    ]
+
+
+def tree(cell: Cell) -> StoredObject | None:
+    """Give what new keys go into: the largest index, or the table where it has none of its own; none: not known."""
+    indexes = [each for each in cell["space"] if each["kind"] == "index"]
+    found: Sequence[StoredObject] = indexes or cell["space"]
+    return max(found, key=lambda each: each["bytes"], default=None)
+
+
+def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
+    """Give the bytes of memory that can cache a cell's data, and what they are; none: not known."""
+    limit = cell["memory_limit"]
+    if limit is not None and limit["refused"] is None:
+        return float(limit["bytes"]), "the memory that it may take"
+    engine = engine_of_product(cell["system"]["engine"])
+    settings = cell["system"]["settings"]
+    if engine.passes_os_cache_by(settings):
+        own = engine.cache_bytes(settings)
+        return None if own is None else (own, "its own cache")
+    memory = number(material.run.host, "memory_bytes")
+    return None if memory is None else (memory, "the machine's memory")

@@ -1,0 +1,88 @@
+"""Which order of new keys keeps its rate at the largest size of a growing table, and what that order costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import JsonObject, objects, part
+from dbdyno.document.shape import Comparison, Finding
+from dbdyno.findings.growing import series_of
+from dbdyno.findings.rule import Material, Rule
+
+KEY_ORDER = Kind("key order", ("ratio", "ci95", "rows", "keys"))
+
+_RANDOM = "v4"
+
+_EDGE = "with many clients all insert at the right end of the index"
+
+# What a kind of key gives away or asks for, by how a plan calls it.
+_COSTS = {
+    "v7": f"tells when it was made; {_EDGE}",
+    "v7_monotonic": f"tells when it was made; {_EDGE}",
+    "ulid": f"tells when it was made; {_EDGE}",
+    "serial": f"tells how many there are, and one place hands it out; {_EDGE}",
+    "time_blocked": "has a prefix that begins again, and then goes among the old keys of its prefix",
+    "sequence_blocked": "has a prefix that begins again, and then goes among the old keys of its prefix",
+}
+
+
+def key_order(material: Material) -> Iterator[Finding]:
+    """Compare ordered keys with random ones, where the run's own comparisons have shown that they are faster."""
+    ends = {each.cells[-1]["id"]: each.size(each.cells[-1]) for each in series_of(material)}
+    largest = max(ends.values(), default=0)
+    cells = {cell["id"]: cell for cell in material.cells}
+    for random in (cell for cell in material.cells if ends.get(cell["id"]) == largest):
+        if _kind(material.tasks.get(random["id"], {})) != _RANDOM:
+            continue
+        faster = [
+            (one, cells[one["b"]], kind)
+            for one in material.comparisons
+            if one["a"] == random["id"] and one["verdict"] == "faster" and one["ratio"] and one["ci95"]
+            if ends.get(one["b"]) == largest
+            if (kind := _kind(material.tasks.get(one["b"], {}))) in _COSTS
+        ]
+        if faster:
+            yield _found(random, faster, largest, material)
+
+
+def _found(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: int, material: Material) -> Finding:
+    label = material.measure.label
+    told = [f"{_name(cell, random)} {_times(one)}" for one, cell, _ in faster]
+    own = _name(random, faster[0][1])
+    words = f"At {rows:,} rows, keys in order make more {label} than {own}: {', '.join(told)} times as many."
+    costs: dict[str, list[str]] = {}
+    for _, cell, kind in faster:
+        costs.setdefault(_COSTS[kind], []).append(_name(cell, random))
+    words += " What they cost: " + ". ".join(f"{' and '.join(names)} {cost}" for cost, names in costs.items()) + "."
+    best = max((one for one, _, _ in faster), key=lambda one: one["ratio"] or 0.0)
+    keys = {cell["id"]: kind for _, cell, kind in faster}
+    evidence = {"ratio": best["ratio"], "ci95": best["ci95"], "rows": rows, "keys": keys}
+    return KEY_ORDER.found(words, [random["id"], *keys], evidence)
+
+
+def _times(comparison: Comparison) -> str:
+    low, high = comparison["ci95"] or (0.0, 0.0)
+    return f"{comparison['ratio']:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _name(cell: Cell, other: Cell) -> str:
+    """Give the levels in which a cell differs from another."""
+    return " ".join(str(level) for name, level in cell["factors"].items() if other["factors"].get(name) != level)
+
+
+def _kind(task: JsonObject) -> str:
+    """Give the kind of key that a task's statements are given: of an identifier its version; empty where none is."""
+    for transaction in objects(task.get("transactions")):
+        for step in objects(transaction.get("steps")):
+            for param in objects(step.get("params")):
+                version = param.get("version")
+                if param.get("kind") == "serial":
+                    return "serial"
+                if param.get("kind") == "uuid":
+                    return next(iter(part(param, "version")), "") if isinstance(version, dict) else str(version)
+    return ""
+
+
+RULE = Rule(key_order, (KEY_ORDER,))

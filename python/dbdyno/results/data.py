@@ -1,0 +1,72 @@
+"""The data that the trials of a cell worked on: how they grew, what they take on disk, what was timed on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.document.cell import Growth, JsonObject, StoredObject
+from dbdyno.document.reading import mean
+from dbdyno.events.answers import Object
+from dbdyno.events.around import After
+from dbdyno.results.trial import ReadTrial
+
+
+def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
+    """Return how the growing table stood at the cell's trials, and what it took to fill it so far."""
+    growing = [each.growing for each in trials if each.growing is not None]
+    if not growing:
+        return None
+    steps = [step for each in growing for step in each.filled]
+    rows, seconds = sum(step.rows for step in steps), sum(step.seconds for step in steps if step.rows)
+    return {
+        "rows": mean(each.rows for each in growing) or 0.0,
+        "filled_rows": rows,
+        "fill_s": seconds,
+        "fill_rows_per_s": rows / seconds if rows and seconds else None,
+    }
+
+
+def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
+    """Return the tables and indexes as they were last looked at."""
+    after = _last(trials)
+    return [] if after is None else [_stored(each) for each in after.space]
+
+
+def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
+    """Return the mean seconds of each statement that was timed when a trial was over, by its name."""
+    seconds: dict[str, list[float]] = {}
+    for trial in trials:
+        for each in trial.after.timed if trial.after is not None else ():
+            seconds.setdefault(each.name, []).append(each.seconds)
+    return {name: sum(values) / len(values) for name, values in seconds.items()}
+
+
+def not_looked_at(trials: Sequence[ReadTrial]) -> dict[str, str]:
+    """Return what of the data could not be looked at or timed, and why."""
+    after = _last(trials)
+    return {} if after is None else after.failed
+
+
+def cell_memory_limit(trials: Sequence[ReadTrial]) -> JsonObject | None:
+    """Return the limit to memory that was asked for: ``bytes``, its ``means``, and why it was ``refused`` if it was."""
+    limits = [each.limited for each in trials if each.limited is not None]
+    if not limits:
+        return None
+    refused = next((each for each in limits if each.refused is not None), limits[-1])
+    return refused.model_dump()
+
+
+def _stored(each: Object) -> StoredObject:
+    return {
+        "name": each.name,
+        "table": each.table,
+        "kind": each.kind,
+        "bytes": each.bytes,
+        "leaves": each.leaves,
+        "leaf_fill": each.leaf_fill,
+        "leaves_seen": each.leaves_seen,
+    }
+
+
+def _last(trials: Sequence[ReadTrial]) -> After | None:
+    return next((each.after for each in reversed(trials) if each.after is not None), None)

@@ -1,0 +1,227 @@
+"""One trial: a worker process, what it says, and what is kept of it."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from dbdyno.errors import DbdynoError, InputError
+from dbdyno.events.program import ProgramResult
+from dbdyno.events.reading import Heard
+from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.experiment.head import Growth
+from dbdyno.moments import utc_now
+from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.run.limiting import Limiting
+from dbdyno.run.machine import in_memory
+from dbdyno.run.processes import Processes
+from dbdyno.run.provisioners import Ready
+from dbdyno.stats import Stopping
+from dbdyno.store import TrialRecord
+from dbdyno.worker import JsonObject, Worker, WorkerFailed
+from dbdyno.workplace.listening import Interrupted
+
+# A trial that has no time limit of its own is stopped after this long.
+LONGEST_TRIAL_S = 3600.0
+
+# Added to a trial's own time limit: opening, warming up, and one transaction that began just before the end.
+_SLACK_S = 120.0
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on."""
+
+    def loading(self, _cell: Cell) -> None:
+        """The tables of a cell are about to be made or copied."""
+
+    def trials(self, block: int, cells: Sequence[Cell]) -> None:
+        """A trial begins, or several that are interleaved."""
+
+    def interval(self, cell: Cell, event: Interval) -> None:
+        """A second of a trial is over."""
+
+    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
+        """A trial has ended and is stored; with its ``throughput`` if it is done."""
+
+
+@dataclass
+class Plan:
+    """What a run is to do. ``done``: the trials, by cell and block, that were measured already.
+
+    ``rounds``: how many, or with a rule for ``stopping`` the most; ``wait_idle``: wait for a quiet machine before each
+    trial; ``instructions``: count those of each trial too; ``slice_s``: the trials of a block are interleaved in
+    slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial.
+    """
+
+    run_id: str
+    cells: list[CompiledCell]
+    rounds: int
+    seed: int
+    done: dict[tuple[str, int], TrialRecord] = field(default_factory=dict)
+    stopping: Stopping | None = None
+    wait_idle: bool = False
+    instructions: bool = False
+    slice_s: float | None = None
+    growth: Growth | None = None
+
+
+@dataclass
+class Trial:
+    """A cell in a block: what it is, and what comes of it."""
+
+    compiled: CompiledCell
+    block: int
+    position: int
+    plan: Plan
+    request: JsonObject = field(default_factory=dict)
+    durations: dict[str, Any] = field(default_factory=dict)
+    result: TrialResult | ProgramResult | None = None
+    said: JsonObject | None = None
+    """The result as it is stored: the worker's own words."""
+    intervals: list[JsonObject] = field(default_factory=list)
+    parts: list[JsonObject] = field(default_factory=list)
+    around: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    kind: str | None = None
+    started: str = field(default_factory=utc_now)
+    begun: float = field(default_factory=time.monotonic)
+    limiting: Limiting | None = None
+    """What limits its memory; none: nothing does."""
+
+    @property
+    def padding(self) -> int:
+        """Bytes by which the environment of its process is made longer."""
+        return _padding(self.plan.seed, self.block, self.compiled.cell)
+
+    @property
+    def lost_system(self) -> bool:
+        """Whether what came of it may be for want of its system."""
+        return self.error is not None or (isinstance(self.result, TrialResult) and "connection" in self.result.failures)
+
+    def failed(self, error: DbdynoError) -> None:
+        """Keep why it came to nothing. Raises InputError again."""
+        if isinstance(error, InputError):
+            raise error
+        self.error, self.kind = str(error), getattr(error, "kind", "system")
+
+    def record(self, interrupted: Interrupted) -> TrialRecord:
+        """Give what is stored of it."""
+        result = self.result
+        if result is not None and not self.error:
+            self.error, self.kind = nothing_done(result)
+        status: Any = "failed" if self.error else "done"
+        if interrupted and (result is None or result.ended_by == "interrupted"):
+            status = "interrupted"
+            self.error = self.error or "the run was interrupted in this trial"
+        self.durations["total_s"] = time.monotonic() - self.begun
+        return TrialRecord(
+            cell=self.compiled.cell.id,
+            block=self.block,
+            position=self.position,
+            status=status,
+            plan=self.request,
+            # Each worker's own words are kept; the one result of several is for the run alone.
+            result=None if self.parts else self.said,
+            intervals=[] if self.parts else self.intervals,
+            parts=self.parts,
+            around=self.around,
+            error=self.error,
+            error_kind=self.kind,
+            started=self.started,
+            durations=self.durations,
+        )
+
+
+def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
+    """Carry out the plan of a trial, and keep what its workers say."""
+    request, longest = trial.request, longest_s(trial.request)
+    apart = trial.compiled.definition.load.clients_as == "processes"
+    processes = Processes(request, longest, trial.padding) if apart else None
+    worker = processes or Worker(request, longest, trial.padding)
+    if trial.limiting is not None:
+        if isinstance(worker, Worker):
+            trial.limiting.covers(worker.pid)
+        if trial.limiting.told is not None:
+            trial.around["memory_limit"] = trial.limiting.told
+    try:
+        with interrupted.passing_on_to(worker):
+            for heard in worker:
+                hear(trial, heard, watcher)
+    except WorkerFailed as error:
+        trial.failed(error)
+    if processes is not None and trial.result is not None:
+        trial.parts = processes.said
+    time_out(trial, worker.timed_out)
+
+
+def see_how_it_ended(trial: Trial, system: Ready) -> bool:
+    """Keep what has become of the system where that explains a trial; say whether both are well.
+
+    Raises InputError.
+    """
+    trouble = system.trouble(trial.lost_system)
+    if trouble is not None:
+        trial.error, trial.kind = trouble, "server"
+    if isinstance(trial.result, TrialResult):
+        system.check(trial.result)
+    return trouble is None and isinstance(trial.result, TrialResult)
+
+
+def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
+    """Keep where a trial's data were and how they got there; that not where they are another's (``own_data``)."""
+    if not isinstance(trial.result, TrialResult):
+        return
+    place = system.target.get("path") or system.target.get("process", {}).get("data")
+    kind = in_memory(Path(place).resolve()) if place else None
+    if kind:
+        trial.around["in_memory"] = kind
+    if system.loaded and own_data:
+        names = dict.fromkeys(table["name"] for table in trial.compiled.tables)
+        trial.around["loaded"] = system.loaded | {"names": list(names)}
+
+
+def _padding(seed: int, block: int, cell: Cell) -> int:
+    """Draw the bytes by which a worker's environment is made longer, up to 4 KiB.
+
+    The size of the environment moves the stack, and with it the speed of a program, by percents (Mytkowicz et al. 2009,
+    "Producing wrong data without doing anything obviously wrong!", doi:10.1145/1508284.1508275). Kept the same it would
+    be part of every result; drawn for each trial it is part of the noise, which the interval knows.
+    """
+    draw = hashlib.sha256(f"{seed}/{block}/{cell.id}/environment".encode()).digest()
+    return int.from_bytes(draw[:2], "big") % 4096
+
+
+def longest_s(request: JsonObject, of: int = 1) -> float:
+    """Return the seconds after which a trial that takes one of ``of`` slices is stopped."""
+    window = request["task"]["window"].get("seconds")
+    warmup = request["task"]["warmup"].get("seconds") or 0
+    return LONGEST_TRIAL_S if window is None else float(window * of + warmup + _SLACK_S)
+
+
+def hear(trial: Trial, heard: Heard, watcher: Watcher) -> None:
+    """Keep what a worker said, and tell who watches."""
+    match heard.event:
+        case Interval() as interval:
+            trial.intervals.append(heard.said)
+            watcher.interval(trial.compiled.cell, interval)
+        case TrialResult() as result:
+            trial.result, trial.said = result, heard.said
+
+
+def time_out(trial: Trial, timed_out: bool) -> None:
+    """A trial that was stopped because it took too long has failed, unless it has for another reason."""
+    if timed_out and trial.error is None:
+        trial.error, trial.kind = "the trial did not end in time and was stopped", "timeout"
+
+
+def nothing_done(result: TrialResult | ProgramResult) -> tuple[str | None, str | None]:
+    """Say why a trial in which no transaction succeeded is no measurement; nothing where one did."""
+    if result.completed > 0:
+        return None, None
+    for kind, message in result.failures.items() if isinstance(result, TrialResult) else ():
+        return f"no transaction succeeded: {message}", kind
+    if result.ended_by == "interrupted":
+        return None, None
+    return "no transaction ended within the window: give it more time", "too_short"
