@@ -166,3 +166,37 @@ fn read_line(line: &str, values: &mut Values) {
 fn wrong(path: &str, line: u64, problem: &dyn std::fmt::Display) -> Failure {
     Failure::new(FailureKind::Other, format!("{path}, line {line}: {problem}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbdyno_plan::value::Value;
+    use serde_json::json;
+
+    fn rows(first: u64, rows: u64) -> Vec<(i64, i64)> {
+        let table: LoadTable = serde_json::from_value(json!({
+            "name": "t", "first": first, "rows": rows, "columns": [
+                {"name": "id", "stream": 1, "fill": {"kind": "serial", "start": 5, "step": 2}},
+                {"name": "v", "stream": 2, "fill": {"kind": "uniform", "low": 0, "high": 1_000_000}},
+            ],
+        }))
+        .expect("a table");
+        let mut source = Source::of(&table, 7).expect("its rows");
+        let (mut values, mut found) = (Values::default(), Vec::new());
+        while source.next(&mut values).expect("a row") {
+            match (values.get(0), values.get(1)) {
+                (Some(Value::Integer(id)), Some(Value::Integer(v))) => found.push((id, v)),
+                other => panic!("{other:?}"),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn rows_that_are_added_are_those_that_would_have_followed() {
+        let all = rows(0, 100);
+        assert_eq!(all[0].0, 5);
+        assert_eq!([rows(0, 40), rows(40, 60)].concat(), all);
+        assert_eq!(rows(100, 0), []);
+    }
+}

@@ -92,9 +92,13 @@ impl<'a, E: Engine> Runner<'a, E> {
             number: place,
             session: None,
             closed: SessionCounters::default(),
-            state: shared
-                .programs
-                .state(shared.seed, trial.data_seed.unwrap_or(shared.seed), place, of, trial.first_use),
+            state: shared.programs.state(
+                shared.seed,
+                trial.data_seed.unwrap_or(shared.seed),
+                place,
+                of,
+                trial.first_use,
+            ),
             params: Values::default(),
             marks: Marks::new(may_be_timed(trial).then_some(shared.clock)),
             plain,

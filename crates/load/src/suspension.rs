@@ -221,25 +221,22 @@ mod tests {
         let suspension = Suspension::begin(interleaving, None, &alone, start).expect("timers can be made");
         // SAFETY: the location is the thread's own.
         unsafe { *libc::__errno_location() = 77 };
-        let (mut last, mut longest) = (own.now(), 0);
+        let mut last = own.now();
         while last < start + 20_000_000 {
             let now = own.now();
             assert!(now >= last, "own time never runs back");
-            longest = longest.max(now - last);
             last = now;
         }
         // SAFETY: as above.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);
         let (real_ns, overrun) = (real.now() - start, suspension.overrun());
-        // Ten slices, or fewer that went on in those of the others, and between each two of them two of the others'.
+        // Ten slices, or fewer that went on in those of the others, and between each two of them two of the others': were
+        // these in its own time, less would have passed. Its time goes on in a slice in which it has no processor, so that
+        // how far it goes at once says nothing.
         let in_turn = 20_000_000u64.saturating_sub(overrun);
         assert!(
             real_ns >= in_turn + (in_turn / 2_000_000).saturating_sub(1) * 4_000_000,
             "{real_ns}, {overrun}"
-        );
-        assert!(
-            longest < 4_000_000 + overrun,
-            "the suspension are in none of the times: {longest}, {overrun}"
         );
         alone.store(real.now(), Ordering::Release);
         // A suspension may have begun when the others ended.

@@ -466,3 +466,39 @@ fn what_cannot_take_turns_is_refused() {
         assert!(refused.unwrap_err().to_string().contains(said));
     }
 }
+
+#[test]
+fn a_number_of_rows_changed_ends_the_window_and_counters_go_on() {
+    let (_directory, target) = database();
+    let id = json!({"kind": "serial", "start": 11, "step": 1});
+    let steps = json!([{"do": "repeat", "times": 3, "steps": [{"do": "execute", "statement": 0, "params": [id]}]}]);
+    let statements = json!([{"name": "insert", "sql": "insert into t values (?, 0)"}]);
+    let retry = json!({"attempts": 1000, "on": ["locked"]});
+    let mut first_use = 0;
+    for round in 0..3 {
+        let outcome = run(&trial(
+            steps.clone(),
+            json!({
+                "target": target, "statements": statements, "window": {"rows": 10}, "warmup": {"transactions": 1},
+                "retry": retry, "first_use": first_use,
+            }),
+        ));
+        balance(&outcome);
+        assert_eq!(
+            outcome.accounting.failures(),
+            0,
+            "round {round}: {:?}",
+            outcome.messages
+        );
+        assert_eq!(outcome.ended_by, EndedBy::Rows);
+        // Four transactions of three rows each pass ten, for both clients.
+        assert_eq!((outcome.accounting.ok, outcome.work.changed), (8, 24));
+        // The warm-up has used three numbers of each client, too; a client's are every other one.
+        assert!(
+            outcome.next_use >= first_use + 30,
+            "{} after {first_use}",
+            outcome.next_use
+        );
+        first_use = outcome.next_use;
+    }
+}

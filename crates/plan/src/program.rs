@@ -245,7 +245,10 @@ impl ClientState {
 
     /// Uses of each counter, over all clients, that none of this client's is above: where later values go on.
     pub fn next_use(&self) -> u64 {
-        self.counters.iter().max().map_or(0, |used| used * u64::from(self.client.1))
+        self.counters
+            .iter()
+            .max()
+            .map_or(0, |used| used * u64::from(self.client.1))
     }
 
     /// What the next transaction will draw from, to be restored if it must be run again.

@@ -16,6 +16,8 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.errors import InputError, reason
+from dbdyno.report.cell_columns import CellColumn
+from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
 from dbdyno.report.lines import (
     bottlenecks,
@@ -140,7 +142,8 @@ def markdown_text(document: Document) -> str:
     # Above the numbers: who reads no further than the table must have seen it.
     parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
     parts.append(_markdown_table(document))
-    parts.append(_phases(document))
+    parts.append(_further(document, phase_columns(document)))
+    parts.append(_further(document, data_columns(document)))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
     notes += notes_on_measuring(document)
     notes += loads(document)
@@ -188,8 +191,7 @@ def _markdown_table(document: Document) -> str:
     return _table(head, align, rows)
 
 
-def _phases(document: Document) -> str:
-    columns = phase_columns(document)
+def _further(document: Document, columns: list[CellColumn]) -> str:
     if not columns:
         return ""
     names = factor_names(document)

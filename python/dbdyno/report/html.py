@@ -13,6 +13,7 @@ from markupsafe import Markup
 from dbdyno.document.shape import Document
 from dbdyno.report import lines, sections
 from dbdyno.report.charts import breakdown_chart, latency_charts, published_chart, throughput_chart, timeline_charts
+from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
 from dbdyno.report.numbers import percent
 
@@ -54,6 +55,8 @@ def _context(document: Document) -> dict[str, Any]:
         "table": sections.cell_table(document),
         "notes": sections.notes(document),
         "phases": sections.phase_table(document),
+        "data": sections.data_table(document),
+        "data_note": DATA_NOTE[0].upper() + DATA_NOTE[1:] + ".",
         "plans": sections.plan_rows(document),
         "rounds": sections.round_rows(document),
         "blocks": max((each["block"] + 1 for cell in cells for each in cell["rounds"]), default=0),

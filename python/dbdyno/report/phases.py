@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dbdyno.document.cell import Cell, Load
 from dbdyno.document.shape import Document
+from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.lines import factor_level, factor_names
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, whole
 
 PHASES = ("connect", "prepare", "execute", "fetch", "commit")
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseColumn:
-    """A head and a text for each cell. ``published``: its figures are those of others."""
-
-    head: str
-    values: list[str]
-    published: bool = False
-
-
-def phase_columns(document: Document) -> list[PhaseColumn]:
+def phase_columns(document: Document) -> list[CellColumn]:
     """Return rows by transaction and the median of each phase in milliseconds; nothing where none was recorded.
 
     Connecting alone is not enough: every trial that connects for each transaction has that.
@@ -30,14 +20,14 @@ def phase_columns(document: Document) -> list[PhaseColumn]:
     named = [name for name in PHASES if any(_median(cell, name) is not None for cell in cells)]
     if not {"execute", "fetch"} <= set(named):
         return []
-    columns = [PhaseColumn("rows", [figure(cell["rows_per_transaction"]) for cell in cells])]
+    columns = [CellColumn("rows", [figure(cell["rows_per_transaction"]) for cell in cells])]
     if any("rows" in (cell["published"] or {}) for cell in cells):
-        columns.append(PhaseColumn("published rows", [_published_rows(cell) for cell in cells], published=True))
+        columns.append(CellColumn("published rows", [_published_rows(cell) for cell in cells], published=True))
     for name in named:
-        columns.append(PhaseColumn(f"{name} ms", [milliseconds(_median(cell, name)) for cell in cells]))
+        columns.append(CellColumn(f"{name} ms", [milliseconds(_median(cell, name)) for cell in cells]))
         published = [_published(cell, name) for cell in cells]
         if any(value != NONE for value in published):
-            columns.append(PhaseColumn(f"published {name} ms", published, published=True))
+            columns.append(CellColumn(f"published {name} ms", published, published=True))
     return columns
 
 

@@ -10,6 +10,8 @@ from dbdyno.document.cell import Cell, CellStatement, Round
 from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
 from dbdyno.report import lines
+from dbdyno.report.cell_columns import CellColumn
+from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
 from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
 from dbdyno.report.phases import loads, phase_columns
@@ -71,7 +73,15 @@ def cell_table(document: Document) -> CellTable:
 
 def phase_table(document: Document) -> CellTable | None:
     """Return the parts of a transaction, medians in milliseconds; none where they were not recorded."""
-    columns = phase_columns(document)
+    return _further_table(document, phase_columns(document))
+
+
+def data_table(document: Document) -> CellTable | None:
+    """Return the data that cells were measured on; none where they were not looked at."""
+    return _further_table(document, data_columns(document))
+
+
+def _further_table(document: Document, columns: list[CellColumn]) -> CellTable | None:
     if not columns:
         return None
     factors = lines.factor_names(document)

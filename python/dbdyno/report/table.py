@@ -11,7 +11,9 @@ from rich.text import Text
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison, Document
+from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, fitted, table, width_of
+from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.lines import (
     Statement,
@@ -52,7 +54,10 @@ def run_view(document: Document, width: int) -> RenderableType:
     # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
     parts += _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
-    parts += _phases(document, width)
+    parts += _further(document, phase_columns(document), width)
+    data = data_columns(document)
+    parts += _further(document, data, width)
+    parts += [Text(DATA_NOTE, style="dim")] if data else []
     parts += _notes(document)
     if document["comparisons"]:
         parts += [Text(""), _comparisons(document)]
@@ -77,11 +82,15 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
     return [table(fitted(names, numbers, width)), Text(""), table(fitted(names, [rounds], width))]
 
 
-def _phases(document: Document, width: int) -> list[RenderableType]:
-    """Return the table of phases, medians in milliseconds; nothing where none was recorded."""
+def _further(document: Document, further: list[CellColumn], width: int) -> list[RenderableType]:
+    """Return a table of further figures by cell; nothing where there are none."""
     columns = [
-        Column(each.head.replace(" ", "\n", 1), [Text(value, style="dim" * each.published) for value in each.values])
-        for each in phase_columns(document)
+        Column(
+            each.head.replace(" ", "\n", 1),
+            [Text(value, style="dim" * each.published) for value in each.values],
+            spare=each.spare,
+        )
+        for each in further
     ]
     return [Text(""), table(fitted(_factor_columns(document), columns, width))] if columns else []
 

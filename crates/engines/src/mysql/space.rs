@@ -69,7 +69,11 @@ fn object(table: &str, index: Option<&String>, bytes: u64) -> Object {
     Object {
         name: index.map_or_else(|| table.to_owned(), Clone::clone),
         table: table.to_owned(),
-        kind: if index.is_some() { ObjectKind::Index } else { ObjectKind::Table },
+        kind: if index.is_some() {
+            ObjectKind::Index
+        } else {
+            ObjectKind::Table
+        },
         bytes,
         leaves: None,
         leaf_fill: None,

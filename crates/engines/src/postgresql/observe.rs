@@ -23,8 +23,7 @@ const PAGES: &str = "select blks_read, blks_hit from pg_stat_database where datn
 const WRITTEN_OF_17: &str = "select c.num_timed + c.num_requested, c.buffers_written, b.buffers_clean + (select coalesce(sum(writes), 0) \
      + coalesce(sum(extends), 0) from pg_stat_io where backend_type = 'client backend' and object = 'relation') \
      from pg_stat_checkpointer c, pg_stat_bgwriter b";
-const WRITTEN_OF_14: &str =
-    "select checkpoints_timed + checkpoints_req, buffers_checkpoint, buffers_clean + buffers_backend from pg_stat_bgwriter";
+const WRITTEN_OF_14: &str = "select checkpoints_timed + checkpoints_req, buffers_checkpoint, buffers_clean + buffers_backend from pg_stat_bgwriter";
 
 /// Bytes of log that the next checkpoint writes the pages of, and versions of rows that vacuum removes.
 const SINCE_CHECKPOINT: &str = "select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) from pg_control_checkpoint()";
@@ -55,7 +54,11 @@ pub async fn counters(engine: &PostgresqlEngine) -> Result<Counters, Failure> {
         for (name, value) in ["pages_read", "pages_found"].into_iter().zip(row) {
             found.extend(value.map(|value| (name, value)));
         }
-        let sql = if version >= 170_000.0 { WRITTEN_OF_17 } else { WRITTEN_OF_14 };
+        let sql = if version >= 170_000.0 {
+            WRITTEN_OF_17
+        } else {
+            WRITTEN_OF_14
+        };
         if let [Some(checkpoints), Some(theirs), Some(others)] = numbers(&mut session, sql).await.as_slice() {
             found.extend([
                 ("checkpoints", *checkpoints),

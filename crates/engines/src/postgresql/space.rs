@@ -47,7 +47,11 @@ fn object(table: &str, row: &[Option<String>]) -> Option<Object> {
     Some(Object {
         name: name.clone().unwrap_or_else(|| table.to_owned()),
         table: table.to_owned(),
-        kind: if name.is_some() { ObjectKind::Index } else { ObjectKind::Table },
+        kind: if name.is_some() {
+            ObjectKind::Index
+        } else {
+            ObjectKind::Table
+        },
         bytes: bytes.parse().ok()?,
         leaves: leaves.as_ref().and_then(|text| text.parse().ok()),
         // An index without entries has no density, which is told as NaN.

@@ -23,7 +23,11 @@ pub fn space(target: &SqliteTarget, tables: &[String]) -> Result<Vec<Object>, Fa
             objects.push(Object {
                 name: name.clone(),
                 table: table.clone(),
-                kind: if kind == "index" { ObjectKind::Index } else { ObjectKind::Table },
+                kind: if kind == "index" {
+                    ObjectKind::Index
+                } else {
+                    ObjectKind::Table
+                },
                 bytes,
                 leaves: leaves.parse().ok(),
                 leaf_fill: fill.parse().ok(),

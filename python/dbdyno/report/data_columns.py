@@ -1,0 +1,83 @@
+"""The data that cells were measured on: their size, how full leaves are, what a transaction asked of log and device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dbdyno.document.cell import Cell, StoredObject
+from dbdyno.document.reading import ratio
+from dbdyno.document.shape import Document
+from dbdyno.report.cell_columns import CellColumn
+from dbdyno.report.numbers import NONE, figure, percent, short
+
+
+# Those for which there is room on a terminal of 80 columns.
+_FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "reads", "writes")
+
+
+def data_columns(document: Document) -> list[CellColumn]:
+    """Return the columns of which something is known; none where neither a table grows nor its space was asked for."""
+    cells = document["cells"]
+    if not any(cell["growth"] or cell["space"] or cell["timed"] for cell in cells):
+        return []
+    of: dict[str, Callable[[Cell], str]] = {
+        "rows": lambda cell: short(cell["growth"]["rows"] if cell["growth"] else None),
+        "table MB": lambda cell: _megabytes(cell, "table"),
+        "index MB": lambda cell: _megabytes(cell, "index"),
+        "of memory": _of_memory,
+        "leaf fill": _leaf_fill,
+        "filled rows/s": lambda cell: short(cell["growth"]["fill_rows_per_s"] if cell["growth"] else None),
+        "log bytes": lambda cell: short(cell["observed"]["counters"].get("log_bytes")),
+        "page images": lambda cell: figure(cell["observed"]["counters"].get("page_images")),
+        "cache misses": _misses,
+        "reads": lambda cell: _of_device(cell, "reads_per_s"),
+        "writes": lambda cell: _of_device(cell, "writes_per_s"),
+        "queue": lambda cell: figure(cell["disk"]["queue_length"]),
+        "read ms": lambda cell: figure(cell["disk"]["read_ms"] or None),
+        "write ms": lambda cell: figure(cell["disk"]["write_ms"] or None),
+    }
+    for name in dict.fromkeys(name for cell in cells for name in cell["timed"]):
+        of[f"{name} s"] = lambda cell, name=name: figure(cell["timed"].get(name))  # type: ignore[misc]
+    columns = [CellColumn(head, [text(cell) for cell in cells], spare=head not in _FIRST) for head, text in of.items()]
+    return [each for each in columns if any(value != NONE for value in each.values)]
+
+
+#: What stands beneath the table.
+DATA_NOTE = (
+    "rows: when a trial began, mean; of memory: the largest tree over the memory that it may take; log bytes, page "
+    "images, cache misses, reads and writes: of a transaction, reads and writes as the device served them"
+)
+
+
+def _megabytes(cell: Cell, kind: str) -> str:
+    sizes = [each["bytes"] for each in cell["space"] if each["kind"] == kind]
+    return figure(sum(sizes) / 1e6) if sizes else NONE
+
+
+def _tree(cell: Cell) -> StoredObject | None:
+    indexes = [each for each in cell["space"] if each["kind"] == "index"]
+    return max(indexes or cell["space"], key=lambda each: each["bytes"], default=None)
+
+
+def _of_memory(cell: Cell) -> str:
+    tree, limit = _tree(cell), cell["memory_limit"]
+    if tree is None or limit is None or limit["refused"] is not None:
+        return NONE
+    return f"{tree['bytes'] / limit['bytes']:.2g}"
+
+
+def _leaf_fill(cell: Cell) -> str:
+    tree = _tree(cell)
+    return NONE if tree is None else percent(tree["leaf_fill"])
+
+
+def _misses(cell: Cell) -> str:
+    """Return the pages that the engine's own cache lacked, for a transaction."""
+    own = cell["io_per_transaction"].get("cache_misses")
+    return figure(cell["observed"]["counters"].get("pages_read") if own is None else own)
+
+
+def _of_device(cell: Cell, name: str) -> str:
+    per_s: float | None = cell["disk"][name]  # type: ignore[literal-required]
+    commits = [each["transactions_per_s"] for each in cell["rounds"] if each["transactions_per_s"] is not None]
+    return figure(ratio(per_s, sum(commits) / len(commits) if commits else None))
