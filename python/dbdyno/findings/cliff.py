@@ -9,8 +9,9 @@ from dbdyno.document.finding import Kind
 from dbdyno.document.reading import ratio
 from dbdyno.document.shape import Comparison, Finding
 from dbdyno.engines.server.facts import size
-from dbdyno.findings.growing import Series, cache_of, series_of, tree
+from dbdyno.findings.growing import Series, cache_of, series_of
 from dbdyno.findings.rule import Material, Rule
+from dbdyno.results.data import tree
 from dbdyno.results.judging import Pair, judge
 
 CLIFF = Kind("falls as it grows", ("ratio", "ci95", "before_rows", "rows"))

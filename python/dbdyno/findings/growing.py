@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.document.cell import Cell, StoredObject
+from dbdyno.document.cell import Cell
 from dbdyno.document.reading import number, part, text
 from dbdyno.engines import engine_of_product
 from dbdyno.findings.rule import Material
@@ -47,13 +46,6 @@ def series_of(material: Material) -> list[Series]:
         for levels, cells in alike.items()
         if len(cells) > 1
     ]
-
-
-def tree(cell: Cell) -> StoredObject | None:
-    """Give what new keys go into: the largest index, or the table where it has none of its own; none: not known."""
-    indexes = [each for each in cell["space"] if each["kind"] == "index"]
-    found: Sequence[StoredObject] = indexes or cell["space"]
-    return max(found, key=lambda each: each["bytes"], default=None)
 
 
 def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dbdyno.document.cell import Cell, StoredObject
+from dbdyno.document.cell import Cell
 from dbdyno.document.reading import ratio
 from dbdyno.document.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.numbers import NONE, figure, percent, short
-
+from dbdyno.results.data import tree
 
 # Those for which there is room on a terminal of 80 columns.
 _FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "reads", "writes")
@@ -54,21 +54,16 @@ def _megabytes(cell: Cell, kind: str) -> str:
     return figure(sum(sizes) / 1e6) if sizes else NONE
 
 
-def _tree(cell: Cell) -> StoredObject | None:
-    indexes = [each for each in cell["space"] if each["kind"] == "index"]
-    return max(indexes or cell["space"], key=lambda each: each["bytes"], default=None)
-
-
 def _of_memory(cell: Cell) -> str:
-    tree, limit = _tree(cell), cell["memory_limit"]
-    if tree is None or limit is None or limit["refused"] is not None:
+    stored, limit = tree(cell), cell["memory_limit"]
+    if stored is None or limit is None or limit["refused"] is not None:
         return NONE
-    return f"{tree['bytes'] / limit['bytes']:.2g}"
+    return f"{stored['bytes'] / limit['bytes']:.2g}"
 
 
 def _leaf_fill(cell: Cell) -> str:
-    tree = _tree(cell)
-    return NONE if tree is None else percent(tree["leaf_fill"])
+    stored = tree(cell)
+    return NONE if stored is None else percent(stored["leaf_fill"])
 
 
 def _misses(cell: Cell) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.document.cell import Growth, JsonObject, StoredObject
+from dbdyno.document.cell import Cell, Growth, JsonObject, StoredObject
 from dbdyno.document.reading import mean
 from dbdyno.events.answers import Object
 from dbdyno.events.around import After
@@ -30,6 +30,12 @@ def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
     """Return the tables and indexes as they were last looked at."""
     after = _last(trials)
     return [] if after is None else [_stored(each) for each in after.space]
+
+
+def tree(cell: Cell) -> StoredObject | None:
+    """Return what new keys go into: the largest index, or the table where it has none of its own; none: not known."""
+    indexes = [each for each in cell["space"] if each["kind"] == "index"]
+    return max(indexes or cell["space"], key=lambda each: each["bytes"], default=None)
 
 
 def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
