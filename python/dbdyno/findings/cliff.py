@@ -48,7 +48,7 @@ def _found(series: Series, at: int, there: Comparison, last: Comparison, materia
     before, cell, end = series.cells[at - 1], series.cells[at], series.cells[-1]
     label = material.measure.label
     where = f"With {series.where}: {label}" if series.where else label.capitalize()
-    words = f"{where} fall between {series.size(before):,} and {series.size(cell):,} rows"
+    words = f"{where} fall between {series.rows(before)} and {series.rows(cell)} rows"
     evidence: dict[str, object] = {
         "ratio": there["ratio"],
         "ci95": there["ci95"],
@@ -63,8 +63,8 @@ def _found(series: Series, at: int, there: Comparison, last: Comparison, materia
             shares = [each["bytes"] / cache[0] for each in stored if each is not None]
             evidence |= {"cache_bytes": cache[0], "before_share": shares[0], "share": shares[1]}
             words += f", {shares[0]:.2g} to {shares[1]:.2g} times {cache[1]}"
-    words += f": to {_share(there)} of the rate at {series.size(series.cells[0]):,} rows"
-    words += f", and at {series.size(end):,} rows to {_share(last)}." if cell is not end else "."
+    words += f": to {_share(there)} of the rate at {series.rows(series.cells[0])} rows"
+    words += f", and at {series.rows(end)} rows to {_share(last)}." if cell is not end else "."
     limits = _what_limits(series.cells[at - 1], end)
     return CLIFF.found(words + limits, [each["id"] for each in series.cells[at:]], evidence)
 

@@ -25,6 +25,12 @@ class Series:
         """Give the rows that a cell is named by."""
         return int(cell["factors"][self.factor])
 
+    def rows(self, cell: Cell) -> str:
+        """Write the rows that there were when its trials began, on average: those that trials insert count."""
+        rows = float(self.size(cell)) if cell["growth"] is None else cell["growth"]["rows"]
+        # Two digits and no more: they differ from trial to trial.
+        return f"{float(f'{rows:.2g}'):,.0f}"
+
 
 def series_of(material: Material) -> list[Series]:
     """Give the series of a run, of which at least two sizes were measured."""
