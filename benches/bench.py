@@ -37,7 +37,7 @@ CHEAP = "select c1 from user where id = ?"
 BLOCKS = 10
 
 # Of the throughput, which is measured interleaved: nanoseconds of a slice, and between two; a client's work.
-TURN_NS = 20_000_000
+SLICE_NS = 20_000_000
 GAP_NS = 100_000
 TURN_OPERATIONS = 100_000
 TURN_BLOCKS = 40
@@ -128,8 +128,8 @@ def throughput(bench: Bench) -> Iterator[Figure]:
 def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
     """Our throughput by the bare loop's, measured interleaved, so that both saw the same machine."""
     operations, index = TURN_OPERATIONS, block % 2
-    slot = TURN_NS + GAP_NS
-    interleaving = {"length_ms": TURN_NS / 1e6, "index": index, "of": 2, "cpu": block}
+    slot = SLICE_NS + GAP_NS
+    interleaving = {"length_ms": SLICE_NS / 1e6, "index": index, "of": 2, "cpu": block}
     worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, interleaving=interleaving), 120.0, coordinated=True)
     ours, bare = 0.0, None
     for event in (heard.event for heard in worker):
@@ -139,7 +139,7 @@ def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
             # Time enough for the bare loop to open the database.
             start = time.monotonic_ns() + 150_000_000
             if event.phase == "window":
-                moments = [str(start + (1 - index) * slot), str(TURN_NS), str(2 * slot), str(block)]
+                moments = [str(start + (1 - index) * slot), str(SLICE_NS), str(2 * slot), str(block)]
                 command = [*bench.command(LOOKUP, clients, operations, 2000), *moments]
                 bare = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             worker.tell(json.dumps({"start_ns": start}))
@@ -243,7 +243,7 @@ def showing(bench: Bench) -> Iterator[Figure]:
     from dbdyno.store import open_store
 
     place = str(bench.directory / "runs.db")
-    command = [DBDYNO, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
+    command: list[str | Path] = [DBDYNO, "run", "pk-lookup", "--set", "threads=1,2", "--rounds", "1", "--store", place]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     store = open_store(place)
     run_id = store.run("last").id

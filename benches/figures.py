@@ -11,6 +11,8 @@ from typing import TypeVar
 
 Bench = TypeVar("Bench")
 
+T = TypeVar("T")
+
 DBDYNO = Path(sys.executable).parent / "dbdyno"
 """The command line of this environment, whatever worker is measured."""
 
@@ -48,7 +50,7 @@ def spread(values: Sequence[float]) -> str:
     return f"{min(values):.4g} to {max(values):.4g}, n={len(values)}"
 
 
-def in_turn(first: Callable[[], float], second: Callable[[], float], block: int) -> tuple[float, float]:
+def in_turn(first: Callable[[], T], second: Callable[[], T], block: int) -> tuple[T, T]:
     """Measure two sides, the second first in every other block, and give both."""
     if block % 2:
         b = second()

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from bench import LOOKUP, Bench, rate
@@ -42,7 +43,7 @@ MOST_BLOCKS = 15
 SLOWDOWN = 0.03
 
 # Seconds that each of two trials has that are interleaved, and milliseconds of a slice.
-IN_TURNS_S = 0.7
+INTERLEAVED_S = 0.7
 TURN_MS = 20.0
 
 # A comparison of each built-in experiment, on embedded SQLite.
@@ -105,13 +106,13 @@ def power(bench: Bench) -> Iterator[Figure]:
     yield Figure(f"{100 * SLOWDOWN:g} % slowdown found in 15 blocks, %", 100 * found / TRIES, spread, 95, at_most=False)
 
 
-def turns_block(bench: Bench, number: int, planted: int) -> float:
+def interleaved_block(bench: Bench, number: int, planted: int) -> float:
     """The same of trials that are interleaved."""
     plans = []
     for index in range(2):
         interleaving = {"length_ms": TURN_MS, "index": index, "of": 2, "cpu": number}
         work = planted if index == number % 2 else 0
-        window = {"seconds": IN_TURNS_S}
+        window = {"seconds": INTERLEAVED_S}
         plans.append(bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work))
     rates = {}
     for who, heard in CoordinatedWorkers(plans, 60.0, [0, 0]):
@@ -122,9 +123,9 @@ def turns_block(bench: Bench, number: int, planted: int) -> float:
     return math.log(rates[number % 2] / rates[1 - number % 2])
 
 
-def power_in_turns(bench: Bench) -> Iterator[Figure]:
+def power_interleaved(bench: Bench) -> Iterator[Figure]:
     """Equal trials that are interleaved, and the planted slowdown."""
-    equal = [turns_block(bench, number, 0) for number in range(TRIES * 5)]
+    equal = [interleaved_block(bench, number, 0) for number in range(TRIES * 5)]
     deviation = statistics.stdev(equal)
     alarms = sum(verdict(ratio_of(equal[at : at + 5])) in ("faster", "slower") for at in range(0, len(equal), 5))
     told = f"{alarms} of {TRIES} comparisons of 5 blocks differ"
@@ -132,7 +133,7 @@ def power_in_turns(bench: Bench) -> Iterator[Figure]:
     planted = calibrated(bench)
     found, logs = 0, []
     for _ in range(TRIES):
-        own = [turns_block(bench, number, planted) for number in range(MOST_BLOCKS)]
+        own = [interleaved_block(bench, number, planted) for number in range(MOST_BLOCKS)]
         found += verdict(ratio_of(own)) == "slower"
         logs += own
     spread = f"{found} of {TRIES}, mean change {100 * (math.exp(sum(logs) / len(logs)) - 1):.2g} %"
@@ -187,7 +188,7 @@ def measured(bench: Bench, name: str, settings: list[str], *options: str) -> dic
     """The document of a run."""
     out = bench.directory / f"{name}.json"
     chosen = [word for setting in settings for word in ("--set", setting)]
-    command = [DBDYNO, "run", name, *chosen, *options]
+    command: list[str | Path] = [DBDYNO, "run", name, *chosen, *options]
     subprocess.run(
         [*command, "--store", str(bench.directory / "runs.db"), "--json", str(out)], check=True, capture_output=True
     )
@@ -205,7 +206,7 @@ def machine_time(document: dict[str, Any]) -> float:
 ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     false_verdicts,
     power,
-    power_in_turns,
+    power_interleaved,
     counting,
     time_to_a_verdict,
     gates_of_equal_code,
