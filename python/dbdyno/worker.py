@@ -190,13 +190,22 @@ def _ending(code: int, errors: str, given_up: bool) -> str:
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
 
 
-def ask(plan: JsonObject, wanted: type[E], timeout_s: float = 3600.0, interrupted: Interrupted | None = None) -> E:
+def ask(
+    plan: JsonObject,
+    wanted: type[E],
+    timeout_s: float = 3600.0,
+    interrupted: Interrupted | None = None,
+    started: Callable[[int], None] | None = None,
+) -> E:
     """Carry out a plan that gives one event of the type that is wanted, and return it. Raises SystemFailed.
 
-    ``interrupted``: what hears Ctrl-C; the first ends the worker at once, and RunInterrupted is raised.
+    ``interrupted``: what hears Ctrl-C; the first ends the worker at once, and RunInterrupted is raised. ``started``: is
+    told the worker's process id before it begins.
     """
     interrupted = Interrupted() if interrupted is None else interrupted
     worker = Worker(plan, timeout_s)
+    if started is not None:
+        started(worker.pid)
     try:
         with interrupted.passing_on_to(AtOnce(worker.kill)):
             found = [heard.event for heard in worker if isinstance(heard.event, wanted)]

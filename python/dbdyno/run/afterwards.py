@@ -5,14 +5,18 @@ from typing import Any
 from dbdyno.errors import RunInterrupted, SystemFailed
 from dbdyno.events.answers import Loaded, Space
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.run.limiting import Limiting
 from dbdyno.worker import ask
 from dbdyno.workplace.listening import Interrupted
 
 
-def look_afterwards(compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted) -> dict[str, Any]:
+def look_afterwards(
+    compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted, limiting: Limiting
+) -> dict[str, Any]:
     """Give what is stored of it with the trial, as ``after``, where something was asked for. What failed is told too.
 
-    Statements are run as data are loaded: with the settings that an engine has for that, and no limit to memory.
+    Statements are run as data are loaded: with the settings that an engine has for that, and no limit to memory. What
+    the kernel caches meanwhile is ``limiting``'s all the same, so that it goes when the limit is in force again.
     """
     if not (compiled.definition.measure.space or compiled.timed):
         return {}
@@ -20,7 +24,7 @@ def look_afterwards(compiled: CompiledCell, target: dict[str, Any], interrupted:
     after = {"after": found}
     if compiled.definition.measure.space:
         try:
-            space = ask(compiled.space_plan(target), Space, interrupted=interrupted)
+            space = ask(compiled.space_plan(target), Space, interrupted=interrupted, started=limiting.covers)
             found["space"] = [each.model_dump() for each in space.objects]
         except RunInterrupted:
             return after
@@ -28,7 +32,12 @@ def look_afterwards(compiled: CompiledCell, target: dict[str, Any], interrupted:
             found["failed"]["space"] = str(error)
     for each in compiled.timed:
         try:
-            loaded = ask(compiled.statements_plan(target, [each.run, *each.undo]), Loaded, interrupted=interrupted)
+            loaded = ask(
+                compiled.statements_plan(target, [each.run, *each.undo]),
+                Loaded,
+                interrupted=interrupted,
+                started=limiting.covers,
+            )
             seconds = next(step.seconds for step in loaded.tables if step.table == each.run)
             found["timed"].append({"name": each.name, "sql": each.run, "seconds": seconds})
         except RunInterrupted:

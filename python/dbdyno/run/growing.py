@@ -183,7 +183,7 @@ class _Grown:
         compiled = self.series.cells[step]
         watcher.loading(compiled.cell)
         limiting.end()
-        filled = self._fill(compiled, state, system.target)
+        filled = self._fill(compiled, state, system.target, limiting)
         limiting.begin()
         for window in range(self.growth.windows):
             if self.interrupted:
@@ -210,19 +210,21 @@ class _Grown:
             look_around(trial, system, own_data=fresh)
             if window == self.growth.windows - 1 and well and not self.interrupted:
                 limiting.end()
-                trial.around |= look_afterwards(compiled, system.target, self.interrupted)
+                trial.around |= look_afterwards(compiled, system.target, self.interrupted, limiting)
             todo.remove(self.Place(step, window))
             yield trial.record(self.interrupted)
             if trial.kind == "server" and trial.error is not None:
                 raise SystemFailed(trial.error)
 
-    def _fill(self, compiled: CompiledCell, state: _State, target: dict[str, Any]) -> list[dict[str, Any]]:
+    def _fill(
+        self, compiled: CompiledCell, state: _State, target: dict[str, Any], limiting: Limiting
+    ) -> list[dict[str, Any]]:
         """Add the rows that are missing to the size, and give what was done. Raises DbdynoError."""
         missing = _rows(compiled, self.growth) - state.rows
         if missing <= 0:
             return []
         plan = compiled.growth_plan(target, self.growth.table, state.next, missing)
-        loaded = ask(plan, Loaded, interrupted=self.interrupted)
+        loaded = ask(plan, Loaded, interrupted=self.interrupted, started=limiting.covers)
         state.rows += missing
         state.next += missing
         return [each.model_dump() for each in loaded.tables]

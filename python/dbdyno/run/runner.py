@@ -165,10 +165,8 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 _run_alone(*ready[0], watcher, interrupted)
             elif ready and slice_s is not None:
                 _run_interleaved([trial for trial, _ in ready], slice_s, watcher, interrupted)
-            for trial, system in ready:
-                well = see_how_it_ended(trial, system)
-                if well and slice_s is None and not interrupted:
-                    trial.around |= look_afterwards(trial.compiled, system.target, interrupted)
+                for trial, system in ready:
+                    see_how_it_ended(trial, system)
     except InputError:
         # An error in what was asked for is told at once, and not once for each trial.
         raise
@@ -187,6 +185,8 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
         trial.limiting = limiting
         run_trial(trial, watcher, interrupted)
         limiting.end()
+        if see_how_it_ended(trial, system) and not interrupted:
+            trial.around |= look_afterwards(trial.compiled, system.target, interrupted, limiting)
 
 
 def _count(trial: Trial, provisioners: Provisioners, interrupted: Interrupted) -> None:
