@@ -1,7 +1,7 @@
 //! Identifiers, random to ordered: UUIDs (RFC 9562) and ULIDs.
 
 use super::scope::{Scope, index};
-use super::stamps::unix_milliseconds_of_tick;
+use super::stamps::unix_milliseconds;
 use crate::generator::{UuidFormat, UuidKind};
 use crate::value::{Text, Values};
 use rand::Rng as _;
@@ -63,7 +63,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// (RFC 9562, 6.2, method 1).
 #[inline]
 fn monotonic() -> u64 {
-    let now = unix_milliseconds_of_tick() << COUNTER_BITS;
+    let now = unix_milliseconds() << COUNTER_BITS;
     let mut last = LAST.load(Ordering::Relaxed);
     loop {
         let next = now.max(last + 1);
@@ -107,7 +107,7 @@ impl Identifier {
         let version = match self {
             Self::Random => Version::Random,
             Self::Timed => {
-                lead(&mut id, unix_milliseconds_of_tick());
+                lead(&mut id, unix_milliseconds());
                 Version::SortRand
             }
             Self::Monotonic => {
@@ -118,11 +118,11 @@ impl Identifier {
             }
             // All but the time is random: a ULID tells neither version nor variant.
             Self::Ulid => {
-                lead(&mut id, unix_milliseconds_of_tick());
+                lead(&mut id, unix_milliseconds());
                 return Uuid::from_bytes(id);
             }
             Self::TimeBlocked(blocks) => {
-                blocks.write(unix_milliseconds_of_tick() / 1000, &mut id);
+                blocks.write(unix_milliseconds() / 1000, &mut id);
                 Version::Random
             }
             Self::SequenceBlocked { blocks, start, counter } => {

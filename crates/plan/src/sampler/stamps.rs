@@ -1,7 +1,6 @@
 //! Times.
 
 use crate::value::Text;
-use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,13 +10,6 @@ pub(super) fn unix_milliseconds() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
-}
-
-/// The time of day at the kernel's last tick, milliseconds since 1970: some milliseconds old, and read in a third of the time.
-#[inline]
-pub(super) fn unix_milliseconds_of_tick() -> u64 {
-    let time = clock_gettime(ClockId::RealtimeCoarse);
-    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
 /// Writes Unix seconds as `YYYY-MM-DD HH:MM:SS` in UTC (Hinnant, "chrono-compatible low-level date algorithms", 2013).
