@@ -114,7 +114,7 @@ def _places() -> tuple[_Version, list[Path]]:
         if number == "0" and not controllers and mounts.get("unified"):
             group = _below(mounts["unified"], path)
             # Controllers do not reach below a group that has processes, so that one beside it is the other way.
-            return _V2, [group, group.parent]
+            return _V2, [group] if group == mounts["unified"] else [group, group.parent]
     raise NoMemoryLimit("there are no control groups that limit memory")
 
 
