@@ -47,6 +47,7 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "bulk-insert",
         "cpu-cost",
         "dictionary-search",
+        "key-order",
         "pk-lookup",
         "pk-update",
         "promo-code",
