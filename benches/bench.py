@@ -39,8 +39,8 @@ BLOCKS = 10
 # Of the throughput, which is measured interleaved: nanoseconds of a slice, and between two; a client's work.
 SLICE_NS = 20_000_000
 GAP_NS = 100_000
-TURN_OPERATIONS = 100_000
-TURN_BLOCKS = 40
+INTERLEAVED_OPERATIONS = 100_000
+INTERLEAVED_BLOCKS = 40
 
 
 class Bench:
@@ -121,13 +121,13 @@ def instructions(bench: Bench) -> Iterator[Figure]:
 
 def throughput(bench: Bench) -> Iterator[Figure]:
     for clients in (1, 2, 4):
-        ratios = [beside_the_bare_loop(bench, clients, block) for block in range(TURN_BLOCKS)]
+        ratios = [beside_the_bare_loop(bench, clients, block) for block in range(INTERLEAVED_BLOCKS)]
         yield Figure(f"throughput, {clients} client(s)", statistics.median(ratios), spread(ratios), 0.98, at_most=False)
 
 
 def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
     """Our throughput by the bare loop's, measured interleaved, so that both saw the same machine."""
-    operations, index = TURN_OPERATIONS, block % 2
+    operations, index = INTERLEAVED_OPERATIONS, block % 2
     slot = SLICE_NS + GAP_NS
     interleaving = {"length_ms": SLICE_NS / 1e6, "index": index, "of": 2, "cpu": block}
     worker = Worker(bench.plan(LOOKUP, clients, operations, 2000, interleaving=interleaving), 120.0, coordinated=True)

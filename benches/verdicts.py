@@ -44,7 +44,7 @@ SLOWDOWN = 0.03
 
 # Seconds that each of two trials has that are interleaved, and milliseconds of a slice.
 INTERLEAVED_S = 0.7
-TURN_MS = 20.0
+SLICE_MS = 20.0
 
 # A comparison of each built-in experiment, on embedded SQLite.
 FIXED = 30
@@ -110,7 +110,7 @@ def interleaved_block(bench: Bench, number: int, planted: int) -> float:
     """The same of trials that are interleaved."""
     plans = []
     for index in range(2):
-        interleaving = {"length_ms": TURN_MS, "index": index, "of": 2, "cpu": number}
+        interleaving = {"length_ms": SLICE_MS, "index": index, "of": 2, "cpu": number}
         work = planted if index == number % 2 else 0
         window = {"seconds": INTERLEAVED_S}
         plans.append(bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work))

@@ -240,7 +240,7 @@ def test_what_the_kernel_caches_is_within_the_limit(tmp_path: Path) -> None:
     file.write_bytes(bytes(100_000_000))
     subprocess.run(["dd", f"of={file}", "oflag=nocache", "conv=notrunc,fdatasync", "count=0"], check=True)
     with (
-        limit,
+        contextlib.closing(limit),
         subprocess.Popen(
             [sys.executable, "-c", READS, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process,

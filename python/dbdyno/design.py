@@ -215,12 +215,16 @@ def block_order(cells: Sequence[Cell], block_index: int, seed: int) -> list[Cell
 
 def block_seed(seed: int, block_index: int) -> int:
     """Derive the seed of a block's trials, below 2^63: the same for all its cells, so that they draw the same keys."""
-    return int.from_bytes(_draw(seed, block_index, "")[:8], "big") >> 1
+    return _seed(seed, block_index, "")
 
 
 def growth_seed(seed: int, block_index: int, step: int) -> int:
     """Derive the seed of a block's trials at one size of a growing table, which draw no key that is there already."""
-    return int.from_bytes(_draw(seed, block_index, f"size {step}")[:8], "big") >> 1
+    return _seed(seed, block_index, f"size {step}")
+
+
+def _seed(seed: int, block_index: int, text: str) -> int:
+    return int.from_bytes(_draw(seed, block_index, text)[:8], "big") >> 1
 
 
 def _draw(seed: int, block_index: int, text: str) -> bytes:

@@ -22,6 +22,25 @@ pub struct Object {
     pub leaves_seen: Option<u64>,
 }
 
+impl Object {
+    /// An index of a table, or where none is named the table's rows, of which no more is known than the bytes.
+    pub fn of(table: &str, index: Option<&str>, bytes: u64) -> Self {
+        Self {
+            name: index.unwrap_or(table).to_owned(),
+            table: table.to_owned(),
+            kind: if index.is_some() {
+                ObjectKind::Index
+            } else {
+                ObjectKind::Table
+            },
+            bytes,
+            leaves: None,
+            leaf_fill: None,
+            leaves_seen: None,
+        }
+    }
+}
+
 /// What is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -1,7 +1,5 @@
 """Statements that are timed on the data that a trial leaves."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from dbdyno.definition.sql import SqlText
@@ -16,5 +14,5 @@ class Timed(Strict):
 
     name: Name
     run: SqlText
-    undo: Annotated[list[SqlText], Field(default_factory=list)]
+    undo: list[SqlText] = Field(default_factory=list)
     include: bool = True

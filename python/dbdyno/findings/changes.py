@@ -6,7 +6,7 @@ worst is known only after the fact, so the p values are corrected for all pairs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject, texts
 from dbdyno.document.shape import Comparison, Finding
+from dbdyno.findings.alike import cells_along
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import CONFIDENCE, MARGIN
@@ -54,7 +55,7 @@ def cross_cell_findings(
     if not axis or axis in texts(report.get("questions")):
         return []
     chain = bool(report.get("chain"))
-    groups = list(_groups(cells, axis))
+    groups = list(cells_along(cells, axis))
     pairs = [
         _Pair(where, first, other)
         for where, group in groups
@@ -75,20 +76,6 @@ def cross_cell_findings(
             observed = {"ratio": decided["ratio"], "ci95": decided["ci95"], "p": decided["p"]}
             found.append(CHANGE.found(text, ids, observed))
     return found
-
-
-def _groups(cells: Sequence[Cell], axis: str) -> Iterator[tuple[str, list[Any]]]:
-    """Give the measured cells that differ in the axis alone, with the levels of the other factors that are several."""
-    groups: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
-    for cell in cells:
-        if axis in cell["factors"]:
-            others = tuple((name, level) for name, level in cell["factors"].items() if name != axis)
-            groups.setdefault(others, []).append(cell)
-    several = {name for others in groups for name, _ in others if len({dict(each).get(name) for each in groups}) > 1}
-    for others, group in groups.items():
-        measured = [cell for cell in group if cell["throughput"]["mean"] is not None]
-        if len(measured) > 1:
-            yield ", ".join(f"{name}={level}" for name, level in others if name in several), measured
 
 
 def _extremes(cells: list[Any]) -> list[Any]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
-from dbdyno.document.reading import ratio
 from dbdyno.document.shape import Comparison, Finding
 from dbdyno.engines.server.facts import size
 from dbdyno.findings.growing import Series, cache_of, series_of
 from dbdyno.findings.rule import Material, Rule
-from dbdyno.results.data import tree
+from dbdyno.findings.words import with_interval
+from dbdyno.results.data import asked_of_device, tree
 from dbdyno.results.judging import Pair, judge
 
 CLIFF = Kind("falls as it grows", ("ratio", "ci95", "before_rows", "rows"))
@@ -63,34 +63,23 @@ def _found(series: Series, at: int, there: Comparison, last: Comparison, materia
             shares = [each["bytes"] / cache[0] for each in stored if each is not None]
             evidence |= {"cache_bytes": cache[0], "before_share": shares[0], "share": shares[1]}
             words += f", {shares[0]:.2g} to {shares[1]:.2g} times {cache[1]}"
-    words += f": to {_share(there)} of the rate at {series.rows(series.cells[0])} rows"
-    words += f", and at {series.rows(end)} rows to {_share(last)}." if cell is not end else "."
-    limits = _what_limits(series.cells[at - 1], end)
+    words += f": to {with_interval(there, 2)} of the rate at {series.rows(series.cells[0])} rows"
+    words += f", and at {series.rows(end)} rows to {with_interval(last, 2)}." if cell is not end else "."
+    limits = _what_limits(before, end)
     return CLIFF.found(words + limits, [each["id"] for each in series.cells[at:]], evidence)
-
-
-def _share(comparison: Comparison) -> str:
-    mean, ci95 = comparison["ratio"], comparison["ci95"]
-    return "?" if mean is None or ci95 is None else f"{mean:.2g} ({ci95[0]:.2g} to {ci95[1]:.2g})"
 
 
 def _what_limits(before: Cell, end: Cell) -> str:
     """Say what an insert asks of the device at the largest size, beside what it asked before it fell."""
-    names = {"reads_per_s": "reads", "writes_per_s": "writes", "flushes_per_s": "flushes"}
     told = []
-    for name, word in names.items():
-        first, last = _each(before, name), _each(end, name)
+    for word in ("reads", "writes", "flushes"):
+        first, last = asked_of_device(before, word), asked_of_device(end, word)
         if first is not None and last is not None and last >= 0.01 and (last > 1.25 * first):
             told.append(f"{last:.2g} {word} ({first:.2g} before)")
     words = f" At the largest size an insert asks the device for {', '.join(told)}." if told else ""
     if end["bottleneck"] is not None:
         words += f" The bottleneck is {end['bottleneck']['resource']} there."
     return words
-
-
-def _each(cell: Cell, name: str) -> float | None:
-    per_s: float | None = cell["disk"][name]  # type: ignore[literal-required]
-    return ratio(per_s, cell["throughput"]["mean"])
 
 
 RULE = Rule(cliff, (CLIFF,))

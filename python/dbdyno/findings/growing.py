@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import number, part, text
 from dbdyno.engines import engine_of_product
+from dbdyno.findings.alike import cells_along
 from dbdyno.findings.rule import Material
 
 
@@ -37,20 +38,9 @@ def series_of(material: Material) -> list[Series]:
     factor = text(part(material.run.design, "growth"), "factor")
     if factor is None:
         return []
-    several = [name for name, levels in material.factors.items() if len(levels) > 1 and name != factor]
-    alike: dict[tuple[tuple[str, object], ...], list[Cell]] = {}
-    for cell in material.cells:
-        if cell["throughput"]["mean"] is not None and factor in cell["factors"]:
-            key = tuple((name, level) for name, level in cell["factors"].items() if name != factor)
-            alike.setdefault(key, []).append(cell)
     return [
-        Series(
-            ", ".join(f"{name}={level}" for name, level in levels if name in several),
-            factor,
-            tuple(sorted(cells, key=lambda cell: int(cell["factors"][factor]))),
-        )
-        for levels, cells in alike.items()
-        if len(cells) > 1
+        Series(where, factor, tuple(sorted(cells, key=lambda cell: int(cell["factors"][factor]))))
+        for where, cells in cells_along(material.cells, factor)
     ]
 
 

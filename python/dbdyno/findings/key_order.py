@@ -10,6 +10,7 @@ from dbdyno.document.reading import JsonObject, objects, part
 from dbdyno.document.shape import Comparison, Finding
 from dbdyno.findings.growing import series_of
 from dbdyno.findings.rule import Material, Rule
+from dbdyno.findings.words import with_interval
 
 KEY_ORDER = Kind("key order", ("ratio", "ci95", "rows", "keys"))
 
@@ -50,7 +51,7 @@ def key_order(material: Material) -> Iterator[Finding]:
 
 def _found(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: int, material: Material) -> Finding:
     label = material.measure.label
-    told = [f"{_name(cell, random)} {_times(one)}" for one, cell, _ in faster]
+    told = [f"{_name(cell, random)} {with_interval(one)}" for one, cell, _ in faster]
     own = _name(random, faster[0][1])
     words = f"At {rows:,} rows, keys in order make more {label} than {own}: {', '.join(told)} times as many."
     costs: dict[str, list[str]] = {}
@@ -63,11 +64,6 @@ def _found(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: int, 
     keys = {cell["id"]: kind for _, cell, kind in faster}
     evidence = {"ratio": best["ratio"], "ci95": best["ci95"], "rows": rows, "keys": keys}
     return KEY_ORDER.found(words, [random["id"], *keys], evidence)
-
-
-def _times(comparison: Comparison) -> str:
-    low, high = comparison["ci95"] or (0.0, 0.0)
-    return f"{comparison['ratio']:.3g} ({low:.3g} to {high:.3g})"
 
 
 def _name(cell: Cell, other: Cell) -> str:

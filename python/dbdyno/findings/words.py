@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dbdyno.document.shape import Comparison
+
 
 def percent(share: float) -> str:
     """Write a share as a percentage, one below 10 % with a digit more."""
@@ -13,6 +15,14 @@ def percent(share: float) -> str:
 def rate(value: float) -> str:
     """Write a rate without a fraction where it has three digits before it."""
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def with_interval(comparison: Comparison, digits: int = 3) -> str:
+    """Write the ratio of two cells with its interval: ``0.42 (0.31 to 0.57)``; a question mark where there is none."""
+    ratio, ci95 = comparison["ratio"], comparison["ci95"]
+    if ratio is None or ci95 is None:
+        return "?"
+    return f"{ratio:.{digits}g} ({ci95[0]:.{digits}g} to {ci95[1]:.{digits}g})"
 
 
 def span(values: Mapping[str, float], unit: float = 1.0) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dbdyno.document.cell import Cell
-from dbdyno.document.reading import ratio
 from dbdyno.document.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.numbers import NONE, figure, percent, short
-from dbdyno.results.data import tree
+from dbdyno.results.data import asked_of_device, tree
 
 # Those for which there is room on a terminal of 80 columns.
 _FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "reads", "writes")
@@ -30,14 +30,14 @@ def data_columns(document: Document) -> list[CellColumn]:
         "log bytes": lambda cell: short(cell["observed"]["counters"].get("log_bytes")),
         "page images": lambda cell: figure(cell["observed"]["counters"].get("page_images")),
         "cache misses": _misses,
-        "reads": lambda cell: _of_device(cell, "reads_per_s"),
-        "writes": lambda cell: _of_device(cell, "writes_per_s"),
+        "reads": lambda cell: figure(asked_of_device(cell, "reads")),
+        "writes": lambda cell: figure(asked_of_device(cell, "writes")),
         "queue": lambda cell: figure(cell["disk"]["queue_length"]),
         "read ms": lambda cell: figure(cell["disk"]["read_ms"] or None),
         "write ms": lambda cell: figure(cell["disk"]["write_ms"] or None),
     }
     for name in dict.fromkeys(name for cell in cells for name in cell["timed"]):
-        of[f"{name} s"] = lambda cell, name=name: figure(cell["timed"].get(name))  # type: ignore[misc]
+        of[f"{name} s"] = partial(_timed, name)
     columns = [CellColumn(head, [text(cell) for cell in cells], spare=head not in _FIRST) for head, text in of.items()]
     return [each for each in columns if any(value != NONE for value in each.values)]
 
@@ -72,7 +72,5 @@ def _misses(cell: Cell) -> str:
     return figure(cell["observed"]["counters"].get("pages_read") if own is None else own)
 
 
-def _of_device(cell: Cell, name: str) -> str:
-    per_s: float | None = cell["disk"][name]  # type: ignore[literal-required]
-    commits = [each["transactions_per_s"] for each in cell["rounds"] if each["transactions_per_s"] is not None]
-    return figure(ratio(per_s, sum(commits) / len(commits) if commits else None))
+def _timed(name: str, cell: Cell) -> str:
+    return figure(cell["timed"].get(name))

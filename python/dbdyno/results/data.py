@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
+from typing import Literal, cast
 
 from dbdyno.document.cell import Cell, Growth, JsonObject, StoredObject
-from dbdyno.document.reading import mean
-from dbdyno.events.answers import Object
+from dbdyno.document.reading import mean, ratio
 from dbdyno.events.around import After
 from dbdyno.results.trial import ReadTrial
 
@@ -29,7 +30,7 @@ def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
 def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
     """Return the tables and indexes as they were last looked at."""
     after = _last(trials)
-    return [] if after is None else [_stored(each) for each in after.space]
+    return [] if after is None else [cast("StoredObject", each.model_dump()) for each in after.space]
 
 
 def tree(cell: Cell) -> StoredObject | None:
@@ -38,13 +39,20 @@ def tree(cell: Cell) -> StoredObject | None:
     return max(indexes or cell["space"], key=lambda each: each["bytes"], default=None)
 
 
+def asked_of_device(cell: Cell, what: Literal["reads", "writes", "flushes"]) -> float | None:
+    """Return how often a transaction made the device read, write or flush, as the kernel counts."""
+    disk, rounds = cell["disk"], cell["rounds"]
+    per_s = {"reads": disk["reads_per_s"], "writes": disk["writes_per_s"], "flushes": disk["flushes_per_s"]}
+    return ratio(per_s[what], mean(each["transactions_per_s"] for each in rounds))
+
+
 def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
     """Return the mean seconds of each statement that was timed when a trial was over, by its name."""
     seconds: dict[str, list[float]] = {}
     for trial in trials:
         for each in trial.after.timed if trial.after is not None else ():
             seconds.setdefault(each.name, []).append(each.seconds)
-    return {name: sum(values) / len(values) for name, values in seconds.items()}
+    return {name: fmean(values) for name, values in seconds.items()}
 
 
 def not_looked_at(trials: Sequence[ReadTrial]) -> dict[str, str]:
@@ -60,18 +68,6 @@ def cell_memory_limit(trials: Sequence[ReadTrial]) -> JsonObject | None:
         return None
     refused = next((each for each in limits if each.refused is not None), limits[-1])
     return refused.model_dump()
-
-
-def _stored(each: Object) -> StoredObject:
-    return {
-        "name": each.name,
-        "table": each.table,
-        "kind": each.kind,
-        "bytes": each.bytes,
-        "leaves": each.leaves,
-        "leaf_fill": each.leaf_fill,
-        "leaves_seen": each.leaves_seen,
-    }
 
 
 def _last(trials: Sequence[ReadTrial]) -> After | None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dbdyno.definition.definition import Definition
 from dbdyno.design import block_order, growth_seed
@@ -121,6 +121,13 @@ def grow(
         yield from _Grown(of[first.id], growth, block, position, plan, interrupted).records(provisioners, watcher)
 
 
+class _Place(NamedTuple):
+    """A trial of a series, by the numbers of its size and its window."""
+
+    step: int
+    window: int
+
+
 @dataclass
 class _Grown:
     """A series as it is measured once."""
@@ -148,25 +155,19 @@ class _Grown:
                     yield from self._at_size(step, state, system, limiting, watcher, todo)
                     if self.interrupted:
                         return
-        except (InputError, RunInterrupted) as error:
-            if isinstance(error, InputError):
-                raise
+        except InputError:
+            raise
+        except RunInterrupted:
+            return
         except DbdynoError as error:
             for each in todo:
                 trial = self._trial(each.step, each.window)
                 trial.failed(error)
                 yield trial.record(self.interrupted)
 
-    @dataclass(frozen=True)
-    class Place:
-        """A trial of the series, by the numbers of its size and its window."""
-
-        step: int
-        window: int
-
-    def _todo(self) -> list[Place]:
+    def _todo(self) -> list[_Place]:
         return [
-            self.Place(step, window)
+            _Place(step, window)
             for step, each in enumerate(self.series.cells)
             for window in range(self.growth.windows)
             if (each.cell.id, self.block + window) not in self.plan.done
@@ -177,7 +178,7 @@ class _Grown:
         return Trial(self.series.cells[step], self.block + window, position, self.plan)
 
     def _at_size(
-        self, step: int, state: _State, system: Ready, limiting: Limiting, watcher: Watcher, todo: list[Place]
+        self, step: int, state: _State, system: Ready, limiting: Limiting, watcher: Watcher, todo: list[_Place]
     ) -> Iterator[TrialRecord]:
         """Bring the table to a size, and measure there what is to do; that is taken from ``todo`` as it is done."""
         compiled = self.series.cells[step]
@@ -188,7 +189,7 @@ class _Grown:
         for window in range(self.growth.windows):
             if self.interrupted:
                 return
-            if self.Place(step, window) not in todo:
+            if _Place(step, window) not in todo:
                 continue
             watcher.trials(self.block + window, [compiled.cell])
             trial = self._trial(step, window)
@@ -211,7 +212,7 @@ class _Grown:
             if window == self.growth.windows - 1 and well and not self.interrupted:
                 limiting.end()
                 trial.around |= look_afterwards(compiled, system.target, self.interrupted, limiting)
-            todo.remove(self.Place(step, window))
+            todo.remove(_Place(step, window))
             yield trial.record(self.interrupted)
             if trial.kind == "server" and trial.error is not None:
                 raise SystemFailed(trial.error)

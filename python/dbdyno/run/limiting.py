@@ -1,6 +1,6 @@
 """Limiting the memory of what is measured: the worker that an engine runs in, or a server and its processes."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,7 +33,7 @@ class Limiting:
             self._refused = "dbdyno did not start the server"
             return self
         try:
-            self._limit = self._stack.enter_context(MemoryLimit())
+            self._limit = self._stack.enter_context(closing(MemoryLimit()))
             if self._server is not None:
                 self._limit.add(self._server)
         except NoMemoryLimit as error:

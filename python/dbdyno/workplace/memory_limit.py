@@ -10,8 +10,6 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from dbdyno.errors import SystemFailed, reason
 
@@ -84,16 +82,6 @@ class MemoryLimit:
         """Remove the group, where its processes have ended; else the next run does."""
         with contextlib.suppress(OSError):
             self._path.rmdir()
-
-    def __enter__(self) -> Self:
-        """Give it."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Remove it."""
-        self.close()
 
 
 def _places() -> tuple[_Version, list[Path]]:

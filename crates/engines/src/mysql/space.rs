@@ -5,7 +5,7 @@ use super::DIALECT;
 use super::session::MysqlSession;
 use crate::server::ServerTarget;
 use crate::sql_text::{backquoted, write_literal};
-use dbdyno_engine::space::{Object, ObjectKind};
+use dbdyno_engine::space::Object;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::Value;
@@ -31,7 +31,7 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
             let rows = session.query(&whole).await?;
             objects.extend(rows.iter().filter_map(|row| {
                 let [_, Some(bytes)] = row.as_slice() else { return None };
-                Some(object(table, None, bytes.parse().ok()?))
+                Some(Object::of(table, None, bytes.parse().ok()?))
             }));
             continue;
         };
@@ -42,7 +42,7 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
             let Ok(bytes) = bytes.parse() else { continue };
             // The rows are kept in the primary key, or where there is none in an index of InnoDB's own.
             let own = index == "PRIMARY" || index == "GEN_CLUST_INDEX";
-            let mut made = object(table, (!own).then_some(index), bytes);
+            let mut made = Object::of(table, (!own).then_some(index.as_str()), bytes);
             made.leaves = leaves.as_ref().and_then(|text| text.parse().ok());
             let mut tree = String::new();
             write_literal(Value::Text(index), &DIALECT, &mut tree);
@@ -63,20 +63,4 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
     }
     session.close().await?;
     Ok(objects)
-}
-
-fn object(table: &str, index: Option<&String>, bytes: u64) -> Object {
-    Object {
-        name: index.map_or_else(|| table.to_owned(), Clone::clone),
-        table: table.to_owned(),
-        kind: if index.is_some() {
-            ObjectKind::Index
-        } else {
-            ObjectKind::Table
-        },
-        bytes,
-        leaves: None,
-        leaf_fill: None,
-        leaves_seen: None,
-    }
 }

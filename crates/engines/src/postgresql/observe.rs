@@ -18,12 +18,12 @@ const LOG: &str = "select wal_bytes, wal_fpi from pg_stat_wal";
 
 /// Pages that its cache lacked and had.
 const PAGES: &str = "select blks_read, blks_hit from pg_stat_database where datname = current_database()";
-/// Checkpoints, pages that they wrote, and pages that others wrote: from version 17 on, and before. Sessions that make a file
+/// Checkpoints, pages that they wrote, and all pages that were written: from version 17 on, and before. Sessions that make a file
 /// longer count as having written its new pages.
-const WRITTEN_OF_17: &str = "select c.num_timed + c.num_requested, c.buffers_written, b.buffers_clean + (select coalesce(sum(writes), 0) \
+const WRITTEN_OF_17: &str = "select c.num_timed + c.num_requested, c.buffers_written, c.buffers_written + b.buffers_clean + (select coalesce(sum(writes), 0) \
      + coalesce(sum(extends), 0) from pg_stat_io where backend_type = 'client backend' and object = 'relation') \
      from pg_stat_checkpointer c, pg_stat_bgwriter b";
-const WRITTEN_OF_14: &str = "select checkpoints_timed + checkpoints_req, buffers_checkpoint, buffers_clean + buffers_backend from pg_stat_bgwriter";
+const WRITTEN_OF_14: &str = "select checkpoints_timed + checkpoints_req, buffers_checkpoint, buffers_checkpoint + buffers_clean + buffers_backend from pg_stat_bgwriter";
 
 /// Bytes of log that the next checkpoint writes the pages of, and versions of rows that vacuum removes.
 const SINCE_CHECKPOINT: &str = "select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) from pg_control_checkpoint()";
@@ -46,25 +46,19 @@ pub async fn counters(engine: &PostgresqlEngine) -> Result<Counters, Failure> {
         if row.iter().any(Option::is_some) {
             found.insert("syncs", known);
         }
-        let row = numbers(&mut session, LOG).await;
-        for (name, value) in ["log_bytes", "page_images"].into_iter().zip(row) {
-            found.extend(value.map(|value| (name, value)));
-        }
-        let row = numbers(&mut session, PAGES).await;
-        for (name, value) in ["pages_read", "pages_found"].into_iter().zip(row) {
-            found.extend(value.map(|value| (name, value)));
-        }
-        let sql = if version >= 170_000.0 {
+        let written = if version >= 170_000.0 {
             WRITTEN_OF_17
         } else {
             WRITTEN_OF_14
         };
-        if let [Some(checkpoints), Some(theirs), Some(others)] = numbers(&mut session, sql).await.as_slice() {
-            found.extend([
-                ("checkpoints", *checkpoints),
-                ("checkpoint_pages", *theirs),
-                ("pages_written", theirs + others),
-            ]);
+        let told: [(&str, &[&'static str]); 3] = [
+            (LOG, &["log_bytes", "page_images"]),
+            (PAGES, &["pages_read", "pages_found"]),
+            (written, &["checkpoints", "checkpoint_pages", "pages_written"]),
+        ];
+        for (sql, names) in told {
+            let row = numbers(&mut session, sql).await;
+            found.extend(names.iter().zip(row).filter_map(|(name, value)| Some((*name, value?))));
         }
     }
     session.close().await?;

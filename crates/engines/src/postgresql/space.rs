@@ -4,7 +4,7 @@ use super::DIALECT;
 use super::session::PostgresqlSession;
 use crate::server::ServerTarget;
 use crate::sql_text::{quoted, write_literal};
-use dbdyno_engine::space::{Object, ObjectKind};
+use dbdyno_engine::space::Object;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::Value;
@@ -45,20 +45,12 @@ fn object(table: &str, row: &[Option<String>]) -> Option<Object> {
         return None;
     };
     Some(Object {
-        name: name.clone().unwrap_or_else(|| table.to_owned()),
-        table: table.to_owned(),
-        kind: if name.is_some() {
-            ObjectKind::Index
-        } else {
-            ObjectKind::Table
-        },
-        bytes: bytes.parse().ok()?,
         leaves: leaves.as_ref().and_then(|text| text.parse().ok()),
         // An index without entries has no density, which is told as NaN.
         leaf_fill: fill
             .as_ref()
             .and_then(|text| text.parse().ok())
             .filter(|fill: &f64| fill.is_finite()),
-        leaves_seen: None,
+        ..Object::of(table, name.as_deref(), bytes.parse().ok()?)
     })
 }

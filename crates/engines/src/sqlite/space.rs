@@ -2,7 +2,7 @@
 
 use super::{SqliteEngine, SqliteTarget, Watch};
 use dbdyno_engine::Failure;
-use dbdyno_engine::space::{Object, ObjectKind};
+use dbdyno_engine::space::Object;
 use dbdyno_plan::document::PrepareMode;
 
 /// A leaf's room is what its header leaves: 8 bytes (<https://sqlite.org/fileformat2.html#b_tree_pages>).
@@ -21,17 +21,9 @@ pub fn space(target: &SqliteTarget, tables: &[String]) -> Result<Vec<Object>, Fa
             && let Ok(bytes) = bytes.parse()
         {
             objects.push(Object {
-                name: name.clone(),
-                table: table.clone(),
-                kind: if kind == "index" {
-                    ObjectKind::Index
-                } else {
-                    ObjectKind::Table
-                },
-                bytes,
                 leaves: leaves.parse().ok(),
                 leaf_fill: fill.parse().ok(),
-                leaves_seen: None,
+                ..Object::of(table, (kind == "index").then_some(name), bytes)
             });
         }
     })?;
