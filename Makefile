@@ -114,6 +114,7 @@ schema: dev
 	$(TEST_BIN)/dbdyno-worker schema plan | $(TEST_BIN)/python -m json.tool > docs/plan.schema.json
 	$(TEST_BIN)/dbdyno-worker schema event | $(TEST_BIN)/python -m json.tool > docs/event.schema.json
 	$(TEST_BIN)/python -m dbdyno.document.schema docs/result.schema.json
+	$(TEST_BIN)/python -m dbdyno.predict.schema docs/prediction.schema.json
 
 clean:
 	rm -rf target dist $(VENV) $(TEST_VENV)

@@ -61,6 +61,7 @@ def test_the_device_is_measured_for_as_long_as_was_said(
         large_sync_us=2.0,
         large_sync_bytes=1 << 20,
         random_read=[],
+        random_write=[],
         direct=True,
     )
     answer = Device(event="device", device=facts)

@@ -60,6 +60,11 @@ pub enum Event<'a> {
         /// Each of them.
         objects: Vec<Object>,
     },
+    /// What inserts do to the pages of B-trees.
+    Btree {
+        /// An answer to each question, in order.
+        answers: Vec<BtreeAnswer>,
+    },
     /// What a storage device can do.
     Device {
         /// As it was measured.
@@ -98,6 +103,15 @@ pub enum Event<'a> {
         /// The groups, in the order of the plan.
         groups: Vec<Tally>,
     },
+}
+
+/// What inserts do to the pages of a B-tree.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct BtreeAnswer {
+    /// The figures.
+    pub report: Option<dbdyno_btree::Report>,
+    /// Why there are none.
+    pub impossible: Option<String>,
 }
 
 /// What came of a check.

@@ -57,6 +57,8 @@ pub enum Task {
     Check(Box<Check>),
     /// Tell how large tables and their indexes are, and how full their leaves.
     Space(Box<Space>),
+    /// Tell what inserts do to the pages of B-trees, without a system.
+    Btree(Box<Btree>),
     /// Measure a storage device: sync latency and random reads.
     Device(DeviceTask),
 }
@@ -418,6 +420,34 @@ pub struct Space {
     pub target: Target,
     /// The tables.
     pub tables: Vec<String>,
+}
+
+/// Tell what inserts do to the pages of B-trees far larger than their cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Btree {
+    /// What is asked; each is answered by a report.
+    pub questions: Vec<Question>,
+}
+
+/// A B-tree, and how what inserts do to it is found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The tree, its keys, its cache, and the sizes.
+    pub setting: dbdyno_btree::Setting,
+    /// How.
+    pub by: Means,
+}
+
+/// How a question about a B-tree is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Means {
+    /// By formulas; not where keys come in blocks.
+    Formula,
+    /// By simulation.
+    Simulation,
 }
 
 /// Give a SQLite file its `file_pragmas`, by one connection that is alone. What an earlier process has left beside the file

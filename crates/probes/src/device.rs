@@ -1,4 +1,4 @@
-//! What the storage device can do: how long a sync takes, and how fast random pages are read by how many readers.
+//! What the storage device can do: how long a sync takes, and how fast random pages are read and written by how many at once.
 
 use crate::{Clock, ProbeError};
 use rand::Rng as _;
@@ -33,17 +33,19 @@ pub struct DeviceFacts {
     /// How many bytes that are.
     pub large_sync_bytes: u64,
     /// Random reads of 4 KiB, by number of readers.
-    pub random_read: Vec<RandomRead>,
-    /// Whether the reads went past the operating system's cache (`O_DIRECT`), as they should.
+    pub random_read: Vec<RandomAccess>,
+    /// Random writes of 4 KiB, by number of writers, without syncs.
+    pub random_write: Vec<RandomAccess>,
+    /// Whether reads and writes went past the operating system's cache (`O_DIRECT`), as they should.
     pub direct: bool,
 }
 
-/// Random reads of 4 KiB.
+/// Random reads, or writes, of 4 KiB.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RandomRead {
-    /// Reads under way at once.
+pub struct RandomAccess {
+    /// How many are under way at once.
     pub depth: u32,
-    /// Reads per second, all readers together.
+    /// How many per second, all together.
     pub per_s: f64,
     /// Mean microseconds of one.
     pub mean_us: f64,
@@ -71,13 +73,17 @@ pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Re
     let sync_us = mean_us(&sync);
     let large = LARGE.min(pages);
     let large_sync_us = mean_us(&syncs(&scratch.0, pages, large, seconds)?);
-    let mut random_read = Vec::with_capacity(depths.len());
     let mut direct = true;
-    for depth in depths {
-        let (read, past_cache) = reads(&scratch.0, pages, seconds, (*depth).max(1))?;
-        direct &= past_cache;
-        random_read.push(read);
-    }
+    let mut at_each_depth = |access: Access| -> Result<Vec<RandomAccess>, ProbeError> {
+        let at = |depth: &u32| {
+            let (found, past_cache) = random(&scratch.0, access, pages, seconds, (*depth).max(1))?;
+            direct &= past_cache;
+            Ok(found)
+        };
+        depths.iter().map(at).collect()
+    };
+    let random_read = at_each_depth(Access::Read)?;
+    let random_write = at_each_depth(Access::Write)?;
     Ok(DeviceFacts {
         sync_us,
         sync_per_s: 1e6 / sync_us,
@@ -86,6 +92,7 @@ pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Re
         large_sync_us,
         large_sync_bytes: large * PAGE as u64,
         random_read,
+        random_write,
         direct,
     })
 }
@@ -129,52 +136,76 @@ fn syncs(path: &Path, pages: u64, each: u64, seconds: f64) -> Result<Vec<u64>, P
     Ok(times)
 }
 
-fn reads(path: &Path, pages: u64, seconds: f64, depth: u32) -> Result<(RandomRead, bool), ProbeError> {
-    let wrong = |error: std::io::Error| ProbeError::new(format!("reading {}", path.display()), error);
+/// What is done with random pages.
+#[derive(Debug, Clone, Copy)]
+enum Access {
+    Read,
+    Write,
+}
+
+fn random(
+    path: &Path,
+    access: Access,
+    pages: u64,
+    seconds: f64,
+    depth: u32,
+) -> Result<(RandomAccess, bool), ProbeError> {
+    let (doing, flags) = match access {
+        Access::Read => ("reading", OFlags::RDONLY),
+        Access::Write => ("writing", OFlags::WRONLY),
+    };
+    let wrong = |error: std::io::Error| ProbeError::new(format!("{doing} {}", path.display()), error);
     let clock = Clock::get();
-    let (file, direct) = match rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECT, Mode::empty()) {
+    let (file, direct) = match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
         Ok(file) => (File::from(file), true),
-        // tmpfs and some network file systems have no direct reads: drop the pages and read through the cache.
-        Err(_) => (File::open(path).map_err(wrong)?, false),
+        // tmpfs and some network file systems take nothing directly: drop the pages and go through the cache.
+        Err(_) => {
+            let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| wrong(error.into()))?;
+            (File::from(file), false)
+        }
     };
     if !direct {
         rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| wrong(error.into()))?;
     }
     let limit = Duration::from_secs_f64(seconds).as_nanos() as u64;
     let start = clock.now();
-    let reader = |number: u32| -> Result<u64, std::io::Error> {
+    let work = |number: u32| -> Result<u64, std::io::Error> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(number) + 2);
-        // Direct reads want memory at a multiple of the page size.
+        // Direct access wants memory at a multiple of the page size.
         let mut memory = vec![0u8; 2 * PAGE];
         let offset = memory.as_ptr().align_offset(PAGE);
         let buffer = &mut memory[offset..offset + PAGE];
         let mut count = 0;
         while count < 10 || clock.now() - start < limit {
-            file.read_exact_at(buffer, random.next_u64() % pages * PAGE as u64)?;
+            let place = random.next_u64() % pages * PAGE as u64;
+            match access {
+                Access::Read => file.read_exact_at(buffer, place)?,
+                Access::Write => file.write_all_at(buffer, place)?,
+            }
             count += 1;
         }
         Ok(count)
     };
     let counts: Vec<Result<u64, std::io::Error>> = std::thread::scope(|scope| {
-        let reader = &reader;
-        let threads: Vec<_> = (0..depth).map(|number| scope.spawn(move || reader(number))).collect();
+        let work = &work;
+        let threads: Vec<_> = (0..depth).map(|number| scope.spawn(move || work(number))).collect();
         threads
             .into_iter()
             .map(|thread| {
                 thread
                     .join()
-                    .unwrap_or_else(|_| Err(std::io::Error::other("a reader broke off")))
+                    .unwrap_or_else(|_| Err(std::io::Error::other("a thread broke off")))
             })
             .collect()
     });
     let elapsed = (clock.now() - start) as f64 / 1e9;
     let total: u64 = counts.into_iter().sum::<Result<u64, _>>().map_err(wrong)?;
-    let read = RandomRead {
+    let found = RandomAccess {
         depth,
         per_s: total as f64 / elapsed,
         mean_us: elapsed * f64::from(depth) / total as f64 * 1e6,
     };
-    Ok((read, direct))
+    Ok((found, direct))
 }
 
 #[cfg(test)]

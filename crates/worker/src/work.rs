@@ -7,9 +7,9 @@ use crate::writes;
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
 use dbdyno_engines::Target;
-use dbdyno_events::{CheckOutcome, Event, TrialResult};
+use dbdyno_events::{BtreeAnswer, CheckOutcome, Event, TrialResult};
 use dbdyno_load::{Alone, Event as Said};
-use dbdyno_plan::document::{Hold, Trial};
+use dbdyno_plan::document::{Hold, Means, Question, Trial};
 use dbdyno_plan::{Plan, Task};
 use dbdyno_probes::Clock;
 use std::path::Path;
@@ -58,6 +58,11 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             events.write(&Event::Space { objects })?;
             Ok(())
         }
+        Task::Btree(task) => {
+            let answers = task.questions.iter().map(answer).collect();
+            events.write(&Event::Btree { answers })?;
+            Ok(())
+        }
         Task::Device(device) => {
             let facts = dbdyno_probes::device::measure(
                 Path::new(&device.directory),
@@ -68,6 +73,24 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             events.write(&Event::Device { device: facts })?;
             Ok(())
         }
+    }
+}
+
+/// What inserts do to a B-tree, or why that cannot be told.
+fn answer(question: &Question) -> BtreeAnswer {
+    let found = match question.by {
+        Means::Formula => dbdyno_btree::estimate(&question.setting),
+        Means::Simulation => dbdyno_btree::simulate(&question.setting),
+    };
+    match found {
+        Ok(report) => BtreeAnswer {
+            report: Some(report),
+            impossible: None,
+        },
+        Err(error) => BtreeAnswer {
+            report: None,
+            impossible: Some(error.to_string()),
+        },
     }
 }
 

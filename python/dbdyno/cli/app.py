@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dbdyno.cli.cpu import cpu
+from dbdyno.cli.predict import predict
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cpu, name="cpu")
+app.command()(predict)
 for _engine in all_engines():
     _commands = _engine.commands()
     if _commands is not None:

@@ -1,5 +1,6 @@
 """The command that runs an experiment."""
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -144,25 +145,28 @@ def run_experiment(asked: Asked, store_place: str | None, exports: Exports, comm
 
     console = Console()
     exports.check()
-    if asked.resumed is not None:
-        if asked != Asked(resumed=asked.resumed, systems=asked.systems):
-            problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
-            hint = "give only the run, URLs of its systems that have passwords, and files to write"
-            raise InputError("--resume", problem, hint)
-        given = [parse_url(url) for url in asked.systems]
-        store = open_store(store_place, make=False)
-        document, interrupted = resume(asked.resumed, store, console, given)
-    else:
-        request = asked.request(command)
-        store = open_store(store_place)
-        document, interrupted = execute(request, store, console)
-    store.close()
+    document, interrupted = carry_out(asked, store_place, console, command)
     exports.write(document)
     show(document, console)
     _last_lines(console, document, exports, interrupted)
     if interrupted:
         return INTERRUPTED
     return 1 if document["status"] == "failed" else 0
+
+
+def carry_out(asked: Asked, store_place: str | None, console: Console, command: list[str]) -> tuple[Document, bool]:
+    """Run or resume; give the result, and whether it was interrupted. Raises DbdynoError."""
+    if asked.resumed is not None:
+        if asked != Asked(resumed=asked.resumed, systems=asked.systems):
+            problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
+            hint = "give only the run, URLs of its systems that have passwords, and files to write"
+            raise InputError("--resume", problem, hint)
+        given = [parse_url(url) for url in asked.systems]
+        with closing(open_store(store_place, make=False)) as store:
+            return resume(asked.resumed, store, console, given)
+    request = asked.request(command)
+    with closing(open_store(store_place)) as store:
+        return execute(request, store, console)
 
 
 def _last_lines(console: Console, document: Document, exports: Exports, interrupted: bool) -> None:

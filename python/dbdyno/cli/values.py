@@ -5,7 +5,7 @@ from typing import Literal
 
 from dbdyno.errors import InputError
 
-_UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def read_share(text: str, option: str) -> float:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -17,23 +19,35 @@ from dbdyno.document import cell, shape
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
-    """Return the schema, draft 2020-12.
+    """Return the schema of the result document, as :func:`schema_of`."""
+    return schema_of(shape.Document, (cell, shape), shape.SCHEMA, closed=closed)
+
+
+def schema_of(kind: Any, modules: Iterable[ModuleType], title: str, *, closed: bool = False) -> dict[str, Any]:
+    """Return the schema of a document, draft 2020-12.
+
+    ``kind``: its type; ``modules``: where the types of its parts are.
 
     The published one is open: a later version may add fields. ``closed`` refuses fields the types do not name, for the
     test that documents and types agree.
     """
     config = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
-    for kind in (*vars(cell).values(), *vars(shape).values()):
-        if is_typeddict(kind):
+    for each in (one for module in modules for one in vars(module).values()):
+        if is_typeddict(each):
             # pydantic reads its settings from here; written into the types, they would make every reader import it.
-            kind.__pydantic_config__ = config
-    schema = TypeAdapter(shape.Document).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": shape.SCHEMA, **schema}
+            each.__pydantic_config__ = config
+    schema = TypeAdapter(kind).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
 def schema_text() -> str:
     """Return the published schema as it stands in the file."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return as_text(json_schema())
+
+
+def as_text(schema: dict[str, Any]) -> str:
+    """Write a schema as it stands in a file."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

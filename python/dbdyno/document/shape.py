@@ -113,8 +113,8 @@ class Document(TypedDict):
     options: JsonObject
     host: JsonObject
     device: JsonObject
-    """sync_us, sync_per_s (of 4 KiB), large_sync_us of large_sync_bytes, random_read: [{depth, per_s, mean_us}] of the
-    device that holds the data."""
+    """sync_us, sync_per_s (of 4 KiB), large_sync_us of large_sync_bytes, random_read and random_write: [{depth, per_s,
+    mean_us}] of the device that holds the data."""
     ceiling: JsonObject
     """operations_per_s of one client with the null engine on this machine."""
     factors: dict[str, list[Any]]

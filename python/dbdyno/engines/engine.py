@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
+    from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -178,6 +179,13 @@ class Engine:
     def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
         """Whether the kernel caches nothing of its files, by the settings in force."""
         return False
+
+    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+        """Give its rules for a B-tree, by the settings in force; ``None``: no prediction is made for it.
+
+        ``kind``: ``index``, or ``table`` for a table that is kept in the order of its primary key.
+        """
+        return None
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""

@@ -71,6 +71,64 @@ class Device(Part):
     device: DeviceFacts
 
 
+class BtreeFigures(Part):
+    """What an insert does to a B-tree at one size: means per insert, of leaves unless their name says otherwise.
+
+    ``docs/event.schema.json`` says what each of them is.
+    """
+
+    rows: Count
+    leaves: float
+    fill: float
+    hit_ratio: float
+    reads: float
+    system_hits: float
+    inner_reads: float
+    inner_system_hits: float
+    dirty_evictions: float
+    checkpoint_writes: float
+    commit_writes: float
+    first_changes: float
+    log_bytes: float
+    overflows: float
+    splits: float
+
+
+class BySimulation(Part):
+    """Figures were simulated, of a tree smaller by ``factor``, of which ``fewer_blocks`` is by fewer blocks."""
+
+    by: Literal["simulation"]
+    factor: Count
+    fewer_blocks: Count
+
+
+class ByFormula(Part):
+    """Figures were computed."""
+
+    by: Literal["formula"]
+
+
+class BtreeReport(Part):
+    """The figures at all sizes that were asked for, and how they were found."""
+
+    way: Annotated[BySimulation | ByFormula, Field(discriminator="by")]
+    sizes: list[BtreeFigures]
+
+
+class BtreeAnswer(Part):
+    """What inserts do to the pages of a B-tree, or why that cannot be told."""
+
+    report: BtreeReport | None
+    impossible: str | None
+
+
+class Btree(Part):
+    """What inserts do to the pages of B-trees: an answer to each question, in order."""
+
+    event: Literal["btree"]
+    answers: list[BtreeAnswer]
+
+
 class Object(Part):
     """A table or an index, as the engine stores it.
 

@@ -74,8 +74,8 @@ class Memory(Part):
     peak_rss_bytes: Count
 
 
-class RandomRead(Part):
-    """Random reads of 4 KiB: reads a second of so many readers at once, and mean microseconds of one."""
+class RandomAccess(Part):
+    """Random reads, or writes, of 4 KiB: how many a second with so many at once, and mean microseconds of one."""
 
     depth: Count
     per_s: float
@@ -85,7 +85,7 @@ class RandomRead(Part):
 class DeviceFacts(Part):
     """What a storage device can do: microseconds of a sync after overwriting 4 KiB, and after ``large_sync_bytes``.
 
-    ``direct``: the reads went past the operating system's cache, as they should.
+    ``direct``: reads and writes went past the operating system's cache, as they should.
     """
 
     sync_us: float
@@ -94,5 +94,6 @@ class DeviceFacts(Part):
     sync_p99_us: float
     large_sync_us: float
     large_sync_bytes: Count
-    random_read: list[RandomRead]
+    random_read: list[RandomAccess]
+    random_write: list[RandomAccess]
     direct: bool

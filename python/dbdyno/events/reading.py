@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from dbdyno.errors import DbdynoError
 from dbdyno.events.answers import (
+    Btree,
     Check,
     Checked,
     Counted,
@@ -42,6 +43,7 @@ Event = Annotated[
     | FactsRead
     | Device
     | Space
+    | Btree
     | Writes
     | Reach
     | Held

@@ -6,18 +6,13 @@ from collections.abc import Iterator
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
-from dbdyno.document.reading import JsonObject, objects, part
 from dbdyno.document.shape import Comparison, Finding
 from dbdyno.findings.growing import series_of
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.findings.words import with_interval
+from dbdyno.results.keys import ANYWHERE, AT_THE_EDGE, NewKeys
 
 KEY_ORDER = Kind("key order", ("ratio", "ci95", "rows", "keys"))
-
-_RANDOM = "v4"
-
-# Those of which each new one goes behind all others.
-_AT_THE_EDGE = frozenset({"v7", "v7_monotonic", "ulid", "serial"})
 
 # What a kind of key gives away or asks for, by how a plan calls it.
 _COSTS = {
@@ -36,14 +31,14 @@ def key_order(material: Material) -> Iterator[Finding]:
     largest = max(ends.values(), default=0)
     cells = {cell["id"]: cell for cell in material.cells}
     for random in (cell for cell in material.cells if ends.get(cell["id"]) == largest):
-        if _kind(material.tasks.get(random["id"], {})) != _RANDOM:
+        if NewKeys.of(material.tasks.get(random["id"], {})).kind not in ANYWHERE:
             continue
         faster = [
             (one, cells[one["b"]], kind)
             for one in material.comparisons
             if one["a"] == random["id"] and one["verdict"] == "faster" and one["ratio"] and one["ci95"]
             if ends.get(one["b"]) == largest
-            if (kind := _kind(material.tasks.get(one["b"], {}))) in _COSTS
+            if (kind := NewKeys.of(material.tasks.get(one["b"], {})).kind) in _COSTS
         ]
         if faster:
             yield _found(random, faster, largest, material)
@@ -58,7 +53,7 @@ def _found(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: int, 
     for _, cell, kind in faster:
         costs.setdefault(_COSTS[kind], []).append(_name(cell, random))
     words += " What they cost: " + ". ".join(f"{' and '.join(names)} {cost}" for cost, names in costs.items()) + "."
-    if any(kind in _AT_THE_EDGE for _, _, kind in faster):
+    if any(kind in AT_THE_EDGE for _, _, kind in faster):
         words += " Clients that insert at the same time meet at the right end of the index."
     best = max((one for one, _, _ in faster), key=lambda one: one["ratio"] or 0.0)
     keys = {cell["id"]: kind for _, cell, kind in faster}
@@ -69,19 +64,6 @@ def _found(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: int, 
 def _name(cell: Cell, other: Cell) -> str:
     """Give the levels in which a cell differs from another."""
     return " ".join(str(level) for name, level in cell["factors"].items() if other["factors"].get(name) != level)
-
-
-def _kind(task: JsonObject) -> str:
-    """Give the kind of key that a task's statements are given: of an identifier its version; empty where none is."""
-    for transaction in objects(task.get("transactions")):
-        for step in objects(transaction.get("steps")):
-            for param in objects(step.get("params")):
-                version = param.get("version")
-                if param.get("kind") == "serial":
-                    return "serial"
-                if param.get("kind") == "uuid":
-                    return next(iter(part(param, "version")), "") if isinstance(version, dict) else str(version)
-    return ""
 
 
 RULE = Rule(key_order, (KEY_ORDER,))

@@ -24,7 +24,7 @@ def short(value: float | None) -> str:
     """Return a number in at most six characters: ``59.3``, ``8.57k``, ``1.23M``."""
     if value is None:
         return NONE
-    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for limit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
             return _three(value / limit) + letter
     return _three(value)

@@ -21,6 +21,7 @@ def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
     rows, seconds = sum(step.rows for step in steps), sum(step.seconds for step in steps if step.rows)
     return {
         "rows": mean(each.rows for each in growing) or 0.0,
+        "last_rows": growing[-1].rows,
         "filled_rows": rows,
         "fill_s": seconds,
         "fill_rows_per_s": rows / seconds if rows and seconds else None,

@@ -54,6 +54,13 @@ class Limiting:
         means = None if self._limit is None else self._limit.means
         return {"bytes": self._bytes, "means": means, "refused": self._refused}
 
+    @property
+    def too_little(self) -> str | None:
+        """Why the system ended, a clause, where the kernel killed it for what it took; ``None`` where it did not."""
+        if self._limit is None or self._bytes is None or not self._limit.kills:
+            return None
+        return f"it takes more than the {self._bytes / _MEGABYTE:g} MB of memory that `memory_limit_mb` leaves it"
+
     def covers(self, worker: int) -> None:
         """Put a worker under the limit, if the engine runs in it; ``worker``: its process id."""
         if self._limit is not None and self._embedded:

@@ -38,7 +38,7 @@ def build_document(
     design = run.design
     measure = Measure.of(design)
     confidence = _confidence(design)
-    latest = _latest(trials)
+    latest = latest_trials(trials)
     cells: list[Cell] = []
     unreadable: dict[str, list[str]] = {}
     for cell, words in _cells(run, latest, published or {}):
@@ -49,7 +49,7 @@ def build_document(
         run=run,
         cells=cells,
         measure=measure,
-        tasks=_tasks(latest),
+        tasks=tasks_of(latest),
         factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
         report=part(design, "report"),
         comparisons=judge(_pairs(design, cells, confidence), MARGIN if given is None else given),
@@ -93,7 +93,7 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     What must not be ranked, and what further rounds do not settle, is not waited for; its cells are each by itself.
     """
     confidence = _confidence(run.design)
-    cells = [cell for cell, _ in _cells(run, _latest(trials), {}, latencies=False)]
+    cells = [cell for cell, _ in _cells(run, latest_trials(trials), {}, latencies=False)]
     pairs = _pairs(run.design, cells, confidence)
     ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
@@ -128,13 +128,13 @@ def _confidence(design: JsonObject) -> float:
     return number(part(design, "stopping"), "confidence") or CONFIDENCE
 
 
-def _tasks(latest: _Latest) -> dict[str, JsonObject]:
+def tasks_of(latest: _Latest) -> dict[str, JsonObject]:
     """Return what the trials of each cell were to do, of those that began."""
     tasks = {cell: next((task for each in of if (task := part(each.plan, "task"))), {}) for cell, of in latest.items()}
     return {cell: task for cell, task in tasks.items() if task}
 
 
-def _latest(trials: Iterable[TrialRecord]) -> _Latest:
+def latest_trials(trials: Iterable[TrialRecord]) -> _Latest:
     """Return the trial that counts for each cell and block, by cell in the order of blocks."""
     by_cell: dict[str, dict[int, ReadTrial]] = {}
     for trial in derived(trials):

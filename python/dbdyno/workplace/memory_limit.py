@@ -22,15 +22,16 @@ class NoMemoryLimit(SystemFailed):
 
 @dataclass(frozen=True)
 class _Version:
-    """A version of control groups: its name, and the files of a group."""
+    """A version of control groups: its name, and the files of a group with what they say."""
 
     name: str
     limit: str
     unlimited: str
+    events: str
 
 
-_V1 = _Version("cgroup v1", "memory.limit_in_bytes", "-1")
-_V2 = _Version("cgroup v2", "memory.max", "max")
+_V1 = _Version("cgroup v1", "memory.limit_in_bytes", "-1", "memory.oom_control")
+_V2 = _Version("cgroup v2", "memory.max", "max", "memory.events")
 
 
 class MemoryLimit:
@@ -77,6 +78,16 @@ class MemoryLimit:
             (self._path / self._version.limit).write_text(text, encoding="ascii")
         except OSError as error:
             raise NoMemoryLimit(f"memory cannot be limited to {limit} bytes: {reason(error)}") from None
+
+    @property
+    def kills(self) -> int:
+        """How many processes the kernel has killed because the limit was not enough for them."""
+        with contextlib.suppress(OSError, ValueError):
+            for line in (self._path / self._version.events).read_text(encoding="ascii").splitlines():
+                name, _, count = line.partition(" ")
+                if name == "oom_kill":
+                    return int(count)
+        return 0
 
     def close(self) -> None:
         """Remove the group, where its processes have ended; else the next run does."""

@@ -57,6 +57,8 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
             {
                 made.leaf_fill = fill.parse().ok();
                 made.leaves_seen = count.parse().ok();
+                // Statistics of a small tree may say that it has one leaf.
+                made.leaves = made.leaves.map(|leaves| leaves.max(made.leaves_seen.unwrap_or(0)));
             }
             objects.push(made);
         }

@@ -15,6 +15,7 @@ from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
+    from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.mysql.settings import MysqlSettings
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -90,6 +91,12 @@ class Mysql(ServerEngine):
     def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
         """Tell it by how InnoDB opens its files."""
         return "direct" in settings.get("innodb_flush_method", "").lower()
+
+    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+        """Give the rules of InnoDB."""
+        from dbdyno.engines.mysql.btree import rules
+
+        return rules(settings, kind)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a MySQL or MariaDB."""

@@ -15,6 +15,7 @@ from dbdyno.plan.settings import Settings
 
 if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
+    from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.searching import CaseRule, Column
@@ -66,6 +67,12 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.postgresql.advice import cache_bytes
 
         return cache_bytes(settings)
+
+    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+        """Give the rules of nbtree."""
+        from dbdyno.engines.postgresql.btree import rules
+
+        return rules(settings, kind)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
         """Give what is known of a PostgreSQL."""

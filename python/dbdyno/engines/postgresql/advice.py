@@ -33,6 +33,11 @@ _UNITS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
 def cache_bytes(settings: Mapping[str, str]) -> float | None:
-    """Give the size of ``shared_buffers``, as the server writes it: ``16MB``, ``128kB``."""
-    found = re.fullmatch(r"(\d+)([kMGT]?B)", settings.get("shared_buffers", ""))
+    """Give the size of ``shared_buffers``."""
+    return size_bytes(settings.get("shared_buffers", ""))
+
+
+def size_bytes(text: str) -> float | None:
+    """Read a size as the server writes it: ``16MB``, ``128kB``; ``None`` for what is none."""
+    found = re.fullmatch(r"(\d+)([kMGT]?B)", text)
     return None if found is None else float(found[1]) * _UNITS[found[2]]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
+    from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -108,6 +109,12 @@ class Sqlite(Engine):
         from dbdyno.engines.sqlite.advice import cache_bytes
 
         return cache_bytes(settings)
+
+    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+        """Give the rules of its B-trees."""
+        from dbdyno.engines.sqlite.btree import rules
+
+        return rules(settings, kind)
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the library, or its source, of a commit."""

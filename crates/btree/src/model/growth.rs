@@ -1,0 +1,118 @@
+//! How many leaves the tree has at a size, by the order of its keys.
+
+use super::occupancy::Occupancy;
+use super::row::Row;
+use crate::error::Impossible;
+use crate::input::{Keys, Setting, SplitRule, Start};
+use crate::split::Splitter;
+
+/// A tree at one size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) leaves: f64,
+    /// Since the start.
+    pub(super) overflows: f64,
+}
+
+/// A tree that grows; it may be asked for any sizes in ascending order.
+#[derive(Debug)]
+pub(super) enum Growth {
+    /// Random keys, where leaves are split alone.
+    Alone(Occupancy),
+    /// Random keys, where neighbours take part.
+    Beside(Row),
+    /// Keys in order.
+    Edge {
+        start: Start,
+        /// Entries of a leaf that was built.
+        bulk: f64,
+        /// Entries that a leaf keeps.
+        per_leaf: f64,
+        /// Overflows until then.
+        overflows: f64,
+    },
+}
+
+impl Growth {
+    /// Of an order that there are formulas for; else `NoFormula`.
+    pub(super) fn new(setting: &Setting) -> Result<Self, Impossible> {
+        let splitter = Splitter::new(&setting.tree);
+        let bulk = setting.tree.bulk();
+        let rows = setting.start.rows() as f64;
+        Ok(match setting.keys {
+            Keys::Blocked { .. } => return Err(Impossible::NoFormula),
+            Keys::Ordered => {
+                let (per_leaf, overflows) = edge(splitter);
+                Self::Edge {
+                    start: setting.start,
+                    bulk: f64::from(bulk),
+                    per_leaf,
+                    overflows,
+                }
+            }
+            Keys::Random if splitter.takes_neighbours() && rows > 0.0 => {
+                Self::Beside(Row::new(splitter, bulk, rows, false))
+            }
+            Keys::Random if splitter.takes_neighbours() => Self::Beside(Row::new(splitter, 1, 1.0, false)),
+            Keys::Random if rows > 0.0 => Self::Alone(Occupancy::alike(splitter, f64::from(bulk), rows)),
+            Keys::Random => Self::Alone(Occupancy::seed(splitter)),
+        })
+    }
+
+    /// Entries of a leaf at the right edge when it is left behind; 0 where keys are random.
+    pub(super) fn per_leaf(&self) -> f64 {
+        match self {
+            Self::Edge { per_leaf, .. } => *per_leaf,
+            Self::Alone(_) | Self::Beside(_) => 0.0,
+        }
+    }
+
+    pub(super) fn at(&mut self, rows: f64) -> Size {
+        match self {
+            Self::Alone(leaves) => {
+                leaves.grow(rows);
+                Size {
+                    leaves: leaves.leaves(),
+                    overflows: leaves.overflows(),
+                }
+            }
+            Self::Beside(leaves) => {
+                leaves.grow(rows);
+                Size {
+                    leaves: leaves.leaves(),
+                    overflows: leaves.overflows(),
+                }
+            }
+            Self::Edge {
+                start,
+                bulk,
+                per_leaf,
+                overflows,
+            } => {
+                let built = start.rows() as f64;
+                let new = (rows - built) / *per_leaf;
+                Size {
+                    leaves: built / *bulk + new.max(1.0),
+                    overflows: *overflows * new,
+                }
+            }
+        }
+    }
+}
+
+/// Entries that a leaf keeps when all inserts are at the right edge, and overflows until then.
+fn edge(splitter: Splitter) -> (f64, f64) {
+    let capacity = f64::from(splitter.capacity);
+    match splitter.rule {
+        SplitRule::Nbtree { fillfactor } => ((capacity * fillfactor).floor(), 1.0),
+        SplitRule::Innodb { .. } => (f64::from(splitter.reserved), 1.0),
+        SplitRule::Sqlite { table: true } => (capacity, 1.0),
+        // Three full leaves become four, of which the first is left behind with 7/8; the others are evened out again and
+        // again until they are full.
+        SplitRule::Sqlite { table: false } => {
+            let mut row = Row::new(splitter, 1, 1.0, true);
+            row.grow(200.0 * capacity);
+            (row.entries() / row.leaves(), row.overflows() / row.leaves())
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! How many leaves have how many entries, as the tree grows.
+//!
+//! A leaf with j of n entries gets the next with a chance of j/n, whether the tree was grown or built. So the expected numbers
+//! of leaves by entries follow a linear equation in ln n (Yao, "On random 2-3 trees", 1978; Eisenbarth et al., "The theory of
+//! fringe analysis and its application to 2-3 trees and B-trees", 1982). Its limit for splits in the middle is a fill of ln 2,
+//! but a fill that swings around it dies out slowly where leaves hold many entries: it is followed, not skipped.
+
+use crate::split::{Place, Splitter};
+
+/// Entries by which leaves are told apart, at most; larger leaves are counted in several entries at once.
+const CLASSES: u32 = 512;
+/// Part of a class's entries that move on in a step. A longer step narrows the spread among leaves.
+const STEP: f64 = 0.1;
+
+#[derive(Debug, Clone)]
+pub(super) struct Occupancy {
+    splitter: Splitter,
+    unit: f64,
+    /// Leaves by entries, in units.
+    by_entries: Vec<f64>,
+    /// The rightmost leaf, where its split is another.
+    right: Vec<f64>,
+    entries: f64,
+    overflows: f64,
+}
+
+impl Occupancy {
+    fn empty(splitter: Splitter) -> Self {
+        let unit = splitter.capacity.div_ceil(CLASSES);
+        let splitter = Splitter {
+            capacity: splitter.capacity / unit,
+            reserved: splitter.reserved / unit,
+            ..splitter
+        };
+        let classes = splitter.capacity as usize + 2;
+        Self {
+            splitter,
+            unit: f64::from(unit),
+            by_entries: vec![0.0; classes],
+            right: vec![0.0; classes],
+            entries: 0.0,
+            overflows: 0.0,
+        }
+    }
+
+    /// One leaf with one entry.
+    pub(super) fn seed(splitter: Splitter) -> Self {
+        let mut seed = Self::empty(splitter);
+        let first = if matches!(splitter.rule, crate::SplitRule::Nbtree { .. }) {
+            &mut seed.right
+        } else {
+            &mut seed.by_entries
+        };
+        first[1] = 1.0;
+        seed.entries = seed.unit;
+        seed
+    }
+
+    /// Leaves all alike.
+    pub(super) fn alike(splitter: Splitter, per_leaf: f64, entries: f64) -> Self {
+        let mut alike = Self::empty(splitter);
+        let class = ((per_leaf / alike.unit) as usize).clamp(1, alike.splitter.capacity as usize);
+        alike.by_entries[class] = entries / (class as f64 * alike.unit);
+        alike.entries = entries;
+        alike
+    }
+
+    pub(super) fn leaves(&self) -> f64 {
+        self.by_entries.iter().chain(&self.right).sum()
+    }
+
+    /// Since the first entry.
+    pub(super) fn overflows(&self) -> f64 {
+        self.overflows
+    }
+
+    /// Until there are so many entries.
+    pub(super) fn grow(&mut self, entries: f64) {
+        let longest = STEP / f64::from(self.splitter.capacity);
+        let span = (entries / self.entries).ln();
+        if span <= 0.0 {
+            return;
+        }
+        let steps = (span / longest).ceil();
+        for _ in 0..steps as u64 {
+            self.step(span / steps);
+        }
+        // What rounding lost.
+        let counted: f64 = self.weigh(&self.by_entries) + self.weigh(&self.right);
+        let correction = entries / counted;
+        self.by_entries
+            .iter_mut()
+            .chain(&mut self.right)
+            .for_each(|leaves| *leaves *= correction);
+        self.entries = entries;
+    }
+
+    fn weigh(&self, leaves: &[f64]) -> f64 {
+        leaves
+            .iter()
+            .enumerate()
+            .map(|(class, leaves)| class as f64 * self.unit * leaves)
+            .sum()
+    }
+
+    fn step(&mut self, span: f64) {
+        let capacity = self.splitter.capacity as usize;
+        let reserved = self.splitter.reserved as usize;
+        let mut full = 0.0;
+        // Splits at the insert, evenly over the leaf: what to add from the first class to the last.
+        let mut even = 0.0;
+        let looks = self.splitter.looks_at_last();
+        for class in (1..=capacity).rev() {
+            let flow = self.by_entries[class] * class as f64 * span;
+            self.by_entries[class] -= flow;
+            let mut onward = flow;
+            if looks && class + 1 > reserved {
+                let beside = flow * (2.0 / (class as f64 + 1.0)).min(1.0);
+                onward -= beside;
+                even += beside;
+            }
+            if class == capacity {
+                full += onward;
+            } else {
+                self.by_entries[class + 1] += onward;
+            }
+        }
+        let mut full_right = 0.0;
+        for class in (1..=capacity).rev() {
+            let flow = self.right[class] * class as f64 * span;
+            self.right[class] -= flow;
+            if class == capacity {
+                full_right = flow;
+            } else {
+                self.right[class + 1] += flow;
+            }
+        }
+        self.overflows += full + even + full_right;
+        self.entries *= span.exp();
+        if even > 0.0 {
+            let each = 2.0 * even / reserved as f64;
+            self.by_entries[1..=reserved]
+                .iter_mut()
+                .for_each(|leaves| *leaves += each);
+        }
+        if full_right > 0.0 {
+            if let &[left, right] = self.splitter.alone(capacity as u32 + 1, true, Place::Within).as_slice() {
+                self.by_entries[left as usize] += full_right;
+                self.right[right as usize] += full_right;
+            }
+        }
+        if full > 0.0 {
+            self.overflow(full);
+        }
+    }
+
+    fn overflow(&mut self, full: f64) {
+        let over = self.splitter.capacity + 1;
+        for &part in self.splitter.alone(over, false, Place::Within).as_slice() {
+            self.by_entries[part as usize] += full;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How many entries each leaf has after one of them overflows. The simulator and the model share these rules; what was seen
+//! on PostgreSQL and SQLite is in docs/prediction.md.
+
+use crate::input::{SplitRule, Tree};
+
+/// Leaves that one overflow can leave behind: three siblings and a new one.
+pub(crate) const MOST_LEAVES: usize = 4;
+
+/// Where the entry lies that finds no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Somewhere in the leaf.
+    Within,
+    /// Behind all other keys of the tree, and the entry before it was the last to come.
+    Edge,
+    /// Next to the leaf's last insert, with so many entries before it.
+    BesideLast(u32),
+}
+
+/// The entries of the leaves that an overflow leaves, in key order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parts {
+    entries: [u32; MOST_LEAVES],
+    leaves: usize,
+}
+
+impl Parts {
+    fn pair(left: u32, right: u32) -> Self {
+        Self {
+            entries: [left, right, 0, 0],
+            leaves: 2,
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u32] {
+        &self.entries[..self.leaves]
+    }
+}
+
+/// The rules of an engine for leaves of one capacity.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Splitter {
+    pub(crate) rule: SplitRule,
+    pub(crate) capacity: u32,
+    /// Entries from which InnoDB looks at the order of inserts.
+    pub(crate) reserved: u32,
+}
+
+impl Splitter {
+    pub(crate) fn new(tree: &Tree) -> Self {
+        Self {
+            rule: tree.split,
+            capacity: tree.capacity(),
+            reserved: tree.reserved(),
+        }
+    }
+
+    /// Whether the neighbours take part.
+    pub(crate) fn takes_neighbours(&self) -> bool {
+        matches!(self.rule, SplitRule::Sqlite { .. })
+    }
+
+    /// Whether the rule depends on the last insert of the leaf.
+    pub(crate) fn looks_at_last(&self) -> bool {
+        matches!(self.rule, SplitRule::Innodb { .. })
+    }
+
+    /// Splits one leaf with `entries`, the new one among them.
+    pub(crate) fn alone(&self, entries: u32, rightmost: bool, place: Place) -> Parts {
+        match (self.rule, place) {
+            (SplitRule::Nbtree { fillfactor }, _) if rightmost => {
+                let left = (f64::from(self.capacity) * fillfactor) as u32;
+                let left = left.clamp(1, entries - 1);
+                Parts::pair(left, entries - left)
+            }
+            // A new leaf with the new entry alone.
+            (SplitRule::Innodb { .. } | SplitRule::Sqlite { table: true }, Place::Edge) => Parts::pair(entries - 1, 1),
+            // `btr_page_get_split_rec_to_right`: the entry after the new one stays as well.
+            (SplitRule::Innodb { .. }, Place::BesideLast(before)) => {
+                let left = (before + 2).clamp(1, entries - 1);
+                Parts::pair(left, entries - left)
+            }
+            _ => Parts::pair(entries.div_ceil(2), entries / 2),
+        }
+    }
+
+    /// Spreads the entries of up to three neighbours as `balance_nonroot` does: full leaves from the left, then from the right
+    /// each pair evened out, so that the left ones stay fuller (three full leaves become 7/8, 7/8, 3/4, 1/2). Cells that an
+    /// index moves into its inner pages, one per leaf, count as the leaf's. No leaf is given up, where SQLite would give one up.
+    pub(crate) fn among(&self, entries: u32, siblings: usize) -> Parts {
+        let leaves = (entries.div_ceil(self.capacity) as usize).clamp(siblings, MOST_LEAVES);
+        let mut parts = Parts {
+            entries: [0; MOST_LEAVES],
+            leaves,
+        };
+        let mut rest = entries;
+        for part in &mut parts.entries[..leaves] {
+            *part = rest.min(self.capacity);
+            rest -= *part;
+        }
+        for right in (1..leaves).rev() {
+            let both = parts.entries[right - 1] + parts.entries[right];
+            parts.entries[right] = both / 2;
+            parts.entries[right - 1] = both - both / 2;
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn splitter(rule: SplitRule) -> Splitter {
+        Splitter {
+            rule,
+            capacity: 160,
+            reserved: 150,
+        }
+    }
+
+    #[test]
+    fn each_engine_splits_its_own_way() {
+        let nbtree = splitter(SplitRule::Nbtree { fillfactor: 0.9 });
+        assert_eq!(nbtree.alone(161, false, Place::Within).as_slice(), [81, 80]);
+        assert_eq!(nbtree.alone(161, true, Place::Within).as_slice(), [144, 17]);
+        let innodb = splitter(SplitRule::Innodb { clustered: true });
+        assert_eq!(innodb.alone(151, true, Place::Edge).as_slice(), [150, 1]);
+        assert_eq!(innodb.alone(151, false, Place::BesideLast(20)).as_slice(), [22, 129]);
+        assert_eq!(innodb.alone(161, false, Place::Within).as_slice(), [81, 80]);
+    }
+
+    #[test]
+    fn sqlite_leaves_the_left_siblings_fuller() {
+        let sqlite = splitter(SplitRule::Sqlite { table: false });
+        assert_eq!(sqlite.among(481, 3).as_slice(), [141, 140, 120, 80]);
+        assert_eq!(sqlite.among(400, 3).as_slice(), [140, 140, 120]);
+        assert_eq!(sqlite.among(161, 1).as_slice(), [81, 80]);
+    }
+}

@@ -1,0 +1,105 @@
+"""The command that predicts beyond the sizes that were measured."""
+
+import re
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from dbdyno.cli.running import INTERRUPTED, Asked, carry_out
+from dbdyno.cli.values import read_duration
+from dbdyno.errors import InputError
+from dbdyno.predict.predicting import USUAL_ROWS, Question
+
+_POWERS = {letter: power for power, letter in enumerate(("", "k", "M", "G", "T"))}
+_FEWEST_ROWS, _MOST_ROWS = 1_000, 10**12
+
+
+@dataclass(frozen=True)
+class AskedPrediction:
+    """The options of ``predict`` as they were typed."""
+
+    run: str | None = None
+    rows: str | None = None
+    clients: int | None = None
+    memory: str | None = None
+    cache: str | None = None
+    cores: int | None = None
+    read: str | None = None
+    reads_per_s: float | None = None
+    writes_per_s: float | None = None
+    up_to: str | None = None
+    json: Path | None = None
+    report: Path | None = None
+    calibration: Asked = field(default_factory=Asked)
+
+    def question(self) -> Question:
+        """Read them. Raises InputError."""
+        device = {"reads_per_s": self.reads_per_s, "writes_per_s": self.writes_per_s}
+        device["read_s"] = None if self.read is None else read_duration(self.read, "--read")
+        for name, value in device.items():
+            if value is not None and value <= 0:
+                raise InputError(f"--{name.replace('_', '-')}", f"`{value:g}` is not above 0", "give a number above 0")
+        return Question(
+            rows=USUAL_ROWS if self.rows is None else tuple(_rows(each, "--rows") for each in self.rows.split(",")),
+            clients=self.clients,
+            memory_bytes=None if self.memory is None else _bytes(self.memory, "--memory"),
+            cache_bytes=None if self.cache is None else _bytes(self.cache, "--cache"),
+            cores=self.cores,
+            device={name: value for name, value in device.items() if value is not None},
+            up_to=None if self.up_to is None else _rows(self.up_to, "--up-to"),
+        )
+
+
+def print_prediction(asked: AskedPrediction, command: list[str], store_place: str | None) -> int:
+    """Predict, from a stored run or from one that is made first, and print it. Raises DbdynoError."""
+    from dbdyno.predict.predicting import predict
+    from dbdyno.predict.stored import read_calibration
+    from dbdyno.report.export import check_writable, write_text
+    from dbdyno.report.prediction import prediction_html, prediction_json, show_prediction
+    from dbdyno.store import open_store
+
+    question, console = asked.question(), Console(highlight=False)
+    for option, path in (("--json", asked.json), ("--report", asked.report)):
+        if path is not None:
+            check_writable(path, option)
+    name = asked.run
+    if name is None:
+        experiment = asked.calibration.named.experiment(asked.calibration.systems)
+        if experiment.head.growth is None:
+            problem = "it has no table that grows, so that there is nothing to predict from"
+            raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
+        document, interrupted = carry_out(asked.calibration, store_place, console, command)
+        name = document["id"]
+        if interrupted:
+            console.print(f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}")
+            return INTERRUPTED
+    with closing(open_store(store_place, make=False)) as store:
+        calibration = read_calibration(store, name)
+    prediction = predict(calibration, question)
+    show_prediction(prediction, console)
+    if asked.json is not None:
+        write_text(asked.json, prediction_json(prediction))
+    if asked.report is not None:
+        write_text(asked.report, prediction_html(prediction))
+        console.print(f"report: {asked.report.resolve()}", soft_wrap=True)
+    return 0
+
+
+def _rows(text: str, option: str) -> int:
+    try:
+        value = float(text.strip().replace("_", ""))
+    except ValueError:
+        value = 0.0
+    if not _FEWEST_ROWS <= value <= _MOST_ROWS or value != int(value):
+        raise InputError(option, f"`{text}` is no number of rows from 1,000 to 1e12", "write numbers as 1e6,1e9")
+    return int(value)
+
+
+def _bytes(text: str, option: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kMGT]?)(i?)B)?", text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise InputError(option, f"`{text}` is no size", "write sizes as 64MB, 32GB or 16GiB")
+    base = 1024.0 if found[3] else 1000.0
+    return float(float(found[1]) * base ** _POWERS[found[2] or ""])

@@ -1,0 +1,118 @@
+"""What of the caches serves the index, as the sizes of a calibration show, and what an insert used there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from dbdyno.errors import InputError
+from dbdyno.events.answers import BtreeFigures
+from dbdyno.predict.fitting import Use
+from dbdyno.predict.series import KeySeries, Observed
+from dbdyno.predict.trees import Place, answers
+
+# Shares of a cache that are tried.
+_SHARES = (0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# What is taken where a calibration does not tell: all of the engine's cache; of the operating system's what is left
+# beside pages that were written and wait there (docs/prediction.md).
+_ENGINE_SHARE, _SYSTEM_SHARE = 1.0, 0.6
+# How far, in pages an insert, figures may be apart before a share other than the usual one is taken.
+_TOLERANCE = 0.03
+# Misses by which a model's may be corrected, at least.
+_TOLD = 0.05
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A series with its shares: of the engine's cache, and of the memory beside it that the operating system has.
+
+    ``correction``: by what misses are multiplied; ``seen``: whether the device was read, so that ``system_share`` rests
+    on more than an assumption.
+    """
+
+    series: KeySeries
+    engine_share: float
+    system_share: float
+    correction: float
+    seen: bool
+    used: tuple[Use, ...]
+    """At each size that was measured."""
+
+    def place(self, rows: float, rate: float, memory: float, cache: float, share: float | None = None) -> Place:
+        """Give a size with caches of so many bytes; ``share``: another one of the operating system's."""
+        rules = self.series.rules
+        beside = max(0.0, memory - cache) if self.series.cached_by_system else 0.0
+        system = beside * (self.system_share if share is None else share) / rules.page_bytes
+        return Place(rows, self.engine_share * cache / rules.page_bytes, system, rate)
+
+    def use(self, figures: BtreeFigures, seen: Observed | None = None) -> Use:
+        """Give what an insert uses by the model's figures; what was ``seen`` comes first."""
+        rules = self.series.rules
+        misses = self.correction * (figures.reads + figures.inner_reads)
+        reads = device_reads(figures)
+        logged = figures.log_bytes
+        if seen is not None:
+            misses = misses if seen.misses is None else seen.misses
+            reads = reads if seen.device_reads is None else seen.device_reads
+            logged = logged if seen.log_bytes is None else seen.log_bytes
+        checkpoint = figures.checkpoint_writes if rules.writer_checkpoints else 0.0
+        return Use(misses, reads + logged / rules.page_bytes, reads, checkpoint)
+
+
+def device_reads(figures: BtreeFigures) -> float:
+    """Give the reads of the device for an insert."""
+    return figures.reads - figures.system_hits + figures.inner_reads - figures.inner_system_hits
+
+
+def calibrate(series: KeySeries) -> Calibrated:
+    """Find the shares that fit what was measured. Raises InputError and SystemFailed."""
+    usual = Calibrated(series, _ENGINE_SHARE, _SYSTEM_SHARE, 1.0, False, ())
+    misses = [each.misses for each in series.observed]
+    tried = _tried(series, [replace(usual, engine_share=share) for share in _SHARES])
+    modelled = [[each.reads + each.inner_reads for each in figures] for figures in tried]
+    own = _closest(modelled, misses, _ENGINE_SHARE)
+    told = [
+        (one, other)
+        for one, other in zip(misses, modelled[_SHARES.index(own)], strict=False)
+        if one is not None and other > _TOLD
+    ]
+    correction = sum(one for one, _ in told) / sum(other for _, other in told) if told else 1.0
+    found = replace(usual, engine_share=own, correction=correction)
+    if series.cached_by_system:
+        reads = [each.device_reads for each in series.observed]
+        tried = _tried(series, [replace(found, system_share=share) for share in _SHARES])
+        share = _closest([[device_reads(each) for each in figures] for figures in tried], reads, _SYSTEM_SHARE)
+        seen = any(each is not None and each > _TOLD for each in reads)
+        found = replace(found, system_share=share, seen=seen)
+    (figures,) = _tried(series, [found])
+    return replace(found, used=tuple(found.use(*each) for each in zip(figures, series.observed, strict=False)))
+
+
+def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFigures]]:
+    """Give the model's figures at the sizes that were measured, for each of several shares."""
+    cache = float(series.rules.cache_pages * series.rules.page_bytes)
+    places = [
+        each.place(size.rows, size.throughput, series.memory_bytes, cache)
+        for each in shares
+        for size in series.observed
+    ]
+    found: list[BtreeFigures] = []
+    for each in answers(series, places):
+        if each.figures is None:
+            raise InputError(
+                series.name, f"it cannot be calibrated: {each.lacking}", "calibrate with other keys or sizes"
+            )
+        found.append(each.figures)
+    sizes = len(series.observed)
+    return [found[start : start + sizes] for start in range(0, len(found), sizes)]
+
+
+def _closest(modelled: Sequence[Sequence[float]], seen: Sequence[float | None], usual: float) -> float:
+    """Give the share whose figures are closest to those seen; the usual one where another is hardly closer."""
+
+    def distance(share: float, figures: Sequence[float]) -> float:
+        apart = sum((one - other) ** 2 for one, other in zip(figures, seen, strict=False) if other is not None)
+        return apart + (_TOLERANCE * log(share / usual)) ** 2
+
+    return min(zip(_SHARES, modelled, strict=True), key=lambda each: distance(*each))[0]

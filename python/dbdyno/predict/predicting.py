@@ -1,0 +1,289 @@
+"""A prediction from a stored run: calibration, then each size with its band and with what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+import numpy as np
+
+from dbdyno.document.prediction import Point, Prediction, Series
+from dbdyno.document.reading import count
+from dbdyno.errors import InputError
+from dbdyno.events.answers import BtreeFigures
+from dbdyno.predict.calibration import Calibrated, calibrate, device_reads
+from dbdyno.predict.device import Device
+from dbdyno.predict.fitting import Costs, Sample, fit
+from dbdyno.predict.limits import Rate, rate
+from dbdyno.predict.series import KeySeries, Observed, read_series
+from dbdyno.predict.stored import Calibration
+from dbdyno.predict.trees import Answer, answers, depends_on_rate, way_of
+from dbdyno.predict.words import sentences
+
+#: The sizes that are predicted unless others are asked for.
+USUAL_ROWS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, *(10**power for power in range(8, 13)))
+
+# Shares of the operating system's cache, over the calibrated one, that a band covers.
+_SHARES = (0.7, 1.0, 1.4)
+_DRAWS = 200
+# Spread of the prior of a page's cost, and of what a read takes under load, as standard deviations of their logarithm.
+_PAGE_SPREAD, _READ_SPREAD = 0.5, 0.25
+# What the model itself is off by, as the standard deviation of a logarithm: docs/prediction.md has the runs it is from.
+_MODEL_SPREAD = 0.12
+_PRIOR_PAGE_S = 30e-6
+# Rounds in which rate and checkpoints, each of which follows from the other, come to agree.
+_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Question:
+    """For what is to be predicted; what is not said is as it was calibrated.
+
+    ``up_to``: the largest size that the calibration takes; the run's others are shown beside. ``device``: by the names
+    of :class:`dbdyno.predict.device.Device`.
+    """
+
+    rows: Sequence[int] = USUAL_ROWS
+    clients: int | None = None
+    memory_bytes: float | None = None
+    cache_bytes: float | None = None
+    cores: int | None = None
+    device: Mapping[str, float] = field(default_factory=dict)
+    up_to: int | None = None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The question with all that it left out."""
+
+    clients: int
+    memory: float
+    cache: float
+    cores: int
+    device: Device
+
+
+def predict(calibration: Calibration, question: Question) -> Prediction:
+    """Predict from a run of a growing table. Raises InputError where it shows too little, and SystemFailed."""
+    document = calibration.document
+    place = f"run {document['id']}"
+    everything = read_series(document, calibration.tasks, calibration.growth)
+    systems = list(dict.fromkeys(str(each.factors.get("system", "")) for each in everything))
+    if len(systems) > 1:
+        problem = f"it is of {len(systems)} systems: {', '.join(systems)}"
+        raise InputError(place, problem, "predict from a run of one system")
+    some = [each.up_to(question.up_to) for each in everything]
+    if any(len(each.observed) < 2 for each in some):
+        sizes = ", ".join(f"{each.level:,}" for each in everything[0].observed)
+        raise InputError("--up-to", "the calibration needs two sizes at least", f"the run has {sizes}")
+    probed = Device.of(document["device"], place)
+    first = some[0]
+    asked = _Asked(
+        clients=question.clients or first.clients,
+        memory=question.memory_bytes or first.memory_bytes,
+        cache=question.cache_bytes or float(first.rules.cache_pages * first.rules.page_bytes),
+        cores=question.cores or count(document["host"], "cores") or 1,
+        device=probed.changed(question.device),
+    )
+    if asked.memory < asked.cache:
+        problem = "the engine's own cache is larger than the memory"
+        raise InputError("--memory", problem, f"at least {asked.cache:.0f} bytes, or a smaller `--cache`")
+    calibrated = [calibrate(each) for each in some]
+    read_s = probed.read_seconds(first.clients)
+    costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
+    draws = _draws(calibrated, read_s, probed)
+    made = [
+        _series(one, everything[number], asked, costs, draws, question.rows) for number, one in enumerate(calibrated)
+    ]
+    prediction: Prediction = {
+        "schema": "dbdyno.prediction/1",
+        "experiment": document["experiment"],
+        "run": document["id"],
+        "system": systems[0],
+        "calibrated_rows": sorted({each.level for one in some for each in one.observed}),
+        "label": document["measure"]["label"],
+        "asked": {
+            "clients": asked.clients,
+            "memory_bytes": asked.memory,
+            "cache_bytes": asked.cache,
+            "cores": asked.cores,
+            "device": asked.device.shown(),
+        },
+        "costs": {
+            "insert": costs.insert,
+            "miss": costs.miss,
+            "page": costs.page,
+            "device_read": asked.device.read_seconds(asked.clients),
+            "checkpoint_page": costs.checkpoint_page,
+            "cpu": costs.cpu,
+            "cpu_miss": costs.cpu_miss,
+            "cpu_page": costs.cpu_page,
+            "error": costs.error,
+        },
+        "series": made,
+        "sentences": [],
+        "error": _error(made),
+    }
+    prediction["sentences"] = sentences(prediction, unseen=[one.series.name for one in calibrated if not one.seen])
+    return prediction
+
+
+def _samples(calibrated: Sequence[Calibrated]) -> list[Sample]:
+    return [
+        Sample(one.series.name, use, fmean(seen.seconds), seen.cpu_s)
+        for one in calibrated
+        for use, seen in zip(one.used, one.series.observed, strict=False)
+    ]
+
+
+def _draws(calibrated: Sequence[Calibrated], read_s: float, probed: Device) -> list[tuple[Costs, float, float]]:
+    """Give costs as other windows and other priors would have given them.
+
+    With each come factors of what a read takes, and of what the model is off by.
+    """
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(_DRAWS):
+        samples = [
+            Sample(one.series.name, use, float(np.mean(random.choice(seen.seconds, len(seen.seconds)))), seen.cpu_s)
+            for one in calibrated
+            for use, seen in zip(one.used, one.series.observed, strict=False)
+        ]
+        slower = float(np.exp(random.normal(0.0, _READ_SPREAD)))
+        page = _PRIOR_PAGE_S * float(np.exp(random.normal(0.0, _PAGE_SPREAD)))
+        costs = fit(samples, read_s * slower, 1.0 / probed.writes_per_s, page_s=page)
+        found.append((costs, slower, float(np.exp(random.normal(0.0, _MODEL_SPREAD)))))
+    return found
+
+
+def _series(
+    one: Calibrated,
+    everything: KeySeries,
+    asked: _Asked,
+    costs: Costs,
+    draws: Sequence[tuple[Costs, float, float]],
+    rows: Sequence[int],
+) -> Series:
+    measured = {round(each.rows): each for each in everything.observed}
+    sizes = sorted({*rows, *measured})
+    guess = [one.series.observed[-1].throughput] * len(sizes)
+    found: list[list[Answer]] = []
+    for _ in range(_ROUNDS if depends_on_rate(one.series) else 1):
+        places = [
+            one.place(size, each, asked.memory, asked.cache, one.system_share * share)
+            for size, each in zip(sizes, guess, strict=True)
+            for share in _SHARES
+        ]
+        flat = answers(one.series, places)
+        found = [flat[start : start + len(_SHARES)] for start in range(0, len(flat), len(_SHARES))]
+        guess = [
+            before if figures is None else _rate(one, figures, costs, asked).throughput
+            for before, figures in zip(guess, (each[1].figures for each in found), strict=True)
+        ]
+    calibrating = {round(each.rows) for each in one.series.observed}
+    rules = one.series.rules
+    return {
+        "name": one.series.name,
+        "factors": dict(one.series.factors),
+        "engine": one.series.product,
+        "key": one.series.keys.kind,
+        "entry_bytes": one.series.entry_bytes,
+        "cache_pages": one.engine_share * asked.cache / rules.page_bytes,
+        "system_pages": one.place(1, 1, asked.memory, asked.cache).system,
+        "points": [
+            _point(one, size, of, costs, draws, asked, measured.get(size), calibrating=size in calibrating)
+            for size, of in zip(sizes, found, strict=True)
+        ],
+    }
+
+
+def _point(
+    one: Calibrated,
+    rows: int,
+    found: Sequence[Answer],
+    costs: Costs,
+    draws: Sequence[tuple[Costs, float, float]],
+    asked: _Asked,
+    seen: Observed | None,
+    *,
+    calibrating: bool,
+) -> Point:
+    figures = found[1].figures
+    point: Point = {
+        "rows": rows,
+        "throughput": None,
+        "band95": None,
+        "limited_by": "",
+        "seconds": {},
+        "limits": {},
+        "index_bytes": None,
+        "times_memory": None,
+        "tree": None,
+        "by": way_of(one.series),
+        "lacking": found[1].lacking,
+        "measured": None
+        if seen is None
+        else {"throughput": seen.throughput, "ci95": seen.ci95, "calibrating": calibrating},
+    }
+    if figures is None:
+        return point
+    made = _rate(one, figures, costs, asked)
+    rates = [
+        _rate(one, each, drawn, asked, slower).throughput * off
+        for number, (drawn, slower, off) in enumerate(draws)
+        if (each := found[number % len(found)].figures) is not None
+    ]
+    low, high = (float(each) for each in np.percentile(rates, [2.5, 97.5]))
+    size = figures.leaves * one.series.rules.page_bytes
+    memory = asked.memory if one.series.cached_by_system else asked.cache
+    return point | {
+        "throughput": made.throughput,
+        "band95": [min(low, made.throughput), max(high, made.throughput)],
+        "limited_by": made.limited_by,
+        "seconds": _terms(one, figures, costs, asked),
+        "limits": made.limits,
+        "index_bytes": size,
+        "times_memory": size / memory,
+        "tree": {
+            "leaves": figures.leaves,
+            "fill": figures.fill,
+            "misses": one.use(figures).misses,
+            "device_reads": device_reads(figures),
+            "evictions": figures.dirty_evictions,
+            "checkpoint_writes": figures.checkpoint_writes,
+            "page_images": figures.first_changes if one.series.rules.page_images else 0.0,
+            "log_bytes": figures.log_bytes,
+        },
+    }
+
+
+def _terms(
+    one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0
+) -> dict[str, float]:
+    read_s = asked.device.read_seconds(asked.clients) * slower
+    return costs.terms(one.series.name, one.use(figures), read_s)
+
+
+def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0) -> Rate:
+    clients = 1 if one.series.rules.one_writer else asked.clients
+    return rate(
+        _terms(one, figures, costs, asked, slower),
+        costs.cpu_s(one.series.name, one.use(figures)),
+        figures,
+        device_reads(figures),
+        asked.device,
+        clients=clients,
+        cores=asked.cores,
+    )
+
+
+def _error(made: Sequence[Series]) -> dict[str, float] | None:
+    """Give how far predictions are off where they were not calibrated."""
+    off = [
+        abs(point["throughput"] / point["measured"]["throughput"] - 1.0)
+        for each in made
+        for point in each["points"]
+        if point["throughput"] and point["measured"] and not point["measured"]["calibrating"]
+    ]
+    return {"median": median(off), "worst": max(off), "sizes": float(len(off))} if off else None

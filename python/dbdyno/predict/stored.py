@@ -1,0 +1,28 @@
+"""A stored run as the calibration of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbdyno.document import Document
+from dbdyno.document.reading import JsonObject, part
+from dbdyno.store import Store
+from dbdyno.stored import read_run
+from dbdyno.stored.build import latest_trials, tasks_of
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A run: its document, what the trials of its cells were to do, and how its table grew."""
+
+    document: Document
+    tasks: Mapping[str, JsonObject]
+    growth: JsonObject
+
+
+def read_calibration(store: Store, name: str) -> Calibration:
+    """Read a run; ``name``: its id, the end of it, or ``last``. Raises StoreError and InputError."""
+    run = store.run(name)
+    tasks = tasks_of(latest_trials(store.trials(run.id)))
+    return Calibration(read_run(store, run.id), tasks, part(run.design, "growth"))

@@ -1,0 +1,137 @@
+"""A prediction on the terminal, as JSON, and as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from rich.console import Console
+from rich.text import Text
+
+from dbdyno.document.prediction import Point, Prediction, Series
+from dbdyno.engines.server.facts import size
+from dbdyno.report.charts.prediction import prediction_chart
+from dbdyno.report.columns import Column, fitted, table
+from dbdyno.report.numbers import NONE, figure, percent, rough, short
+
+NOTE = (
+    "of memory: the index over the memory that caches it; limited by: the largest part of an insert's time, or what "
+    "all clients share; * calibrated with"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table, all text."""
+
+    series: str
+    rows: str
+    predicted: str
+    band: str
+    of_memory: str
+    limited_by: str
+    measured: str
+
+
+def show_prediction(prediction: Prediction, console: Console) -> None:
+    """Write the answer and the table to the console, laid out for its width."""
+    asked = prediction["asked"]
+    console.print(Text.assemble(("prediction", "bold"), f"  from run {prediction['run']} of {prediction['system']}"))
+    console.print(Text(asked_words(prediction), style="dim"))
+    for each in prediction["sentences"]:
+        console.print(Text(each))
+    console.print()
+    rows = list(table_rows(prediction))
+    names = [
+        Column("key", [Text(each.series) for each in rows], right=False),
+        Column("rows", [Text(each.rows) for each in rows]),
+    ]
+    numbers = [
+        Column(f"{prediction['label']}/s", [Text(each.predicted, style="bold") for each in rows]),
+        Column("95 %", [Text(each.band) for each in rows]),
+        Column("measured", [Text(each.measured) for each in rows]),
+        Column("of\nmemory", [Text(each.of_memory) for each in rows], spare=True),
+        Column("limited by", [Text(each.limited_by) for each in rows], right=False, spare=True),
+    ]
+    if not any(each.measured != NONE for each in rows):
+        numbers.pop(2)
+    console.print(table(fitted(names, numbers, console.width)))
+    console.print(Text(NOTE, style="dim"))
+    if asked["clients"] > 1:
+        console.print(Text(f"{asked['clients']} clients on {asked['cores']} processors", style="dim"))
+
+
+def table_rows(prediction: Prediction) -> Iterator[Row]:
+    """Give a line for each size of each series."""
+    for series in prediction["series"]:
+        for point in series["points"]:
+            yield _row(series, point)
+
+
+def _row(series: Series, point: Point) -> Row:
+    band, measured = point["band95"], point["measured"]
+    shown = NONE
+    if measured is not None:
+        shown = short(measured["throughput"]) + ("*" if measured["calibrating"] else "")
+    return Row(
+        series=series["name"],
+        rows=short(point["rows"]),
+        predicted=figure(point["throughput"]),
+        band=NONE if band is None else f"{short(band[0])} to {short(band[1])}",
+        of_memory=NONE if point["times_memory"] is None else rough(point["times_memory"]),
+        limited_by=point["limited_by"] or point["lacking"],
+        measured=shown,
+    )
+
+
+def asked_words(prediction: Prediction) -> str:
+    """Say for what the prediction is, in a line."""
+    asked = prediction["asked"]
+    device = asked["device"]
+    clients = f"{asked['clients']} client" + ("" if asked["clients"] == 1 else "s")
+    return (
+        f"for {clients}, {asked['cores']} processors, {size(round(asked['memory_bytes']))} of memory of which the "
+        f"engine's cache has {size(round(asked['cache_bytes']))}, a device of {figure(device['reads_per_s'])} reads/s "
+        f"({figure(device['read_us'])} µs each alone) and {figure(device['writes_per_s'])} writes/s"
+    )
+
+
+def prediction_json(prediction: Prediction) -> str:
+    """Return the document as text."""
+    return json.dumps(prediction, indent=2, ensure_ascii=False) + "\n"
+
+
+def prediction_html(prediction: Prediction) -> str:
+    """Return the prediction as one HTML page."""
+    environment = Environment(
+        loader=PackageLoader("dbdyno.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    # Only the chart drawn here passes unescaped.
+    environment.filters["svg"] = Markup
+    costs = prediction["costs"]
+    parts = [
+        *((f"an insert with {name}, all cached", _microseconds(value)) for name, value in costs["insert"].items()),
+        ("a page that the engine's cache lacks", _microseconds(costs["miss"])),
+        ("a page that enters the page cache", _microseconds(costs["page"])),
+        ("a read of the device", _microseconds(costs["device_read"])),
+        ("a page written at a checkpoint", _microseconds(costs["checkpoint_page"])),
+        ("off by, at the sizes calibrated with", percent(costs["error"])),
+    ]
+    return (
+        environment.get_template("prediction.html.j2").render(
+            prediction=prediction,
+            asked=asked_words(prediction),
+            chart=prediction_chart(prediction),
+            rows=list(table_rows(prediction)),
+            note=NOTE[0].upper() + NOTE[1:] + ".",
+            costs=parts,
+        )
+        + "\n"
+    )
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{figure(seconds * 1e6)} µs"

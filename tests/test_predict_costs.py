@@ -1,0 +1,145 @@
+"""What a prediction is made of: kinds of keys, engines' rules, devices, and the costs of an insert."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbdyno.engines import engine_of_product
+from dbdyno.errors import InputError
+from dbdyno.predict.device import Device
+from dbdyno.predict.fitting import Sample, Use, fit
+from dbdyno.results.keys import NewKeys
+
+
+def task(param: object) -> dict[str, object]:
+    return {"transactions": [{"steps": [{"params": [{"kind": "constant", "value": 1}, param]}]}]}
+
+
+@pytest.mark.parametrize(
+    ("param", "expected"),
+    [
+        ({"kind": "uuid", "version": "v4"}, NewKeys("v4")),
+        ({"kind": "serial", "start": 1, "step": 1}, NewKeys("serial")),
+        ({"kind": "integer"}, NewKeys("")),
+        # 256 prefixes take one byte; 257 take two, and blocks are smaller, so that the prefix begins again as soon.
+        (
+            {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 100, "block_count": 256}}},
+            NewKeys("sequence_blocked", 100, 256),
+        ),
+        (
+            {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 1000, "block_count": 257}}},
+            NewKeys("sequence_blocked", 3, 65_536),
+        ),
+        (
+            {"kind": "uuid", "version": {"time_blocked": {"interval_length": 60, "interval_count": 65_536}}},
+            NewKeys("time_blocked", 60, 65_536),
+        ),
+        (
+            {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 2, "block_count": 1}}},
+            NewKeys("sequence_blocked", 1, 256),
+        ),
+    ],
+)
+def test_the_order_of_keys_is_read_from_a_plan(param: object, expected: NewKeys) -> None:
+    assert NewKeys.of(task(param)) == expected
+
+
+def test_engines_give_their_rules_by_the_settings_in_force() -> None:
+    settings = {
+        "shared_buffers": "16MB", "max_wal_size": "1GB", "checkpoint_timeout": "5min", "full_page_writes": "off",
+    }  # fmt: skip
+    postgresql = engine_of_product("PostgreSQL").btree(settings, "index")
+    assert postgresql is not None
+    assert (postgresql.cache_pages, postgresql.checkpoint_seconds) == (2048, 300.0)
+    assert postgresql.checkpoint_log_bytes == pytest.approx(2**30 / 1.9)
+    assert not postgresql.page_images
+    # A heap is no B-tree.
+    assert engine_of_product("PostgreSQL").btree(settings, "table") is None
+    settings = {"innodb_buffer_pool_size": "25165824", "innodb_log_file_size": "100663296"}
+    innodb = engine_of_product("MariaDB").btree(settings, "table")
+    assert innodb is not None and innodb.cache_pages == 1536 and innodb.fuzzy
+    assert innodb.split == {"engine": "innodb", "clustered": True}
+    settings = {"page_size": "4096", "cache_size": "-8192", "journal_mode": "wal", "wal_autocheckpoint": "500"}
+    sqlite = engine_of_product("SQLite").btree(settings, "index")
+    assert sqlite is not None
+    assert (sqlite.cache_pages, sqlite.checkpoint_log_bytes) == (2048, 500 * 4096)
+    without_log = engine_of_product("SQLite").btree(settings | {"journal_mode": "delete"}, "index")
+    assert without_log is not None and without_log.checkpoint_log_bytes is None
+    for product in ("PostgreSQL", "MariaDB", "SQLite", "MongoDB", "DuckDB"):
+        assert engine_of_product(product).btree({}, "index") is None
+
+
+PROBED = {
+    "sync_us": 100.0,
+    "large_sync_us": 1000.0,
+    "large_sync_bytes": 1_000_000,
+    "random_read": [
+        {"depth": 1, "per_s": 10_000.0, "mean_us": 100.0},
+        {"depth": 4, "per_s": 20_000.0, "mean_us": 200.0},
+        {"depth": 16, "per_s": 40_000.0, "mean_us": 400.0},
+    ],
+    "random_write": [{"depth": 1, "per_s": 5000.0, "mean_us": 200.0}],
+}
+
+
+def test_a_read_takes_longer_among_others() -> None:
+    device = Device.of(PROBED, "run x")
+    assert device.read_seconds(1) == pytest.approx(100e-6)
+    assert device.read_seconds(4) == pytest.approx(200e-6)
+    assert device.read_seconds(8) == pytest.approx(300e-6)
+    times = [device.read_seconds(depth) for depth in (1, 2, 3, 4, 6, 16, 32, 64)]
+    assert times == sorted(times)
+    # Beyond what was probed it does no more a second.
+    assert device.read_seconds(64) == pytest.approx(64 / 40_000)
+    assert (device.writes_per_s, device.log_bytes_per_s) == (5000.0, pytest.approx(1e9))
+
+
+def test_a_device_can_be_said_to_be_another() -> None:
+    device = Device.of(PROBED, "run x")
+    assert device.changed({}) == device
+    disk = device.changed({"read_s": 8e-3})
+    assert disk.read_seconds(1) == pytest.approx(8e-3)
+    assert disk.reads_per_s == pytest.approx(125.0)
+    # A disk does one at a time.
+    assert disk.read_seconds(4) == pytest.approx(32e-3)
+    several = device.changed({"read_s": 1e-3, "reads_per_s": 4000.0})
+    assert several.read_seconds(4) == pytest.approx(1e-3)
+
+
+def test_a_run_without_a_probe_is_refused() -> None:
+    with pytest.raises(InputError, match="run x: the storage device was not probed"):
+        Device.of({}, "run x")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    insert=st.floats(1e-5, 1e-3),
+    miss=st.floats(5e-6, 5e-4),
+    page=st.floats(1e-5, 6e-5),
+    read=st.floats(2e-5, 8e-3),
+)
+def test_costs_are_found_that_made_the_times(insert: float, miss: float, page: float, read: float) -> None:
+    """From three sizes, at a fourth with three times the reads."""
+
+    def seconds(use: Use) -> float:
+        return insert + miss * use.misses + page * use.pages + read * use.device_reads
+
+    sizes = [Use(0.1, 0.02, 0.0, 0.0), Use(0.6, 0.3, 0.27, 0.0), Use(0.85, 0.6, 0.55, 0.0)]
+    samples = [Sample("k", use, seconds(use), 2 * insert) for use in sizes]
+    costs = fit(samples, read, 1e-4)
+    later = Use(1.4, 1.9, 1.3, 0.0)
+    assert sum(costs.terms("k", later, read).values()) == pytest.approx(seconds(later), rel=0.2)
+    assert costs.error < 0.05
+    assert costs.cpu_s("k", later) == pytest.approx(2 * insert, rel=0.05)
+
+
+def test_no_cost_is_below_zero() -> None:
+    """Sizes that became faster by chance."""
+    samples = [Sample("k", Use(share, share, 0.0, 0.0), 1e-4 * (1 - share / 3), 1e-4) for share in (0.1, 0.5, 0.9)]
+    costs = fit(samples, 1e-4, 1e-4)
+    found = [costs.insert["k"], costs.miss, costs.page, costs.checkpoint_page, costs.cpu_miss, costs.cpu_page]
+    assert min(found) >= 0 and all(math.isfinite(each) for each in found)
