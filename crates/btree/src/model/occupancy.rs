@@ -143,11 +143,11 @@ impl Occupancy {
                 .iter_mut()
                 .for_each(|leaves| *leaves += each);
         }
-        if full_right > 0.0 {
-            if let &[left, right] = self.splitter.alone(capacity as u32 + 1, true, Place::Within).as_slice() {
-                self.by_entries[left as usize] += full_right;
-                self.right[right as usize] += full_right;
-            }
+        if full_right > 0.0
+            && let &[left, right] = self.splitter.alone(capacity as u32 + 1, true, Place::Within).as_slice()
+        {
+            self.by_entries[left as usize] += full_right;
+            self.right[right as usize] += full_right;
         }
         if full > 0.0 {
             self.overflow(full);

@@ -71,8 +71,8 @@ impl Row {
         } else {
             loop {
                 let bits = self.random.next_u64();
-                let leaf = ((bits & 0xffff_ffff) * self.leaves.len() as u64 >> 32) as usize;
-                if ((bits >> 32) * u64::from(self.splitter.capacity) >> 32) < u64::from(self.leaves[leaf]) {
+                let leaf = (((bits & 0xffff_ffff) * self.leaves.len() as u64) >> 32) as usize;
+                if (((bits >> 32) * u64::from(self.splitter.capacity)) >> 32) < u64::from(self.leaves[leaf]) {
                     break leaf;
                 }
             }
