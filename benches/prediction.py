@@ -113,7 +113,7 @@ def _proved(bench: Bench, proof: Proof) -> Iterator[Figure]:
     measured = bench.predict(held_out, Question())["series"][0]["points"]
     sizes = [point["rows"] for point in measured if point["measured"]]
     again = bench.predict(calibration, Question(rows=sizes, up_to=proof.up_to))["series"][0]["points"]
-    bands = {point["rows"]: point["band95"] for point in again}
+    bands = {point["rows"]: point["band"] for point in again}
     inside = [
         bands[point["rows"]][0] <= point["measured"]["throughput"] <= bands[point["rows"]][1]
         for point in measured
@@ -153,8 +153,7 @@ _SECONDS, _CLIENTS, _MEMORY = 60.0, 8, 32e9
 _RULES = BtreeRules(
     page_bytes=8192,
     leaf_bytes=8152,
-    split={"engine": "nbtree", "fillfactor": 0.9},
-    bulk_fill=0.9,
+    split={"rule": "middle", "rightmost": 0.9},
     cache_pages=int(_MEMORY / 4 / 8192),
     policy={"kind": "clock"},
     # Each run is taken to begin behind a checkpoint: the pages that it changes first are those of 60 s.
@@ -172,7 +171,7 @@ def published(_bench: Bench) -> Iterator[Figure]:
     told: dict[str, list[JsonObject]] = {}
     for key, kind in _KINDS.items():
         entry = 24 if key == "sequence" else 52
-        series = KeySeries(key, {}, "PostgreSQL", NewKeys(kind), _RULES, 1, _MEMORY, True, entry, 0.01, True, ())
+        series = KeySeries(key, {}, "PostgreSQL", NewKeys(kind), _RULES, 1, _MEMORY, True, entry, 0.7, 0.01, True, ())
         first, second = _image(series, 0, measured[0, key]), _image(series, 1_000_000, measured[1_000_000, key])
         seconds = [_CLIENTS / measured[0, key], _CLIENTS / measured[1_000_000, key]]
         # Time of an insert = what it takes itself + what a page takes that it is the first to change.
@@ -220,7 +219,7 @@ def _setting(rows: int, pages: int, policy: JsonObject, split: JsonObject, scale
         "start": {"way": "empty"},
         "cache": {"pages": pages, "policy": policy, "system_pages": pages},
         "checkpoints": {"every": {"in": "inserts", "inserts": rows // 20}, "flush": "sharp"},
-        "log": {"record_bytes": 160, "page_images": True},
+        "log": {"record_bytes": 160, "image_bytes": 5700},
         "commit_every": 0,
         "sizes": [rows * 9 // 10],
         "window": rows // 10,
@@ -229,7 +228,7 @@ def _setting(rows: int, pages: int, policy: JsonObject, split: JsonObject, scale
     }
 
 
-_NBTREE = {"engine": "nbtree", "fillfactor": 0.9}
+_MIDDLE = {"rule": "middle", "rightmost": 0.9}
 _COMPARED = ("fill", "reads", "dirty_evictions", "checkpoint_writes", "first_changes", "splits")
 
 
@@ -237,7 +236,7 @@ def simulator(_bench: Bench) -> Iterator[Figure]:
     """The simulator of B-trees: its speed, and how far it is from the formulas and from a smaller tree."""
     rows = 1_000_000_000
     # The cache holds an eighth of the leaves at the end.
-    setting = _setting(rows, rows // 108 // 8, {"kind": "clock"}, _NBTREE, {"by": "full"})
+    setting = _setting(rows, rows // 108 // 8, {"kind": "clock"}, _MIDDLE, {"by": "full"})
     setting["cache"]["system_pages"] = 0
     started = time.perf_counter()
     full = _asked(setting, "simulation")

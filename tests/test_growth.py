@@ -211,6 +211,21 @@ def test_memory_is_limited_or_it_is_said_why_not(server_cli: Cli, engine: str) -
     assert bool(said) == (document["cells"][0]["memory_limit"]["refused"] is not None)
 
 
+def test_a_system_that_needs_more_memory_than_its_limit_is_told_so(cli: Cli) -> None:
+    text = GROWING.replace("clients = 2", "clients = 2\nmemory_limit_mb = 1") + READING
+    arguments = ("--set", "key=counted", "--set", "rows=200", "--store", "runs.db", "--json", "out.json")
+    process = cli.start("run", cli.write("growing.toml", text), *arguments)
+    process.communicate(timeout=120)
+    document = json.loads((cli.directory / "out.json").read_text())
+    (cell,) = document["cells"]
+    if cell["memory_limit"] is not None and cell["memory_limit"]["refused"] is not None:
+        pytest.skip(cell["memory_limit"]["refused"])
+    errors = [each["error"] for each in document["failed_trials"]]
+    assert len(errors) == 2
+    assert all("it takes more than the 1 MB of memory that `memory_limit_mb` leaves it" in each for each in errors)
+    assert cli.left_behind() == []
+
+
 READS = """
 import sys
 with open(sys.argv[1], "rb") as file:

@@ -40,7 +40,7 @@ def task(param: object) -> dict[str, object]:
         ),
         (
             {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 2, "block_count": 1}}},
-            NewKeys("sequence_blocked", 1, 256),
+            NewKeys("v4"),
         ),
     ],
 )
@@ -52,25 +52,24 @@ def test_engines_give_their_rules_by_the_settings_in_force() -> None:
     settings = {
         "shared_buffers": "16MB", "max_wal_size": "1GB", "checkpoint_timeout": "5min", "full_page_writes": "off",
     }  # fmt: skip
-    postgresql = engine_of_product("PostgreSQL").btree(settings, "index")
+    postgresql = engine_of_product("PostgreSQL").btree(settings, "index", numbered=False)
     assert postgresql is not None
     assert (postgresql.cache_pages, postgresql.checkpoint_seconds) == (2048, 300.0)
     assert postgresql.checkpoint_log_bytes == pytest.approx(2**30 / 1.9)
     assert not postgresql.page_images
     # A heap is no B-tree.
-    assert engine_of_product("PostgreSQL").btree(settings, "table") is None
+    assert engine_of_product("PostgreSQL").btree(settings, "table", numbered=False) is None
     settings = {"innodb_buffer_pool_size": "25165824", "innodb_log_file_size": "100663296"}
-    innodb = engine_of_product("MariaDB").btree(settings, "table")
+    innodb = engine_of_product("MariaDB").btree(settings, "table", numbered=False)
     assert innodb is not None and innodb.cache_pages == 1536 and innodb.fuzzy
-    assert innodb.split == {"engine": "innodb", "clustered": True}
+    assert innodb.split == {"rule": "last_insert", "reserve": True}
     settings = {"page_size": "4096", "cache_size": "-8192", "journal_mode": "wal", "wal_autocheckpoint": "500"}
-    sqlite = engine_of_product("SQLite").btree(settings, "index")
+    sqlite = engine_of_product("SQLite").btree(settings, "index", numbered=False)
     assert sqlite is not None
     assert (sqlite.cache_pages, sqlite.checkpoint_log_bytes) == (2048, 500 * 4096)
-    without_log = engine_of_product("SQLite").btree(settings | {"journal_mode": "delete"}, "index")
-    assert without_log is not None and without_log.checkpoint_log_bytes is None
+    assert engine_of_product("SQLite").btree(settings | {"journal_mode": "delete"}, "index", numbered=False) is None
     for product in ("PostgreSQL", "MariaDB", "SQLite", "MongoDB", "DuckDB"):
-        assert engine_of_product(product).btree({}, "index") is None
+        assert engine_of_product(product).btree({}, "index", numbered=False) is None
 
 
 PROBED = {

@@ -3,7 +3,7 @@
 use crate::input::*;
 use crate::{Figures, estimate, simulate};
 
-const NBTREE: SplitRule = SplitRule::Nbtree { fillfactor: 0.9 };
+const MIDDLE: SplitRule = SplitRule::Middle { rightmost: 0.9 };
 
 fn setting(split: SplitRule, policy: Policy, keys: Keys, start: u64) -> Setting {
     let mut setting = crate::simulator::tests::setting(split, keys, 16);
@@ -11,7 +11,7 @@ fn setting(split: SplitRule, policy: Policy, keys: Keys, start: u64) -> Setting 
     setting.tree.entry_bytes = 40;
     setting.cache.policy = policy;
     // SQLite commits each insert; in a longer transaction its changed pages do not leave the cache as others do.
-    setting.commit_every = u32::from(policy == Policy::Pcache);
+    setting.commit_every = u32::from(policy == Policy::CleanFirst);
     if start > 0 {
         setting.start = Start::Bulk { rows: start };
     }
@@ -59,13 +59,13 @@ fn compare(setting: &Setting, name: &str) -> Vec<String> {
 #[test]
 fn they_agree_over_engines_orders_starts_and_caches() {
     let engines = [
-        (NBTREE, Policy::Clock),
+        (MIDDLE, Policy::Clock),
         (
-            SplitRule::Innodb { clustered: true },
+            SplitRule::LastInsert { reserve: true },
             Policy::Midpoint { old_inserts: 0 },
         ),
-        (SplitRule::Sqlite { table: false }, Policy::Pcache),
-        (NBTREE, Policy::Lru),
+        (SplitRule::Neighbours { empty_edge: false }, Policy::CleanFirst),
+        (MIDDLE, Policy::Lru),
     ];
     let orders = [Keys::Random, Keys::Ordered];
     let mut apart = Vec::new();
@@ -93,7 +93,7 @@ fn they_agree_over_engines_orders_starts_and_caches() {
 fn they_agree_about_what_else_there_is() {
     let mut apart = Vec::new();
     for policy in [Policy::Clock, Policy::Lru, Policy::Midpoint { old_inserts: 0 }] {
-        let mut base = setting(NBTREE, policy, Keys::Random, 0);
+        let mut base = setting(MIDDLE, policy, Keys::Random, 0);
         (base.sizes, base.window, base.cache.pages) = (vec![400_000], 200_000, 3_000);
         let mut other = base.clone();
         other.tree.other_pages = 0.02;
@@ -115,7 +115,7 @@ fn they_agree_about_what_else_there_is() {
         let mut log = base.clone();
         log.log = Log {
             record_bytes: 100.0,
-            page_images: true,
+            image_bytes: 4096.0,
         };
         log.checkpoints = Some(Checkpoints {
             every: Distance::Log { bytes: 20_000_000 },
@@ -133,7 +133,7 @@ fn they_agree_about_what_else_there_is() {
 
 #[test]
 fn the_model_reaches_the_largest_sizes() {
-    let mut setting = setting(NBTREE, Policy::Clock, Keys::Random, 0);
+    let mut setting = setting(MIDDLE, Policy::Clock, Keys::Random, 0);
     (setting.sizes, setting.window, setting.cache.pages) = (vec![1_000_000, 1_000_000_000_000], 100_000, 1_000_000);
     let figures = estimate(&setting).unwrap().sizes;
     assert!(figures[0].reads < 1e-9);

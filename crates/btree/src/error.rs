@@ -46,7 +46,7 @@ pub enum Impossible {
         least: u64,
     },
     /// A simulation that needs more memory or pages than there are numbers for.
-    #[error("{leaves} leaves and {cache} pages of cache are too many to simulate; use a scale")]
+    #[error("{leaves} leaves and {cache} pages of cache are too many to simulate")]
     TooLarge {
         /// Leaves at the end, about.
         leaves: u64,

@@ -61,23 +61,23 @@ pub struct Tree {
 
 /// What an engine does with a leaf that is full.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "engine", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", tag = "rule", deny_unknown_fields)]
 pub enum SplitRule {
-    /// PostgreSQL's nbtree (`nbtsplitloc.c`): in the middle, but the rightmost leaf keeps `fillfactor`. Its rule for runs of
-    /// inserts within a group (`_bt_afternewitemoff`) leaves indexes of a single column alone, and has no part here.
-    Nbtree {
+    /// In the middle, but the rightmost leaf keeps a share: PostgreSQL's nbtree (`nbtsplitloc.c`). Its rule for runs of inserts
+    /// within a group (`_bt_afternewitemoff`) leaves indexes of a single column alone, and has no part here.
+    Middle {
         /// Share that the left half of the rightmost leaf keeps; 0.9 unless the index says otherwise.
-        fillfactor: f64,
+        rightmost: f64,
     },
-    /// InnoDB (`btr0btr.cc`, `btr0cur.cc`): in the middle, but at the insert where it is next to the page's last insert.
-    Innodb {
-        /// A clustered index, which keeps 1/16 of a page free where inserts follow each other.
-        clustered: bool,
+    /// In the middle, but at the insert where it is next to the page's last insert: InnoDB's (`btr0btr.cc`, `btr0cur.cc`).
+    LastInsert {
+        /// Whether 1/16 of a page stays free where inserts follow each other, as in a clustered index.
+        reserve: bool,
     },
-    /// SQLite (`balance_nonroot` in `btree.c`): over the leaf and its two neighbours.
-    Sqlite {
-        /// A table's tree, whose right edge gets an empty leaf (`balance_quick`). An index does without.
-        table: bool,
+    /// Over the leaf and its two neighbours: SQLite's (`balance_nonroot` in `btree.c`).
+    Neighbours {
+        /// Whether the right edge gets an empty leaf, as a table's tree does (`balance_quick`). An index does without.
+        empty_edge: bool,
     },
 }
 
@@ -137,8 +137,8 @@ pub enum Policy {
     },
     /// The page unused for longest.
     Lru,
-    /// SQLite's (`pcache1.c`): the clean page unused for longest; a changed page is written only where none is clean.
-    Pcache,
+    /// The clean page unused for longest; a changed page is written only where none is clean: SQLite's (`pcache1.c`).
+    CleanFirst,
 }
 
 /// When changed pages are written.
@@ -183,8 +183,8 @@ pub enum Flush {
 pub struct Log {
     /// Bytes that an insert writes into the log, without images of pages.
     pub record_bytes: f64,
-    /// Whether the first change of a page after a checkpoint logs the page (PostgreSQL's `full_page_writes`).
-    pub page_images: bool,
+    /// Bytes that the first change of a page after a checkpoint logs as well (PostgreSQL's `full_page_writes`); 0 for none.
+    pub image_bytes: f64,
 }
 
 /// How much smaller the simulated tree is: rows, caches, and the distances between checkpoints, all by one factor.
@@ -216,7 +216,7 @@ impl Tree {
     /// Entries beyond which InnoDB splits a leaf of a clustered index where inserts follow each other; otherwise the capacity.
     pub(crate) fn reserved(&self) -> u32 {
         match self.split {
-            SplitRule::Innodb { clustered: true } => {
+            SplitRule::LastInsert { reserve: true } => {
                 (self.leaf_bytes.saturating_sub(self.page_bytes / 16) / self.entry_bytes.max(1)).max(2)
             }
             _ => self.capacity(),
@@ -267,8 +267,8 @@ impl Setting {
             "at most page_bytes",
         )?;
         range("bulk_fill", tree.bulk_fill, is_share(tree.bulk_fill), share)?;
-        if let SplitRule::Nbtree { fillfactor } = tree.split {
-            range("fillfactor", fillfactor, is_share(fillfactor), share)?;
+        if let SplitRule::Middle { rightmost } = tree.split {
+            range("rightmost", rightmost, is_share(rightmost), share)?;
         }
         range("fanout", f64::from(tree.fanout), tree.fanout >= 4, "at least 4")?;
         let other = tree.other_pages;

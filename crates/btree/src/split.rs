@@ -1,5 +1,4 @@
-//! How many entries each leaf has after one of them overflows. The simulator and the model share these rules; what was seen
-//! on PostgreSQL and SQLite is in docs/prediction.md.
+//! How many entries each leaf has after one of them overflows. The simulator and the model share these rules.
 
 use crate::input::{SplitRule, Tree};
 
@@ -57,26 +56,28 @@ impl Splitter {
 
     /// Whether the neighbours take part.
     pub(crate) fn takes_neighbours(&self) -> bool {
-        matches!(self.rule, SplitRule::Sqlite { .. })
+        matches!(self.rule, SplitRule::Neighbours { .. })
     }
 
     /// Whether the rule depends on the last insert of the leaf.
     pub(crate) fn looks_at_last(&self) -> bool {
-        matches!(self.rule, SplitRule::Innodb { .. })
+        matches!(self.rule, SplitRule::LastInsert { .. })
     }
 
     /// Splits one leaf with `entries`, the new one among them.
     pub(crate) fn alone(&self, entries: u32, rightmost: bool, place: Place) -> Parts {
         match (self.rule, place) {
-            (SplitRule::Nbtree { fillfactor }, _) if rightmost => {
-                let left = (f64::from(self.capacity) * fillfactor) as u32;
+            (SplitRule::Middle { rightmost: share }, _) if rightmost => {
+                let left = (f64::from(self.capacity) * share) as u32;
                 let left = left.clamp(1, entries - 1);
                 Parts::pair(left, entries - left)
             }
             // A new leaf with the new entry alone.
-            (SplitRule::Innodb { .. } | SplitRule::Sqlite { table: true }, Place::Edge) => Parts::pair(entries - 1, 1),
+            (SplitRule::LastInsert { .. } | SplitRule::Neighbours { empty_edge: true }, Place::Edge) => {
+                Parts::pair(entries - 1, 1)
+            }
             // `btr_page_get_split_rec_to_right`: the entry after the new one stays as well.
-            (SplitRule::Innodb { .. }, Place::BesideLast(before)) => {
+            (SplitRule::LastInsert { .. }, Place::BesideLast(before)) => {
                 let left = (before + 2).clamp(1, entries - 1);
                 Parts::pair(left, entries - left)
             }
@@ -121,10 +122,10 @@ mod tests {
 
     #[test]
     fn each_engine_splits_its_own_way() {
-        let nbtree = splitter(SplitRule::Nbtree { fillfactor: 0.9 });
+        let nbtree = splitter(SplitRule::Middle { rightmost: 0.9 });
         assert_eq!(nbtree.alone(161, false, Place::Within).as_slice(), [81, 80]);
         assert_eq!(nbtree.alone(161, true, Place::Within).as_slice(), [144, 17]);
-        let innodb = splitter(SplitRule::Innodb { clustered: true });
+        let innodb = splitter(SplitRule::LastInsert { reserve: true });
         assert_eq!(innodb.alone(151, true, Place::Edge).as_slice(), [150, 1]);
         assert_eq!(innodb.alone(151, false, Place::BesideLast(20)).as_slice(), [22, 129]);
         assert_eq!(innodb.alone(161, false, Place::Within).as_slice(), [81, 80]);
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn sqlite_leaves_the_left_siblings_fuller() {
-        let sqlite = splitter(SplitRule::Sqlite { table: false });
+        let sqlite = splitter(SplitRule::Neighbours { empty_edge: false });
         assert_eq!(sqlite.among(481, 3).as_slice(), [141, 140, 120, 80]);
         assert_eq!(sqlite.among(400, 3).as_slice(), [140, 140, 120]);
         assert_eq!(sqlite.among(161, 1).as_slice(), [81, 80]);

@@ -59,7 +59,7 @@ pub enum Task {
     Space(Box<Space>),
     /// Tell what inserts do to the pages of B-trees, without a system.
     Btree(Box<Btree>),
-    /// Measure a storage device: sync latency and random reads.
+    /// Measure a storage device: sync latency, random reads and random writes.
     Device(DeviceTask),
 }
 

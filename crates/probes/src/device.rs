@@ -175,6 +175,10 @@ fn random(
         let mut memory = vec![0u8; 2 * PAGE];
         let offset = memory.as_ptr().align_offset(PAGE);
         let buffer = &mut memory[offset..offset + PAGE];
+        // Some storage makes little of zeros.
+        for word in buffer.chunks_exact_mut(8) {
+            word.copy_from_slice(&random.next_u64().to_le_bytes());
+        }
         let mut count = 0;
         while count < 10 || clock.now() - start < limit {
             let place = random.next_u64() % pages * PAGE as u64;

@@ -39,7 +39,7 @@ class AskedPrediction:
         device = {"reads_per_s": self.reads_per_s, "writes_per_s": self.writes_per_s}
         device["read_s"] = None if self.read is None else read_duration(self.read, "--read")
         for name, value in device.items():
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:
                 raise InputError(f"--{name.replace('_', '-')}", f"`{value:g}` is not above 0", "give a number above 0")
         return Question(
             rows=USUAL_ROWS if self.rows is None else tuple(_rows(each, "--rows") for each in self.rows.split(",")),

@@ -232,8 +232,8 @@ class Growth(TypedDict):
 
     rows: float
     """Its rows when a trial began, mean of the trials."""
-    last_rows: int
-    """Its rows when the last trial began."""
+    end_rows: float
+    """Its rows when the last trial was over, with those of its warm-up."""
     filled_rows: int
     """Rows that it was filled up with from the size before, of all rounds; 0 where the trials there had made enough."""
     fill_s: float

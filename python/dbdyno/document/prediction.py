@@ -47,7 +47,8 @@ class Point(TypedDict):
     rows: int
     throughput: float | None
     """Null where nothing is predicted; ``lacking`` says why."""
-    band95: list[float] | None
+    band: list[float] | None
+    """What to expect, nineteen times in twenty, by the judgement that docs/prediction.md describes."""
     limited_by: str
     """The largest term of an insert's time, or the limit that all clients share; empty where nothing is predicted."""
     seconds: dict[str, float]
@@ -104,12 +105,15 @@ class Costs(TypedDict):
 class Asked(TypedDict):
     """For what the prediction is."""
 
+    rows: list[int]
     clients: int
     memory_bytes: float
     cache_bytes: float
     cores: int
     device: dict[str, float]
     """read_us, reads_per_s, writes_per_s, sync_us, log_bytes_per_s."""
+    as_calibrated: bool
+    """Whether all of this is as it was calibrated; measured sizes are shown beside such a prediction only."""
 
 
 class Prediction(TypedDict):
@@ -129,6 +133,8 @@ class Prediction(TypedDict):
     series: list[Series]
     sentences: list[str]
     """The answer in words."""
+    doubts: list[str]
+    """What is assumed, and what is left out."""
     error: dict[str, float] | None
-    """How far the prediction is from what the run measured at larger sizes: median and worst, relative; null: there are
-    none."""
+    """The relative error at sizes of the run that were not calibrated with: median and worst, and sizes, how many;
+    null: there are none."""

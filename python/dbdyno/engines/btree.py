@@ -10,13 +10,12 @@ class BtreeRules:
     """An engine's rules for one tree, by the settings in force. ``docs/prediction.md`` has the sources.
 
     ``leaf_bytes``: what entries can use of a page; ``split`` and ``policy``: as the worker's plan has them;
-    ``bulk_fill``: how full leaves are that were built from rows; ``cache_pages``: of the engine's own cache.
+    ``cache_pages``: of the engine's own cache.
     """
 
     page_bytes: int
     leaf_bytes: int
     split: Mapping[str, Any]
-    bulk_fill: float
     cache_pages: int
     policy: Mapping[str, Any]
     checkpoint_log_bytes: float | None = None

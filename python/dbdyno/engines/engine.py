@@ -180,10 +180,11 @@ class Engine:
         """Whether the kernel caches nothing of its files, by the settings in force."""
         return False
 
-    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+    def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
         """Give its rules for a B-tree, by the settings in force; ``None``: no prediction is made for it.
 
-        ``kind``: ``index``, or ``table`` for a table that is kept in the order of its primary key.
+        ``kind``: ``index``, or ``table`` for a table that is kept in the order of its primary key; ``numbered``: keys
+        are numbers that count up.
         """
         return None
 

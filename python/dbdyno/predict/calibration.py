@@ -10,10 +10,12 @@ from dbdyno.errors import InputError
 from dbdyno.events.answers import BtreeFigures
 from dbdyno.predict.fitting import Use
 from dbdyno.predict.series import KeySeries, Observed
-from dbdyno.predict.trees import Place, answers
+from dbdyno.predict.trees import Place, answers, way_of
 
 # Shares of a cache that are tried.
 _SHARES = (0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# Of simulated trees, each of which takes a while.
+_FEW_SHARES = (0.12, 0.33, 0.6, 1.0)
 # What is taken where a calibration does not tell: all of the engine's cache; of the operating system's what is left
 # beside pages that were written and wait there (docs/prediction.md).
 _ENGINE_SHARE, _SYSTEM_SHARE = 1.0, 0.6
@@ -43,8 +45,11 @@ class Calibrated:
         """Give a size with caches of so many bytes; ``share``: another one of the operating system's."""
         rules = self.series.rules
         beside = max(0.0, memory - cache) if self.series.cached_by_system else 0.0
-        system = beside * (self.system_share if share is None else share) / rules.page_bytes
-        return Place(rows, self.engine_share * cache / rules.page_bytes, system, rate)
+        system = beside * min(1.0, self.system_share if share is None else share) / rules.page_bytes
+        # What the engine keeps free does not grow with its cache.
+        kept_free = (1.0 - self.engine_share) * rules.cache_pages
+        pages = cache / rules.page_bytes
+        return Place(rows, max(self.engine_share * pages, pages - kept_free), system, rate)
 
     def use(self, figures: BtreeFigures, seen: Observed | None = None) -> Use:
         """Give what an insert uses by the model's figures; what was ``seen`` comes first."""
@@ -69,20 +74,22 @@ def calibrate(series: KeySeries) -> Calibrated:
     """Find the shares that fit what was measured. Raises InputError and SystemFailed."""
     usual = Calibrated(series, _ENGINE_SHARE, _SYSTEM_SHARE, 1.0, False, ())
     misses = [each.misses for each in series.observed]
-    tried = _tried(series, [replace(usual, engine_share=share) for share in _SHARES])
+    shares = _SHARES if way_of(series) == "formula" else _FEW_SHARES
+    tried = _tried(series, [replace(usual, engine_share=share) for share in shares])
     modelled = [[each.reads + each.inner_reads for each in figures] for figures in tried]
-    own = _closest(modelled, misses, _ENGINE_SHARE)
+    own = _closest(shares, modelled, misses, _ENGINE_SHARE)
     told = [
         (one, other)
-        for one, other in zip(misses, modelled[_SHARES.index(own)], strict=False)
+        for one, other in zip(misses, modelled[shares.index(own)], strict=False)
         if one is not None and other > _TOLD
     ]
-    correction = sum(one for one, _ in told) / sum(other for _, other in told) if told else 1.0
+    correction = max(1.0, sum(one for one, _ in told) / sum(other for _, other in told)) if told else 1.0
     found = replace(usual, engine_share=own, correction=correction)
     if series.cached_by_system:
         reads = [each.device_reads for each in series.observed]
-        tried = _tried(series, [replace(found, system_share=share) for share in _SHARES])
-        share = _closest([[device_reads(each) for each in figures] for figures in tried], reads, _SYSTEM_SHARE)
+        tried = _tried(series, [replace(found, system_share=share) for share in shares])
+        modelled = [[device_reads(each) for each in figures] for figures in tried]
+        share = _closest(shares, modelled, reads, _SYSTEM_SHARE)
         seen = any(each is not None and each > _TOLD for each in reads)
         found = replace(found, system_share=share, seen=seen)
     (figures,) = _tried(series, [found])
@@ -108,11 +115,13 @@ def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFi
     return [found[start : start + sizes] for start in range(0, len(found), sizes)]
 
 
-def _closest(modelled: Sequence[Sequence[float]], seen: Sequence[float | None], usual: float) -> float:
+def _closest(
+    shares: Sequence[float], modelled: Sequence[Sequence[float]], seen: Sequence[float | None], usual: float
+) -> float:
     """Give the share whose figures are closest to those seen; the usual one where another is hardly closer."""
 
     def distance(share: float, figures: Sequence[float]) -> float:
         apart = sum((one - other) ** 2 for one, other in zip(figures, seen, strict=False) if other is not None)
         return apart + (_TOLERANCE * log(share / usual)) ** 2
 
-    return min(zip(_SHARES, modelled, strict=True), key=lambda each: distance(*each))[0]
+    return min(zip(shares, modelled, strict=True), key=lambda each: distance(*each))[0]

@@ -26,13 +26,18 @@ class Device:
 
     @classmethod
     def of(cls, facts: JsonObject, place: str) -> Device:
-        """Read what a run probed. Raises InputError where it did not; ``place``: the run, for that."""
+        """Read what a run probed. Raises InputError where it probed no device; ``place``: the run."""
         reads, writes = objects(facts.get("random_read")), objects(facts.get("random_write"))
         depths = tuple((int(each["depth"]), float(each["per_s"])) for each in reads)
         sync, large, size = (number(facts, name) for name in ("sync_us", "large_sync_us", "large_sync_bytes"))
         if not depths or not sync or not large or not size:
             raise InputError(place, "the storage device was not probed", "calibrate by a new run")
         most = max(rate for _, rate in depths)
+        if facts.get("direct") is False:
+            problem = (
+                "the storage device was probed through the kernel's cache, since its file system allows nothing else"
+            )
+            raise InputError(place, problem, "calibrate on another file system, with `--dir`")
         # Runs before writes were probed: as fast as reads.
         written = max((float(each["per_s"]) for each in writes), default=most)
         return cls(1.0 / depths[0][1], most, written, sync / 1e6, size / large * 1e6, depths)

@@ -18,7 +18,7 @@ from scipy.optimize import lsq_linear
 # Relative standard deviation of a measured time, whatever its windows say: layouts and neighbours differ.
 _NOISE = 0.05
 # Prior of what making room for a page takes, seconds, and of how sure that is: some system calls and a copy.
-_PAGE, _PAGE_SD = 30e-6, 30e-6
+PAGE_S, _PAGE_SD = 30e-6, 30e-6
 # Prior of a miss: the same without a device. It is weak.
 _MISS, _MISS_SD = 10e-6, 200e-6
 _CPU_SD = 100e-6
@@ -76,7 +76,7 @@ class Costs:
         return self.cpu[series] + self.cpu_miss * use.misses + self.cpu_page * use.pages
 
 
-def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: float = _PAGE) -> Costs:
+def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: float = PAGE_S) -> Costs:
     """Find the costs.
 
     ``read_s``: what a device read takes; ``write_s``: prior of a written page; ``page_s``: prior of a page that enters

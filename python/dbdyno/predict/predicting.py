@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import exp, log10
 from statistics import fmean, median
 
 import numpy as np
@@ -14,12 +15,13 @@ from dbdyno.errors import InputError
 from dbdyno.events.answers import BtreeFigures
 from dbdyno.predict.calibration import Calibrated, calibrate, device_reads
 from dbdyno.predict.device import Device
-from dbdyno.predict.fitting import Costs, Sample, fit
+from dbdyno.predict.fitting import PAGE_S, Costs, Sample, fit
 from dbdyno.predict.limits import Rate, rate
 from dbdyno.predict.series import KeySeries, Observed, read_series
 from dbdyno.predict.stored import Calibration
 from dbdyno.predict.trees import Answer, answers, depends_on_rate, way_of
-from dbdyno.predict.words import sentences
+from dbdyno.predict.words import doubts, sentences
+from dbdyno.results.keys import AT_THE_EDGE
 
 #: The sizes that are predicted unless others are asked for.
 USUAL_ROWS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, *(10**power for power in range(8, 13)))
@@ -27,11 +29,12 @@ USUAL_ROWS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, *(10**power for power in range
 # Shares of the operating system's cache, over the calibrated one, that a band covers.
 _SHARES = (0.7, 1.0, 1.4)
 _DRAWS = 200
-# Spread of the prior of a page's cost, and of what a read takes under load, as standard deviations of their logarithm.
-_PAGE_SPREAD, _READ_SPREAD = 0.5, 0.25
-# What the model itself is off by, as the standard deviation of a logarithm: docs/prediction.md has the runs it is from.
-_MODEL_SPREAD = 0.12
-_PRIOR_PAGE_S = 30e-6
+# Standard deviations of logarithms: of a measured time besides what its windows show, of the prior of a page's cost,
+# and of what a read takes under load.
+_TIME_SPREAD, _PAGE_SPREAD, _READ_SPREAD = 0.03, 0.5, 0.25
+# The same of the model's error, and how it grows with each factor of ten beyond the largest size calibrated with.
+# docs/prediction.md has the runs that this rests on.
+_MODEL_SPREAD, _SPREAD_PER_DECADE = 0.12, 0.03
 # Rounds in which rate and checkpoints, each of which follows from the other, come to agree.
 _ROUNDS = 2
 
@@ -68,53 +71,54 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     """Predict from a run of a growing table. Raises InputError where it shows too little, and SystemFailed."""
     document = calibration.document
     place = f"run {document['id']}"
-    everything = read_series(document, calibration.tasks, calibration.growth)
-    systems = list(dict.fromkeys(str(each.factors.get("system", "")) for each in everything))
-    if len(systems) > 1:
-        problem = f"it is of {len(systems)} systems: {', '.join(systems)}"
-        raise InputError(place, problem, "predict from a run of one system")
-    some = [each.up_to(question.up_to) for each in everything]
-    if any(len(each.observed) < 2 for each in some):
-        sizes = ", ".join(f"{each.level:,}" for each in everything[0].observed)
-        raise InputError("--up-to", "the calibration needs two sizes at least", f"the run has {sizes}")
+    everything = {each.name: each for each in read_series(calibration).series}
+    read = read_series(calibration, question.up_to)
+    first = read.series[0]
+    _see_that_they_are_alike(read.series, place)
     probed = Device.of(document["device"], place)
-    first = some[0]
+    cache = float(first.rules.cache_pages * first.rules.page_bytes)
+    cores = count(document["host"], "cores") or 1
     asked = _Asked(
         clients=question.clients or first.clients,
         memory=question.memory_bytes or first.memory_bytes,
-        cache=question.cache_bytes or float(first.rules.cache_pages * first.rules.page_bytes),
-        cores=question.cores or count(document["host"], "cores") or 1,
+        cache=question.cache_bytes or cache,
+        cores=question.cores or cores,
         device=probed.changed(question.device),
     )
     if asked.memory < asked.cache:
         problem = "the engine's own cache is larger than the memory"
         raise InputError("--memory", problem, f"at least {asked.cache:.0f} bytes, or a smaller `--cache`")
-    calibrated = [calibrate(each) for each in some]
-    read_s = probed.read_seconds(first.clients)
+    # What was measured is shown beside a prediction for the same, and for nothing else.
+    same = asked == _Asked(first.clients, first.memory_bytes, cache, cores, probed)
+    calibrated = [calibrate(each) for each in read.series]
+    read_s = probed.read_seconds(1 if first.rules.one_writer else first.clients)
     costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
     draws = _draws(calibrated, read_s, probed)
     made = [
-        _series(one, everything[number], asked, costs, draws, question.rows) for number, one in enumerate(calibrated)
+        _series(one, everything[one.series.name].observed if same else (), asked, costs, draws, question.rows)
+        for one in calibrated
     ]
     prediction: Prediction = {
         "schema": "dbdyno.prediction/1",
         "experiment": document["experiment"],
         "run": document["id"],
-        "system": systems[0],
-        "calibrated_rows": sorted({each.level for one in some for each in one.observed}),
+        "system": str(first.factors.get("system", "")),
+        "calibrated_rows": sorted({each.level for one in read.series for each in one.observed}),
         "label": document["measure"]["label"],
         "asked": {
+            "rows": sorted(question.rows),
             "clients": asked.clients,
             "memory_bytes": asked.memory,
             "cache_bytes": asked.cache,
             "cores": asked.cores,
             "device": asked.device.shown(),
+            "as_calibrated": same,
         },
         "costs": {
             "insert": costs.insert,
             "miss": costs.miss,
             "page": costs.page,
-            "device_read": asked.device.read_seconds(asked.clients),
+            "device_read": read_s,
             "checkpoint_page": costs.checkpoint_page,
             "cpu": costs.cpu,
             "cpu_miss": costs.cpu_miss,
@@ -123,49 +127,83 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         },
         "series": made,
         "sentences": [],
+        "doubts": [],
         "error": _error(made),
     }
-    prediction["sentences"] = sentences(prediction, unseen=[one.series.name for one in calibrated if not one.seen])
+    prediction["sentences"] = sentences(prediction)
+    prediction["doubts"] = doubts(
+        prediction,
+        unseen=[one.series.name for one in calibrated if not one.seen and one.series.keys.kind not in AT_THE_EDGE],
+        left_out=read.left_out,
+        more_clients=asked.clients > first.clients,
+        other_device=bool(question.device),
+    )
     return prediction
+
+
+def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
+    """Raise InputError where series were measured on several systems, or with several loads or caches."""
+    for what, values in (
+        ("systems", {str(each.factors.get("system", "")) for each in series}),
+        ("numbers of clients", {str(each.clients) for each in series}),
+        ("sizes of memory", {f"{each.memory_bytes:.0f}" for each in series}),
+        ("sizes of the engine's cache", {str(each.rules.cache_pages) for each in series}),
+    ):
+        if len(values) > 1:
+            problem = f"it has several {what}: {', '.join(sorted(values))}"
+            raise InputError(place, problem, "predict from a run of one, with `--set` or `--system`")
 
 
 def _samples(calibrated: Sequence[Calibrated]) -> list[Sample]:
     return [
         Sample(one.series.name, use, fmean(seen.seconds), seen.cpu_s)
         for one in calibrated
-        for use, seen in zip(one.used, one.series.observed, strict=False)
+        for use, seen in zip(one.used, one.series.observed, strict=True)
     ]
 
 
-def _draws(calibrated: Sequence[Calibrated], read_s: float, probed: Device) -> list[tuple[Costs, float, float]]:
-    """Give costs as other windows and other priors would have given them.
+@dataclass(frozen=True)
+class _Drawn:
+    """Costs as other windows and other priors would have given them.
 
-    With each come factors of what a read takes, and of what the model is off by.
+    ``slower``: a factor of what a read takes; ``off``: the model's error, in its standard deviations.
     """
+
+    costs: Costs
+    slower: float
+    off: float
+
+
+def _draws(calibrated: Sequence[Calibrated], read_s: float, probed: Device) -> list[_Drawn]:
     random = np.random.default_rng(1)
     found = []
     for _ in range(_DRAWS):
         samples = [
-            Sample(one.series.name, use, float(np.mean(random.choice(seen.seconds, len(seen.seconds)))), seen.cpu_s)
+            Sample(
+                one.series.name,
+                use,
+                float(np.mean(random.choice(seen.seconds, len(seen.seconds))) * np.exp(random.normal(0, _TIME_SPREAD))),
+                seen.cpu_s,
+            )
             for one in calibrated
-            for use, seen in zip(one.used, one.series.observed, strict=False)
+            for use, seen in zip(one.used, one.series.observed, strict=True)
         ]
         slower = float(np.exp(random.normal(0.0, _READ_SPREAD)))
-        page = _PRIOR_PAGE_S * float(np.exp(random.normal(0.0, _PAGE_SPREAD)))
+        page = PAGE_S * float(np.exp(random.normal(0.0, _PAGE_SPREAD)))
         costs = fit(samples, read_s * slower, 1.0 / probed.writes_per_s, page_s=page)
-        found.append((costs, slower, float(np.exp(random.normal(0.0, _MODEL_SPREAD)))))
+        found.append(_Drawn(costs, slower, float(random.normal())))
     return found
 
 
 def _series(
     one: Calibrated,
-    everything: KeySeries,
+    seen: Sequence[Observed],
     asked: _Asked,
     costs: Costs,
-    draws: Sequence[tuple[Costs, float, float]],
+    draws: Sequence[_Drawn],
     rows: Sequence[int],
 ) -> Series:
-    measured = {round(each.rows): each for each in everything.observed}
+    measured = {round(each.rows): each for each in seen}
     sizes = sorted({*rows, *measured})
     guess = [one.series.observed[-1].throughput] * len(sizes)
     found: list[list[Answer]] = []
@@ -203,7 +241,7 @@ def _point(
     rows: int,
     found: Sequence[Answer],
     costs: Costs,
-    draws: Sequence[tuple[Costs, float, float]],
+    draws: Sequence[_Drawn],
     asked: _Asked,
     seen: Observed | None,
     *,
@@ -213,7 +251,7 @@ def _point(
     point: Point = {
         "rows": rows,
         "throughput": None,
-        "band95": None,
+        "band": None,
         "limited_by": "",
         "seconds": {},
         "limits": {},
@@ -229,9 +267,11 @@ def _point(
     if figures is None:
         return point
     made = _rate(one, figures, costs, asked)
+    decades = max(0.0, log10(rows / one.series.observed[-1].rows))
+    spread = _MODEL_SPREAD + _SPREAD_PER_DECADE * decades
     rates = [
-        _rate(one, each, drawn, asked, slower).throughput * off
-        for number, (drawn, slower, off) in enumerate(draws)
+        _rate(one, each, drawn.costs, asked, drawn.slower).throughput * exp(spread * drawn.off)
+        for number, drawn in enumerate(draws)
         if (each := found[number % len(found)].figures) is not None
     ]
     low, high = (float(each) for each in np.percentile(rates, [2.5, 97.5]))
@@ -239,7 +279,7 @@ def _point(
     memory = asked.memory if one.series.cached_by_system else asked.cache
     return point | {
         "throughput": made.throughput,
-        "band95": [min(low, made.throughput), max(high, made.throughput)],
+        "band": [min(low, made.throughput), max(high, made.throughput)],
         "limited_by": made.limited_by,
         "seconds": _terms(one, figures, costs, asked),
         "limits": made.limits,
@@ -258,22 +298,25 @@ def _point(
     }
 
 
+def _at_once(one: Calibrated, asked: _Asked) -> int:
+    return 1 if one.series.rules.one_writer else asked.clients
+
+
 def _terms(
     one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0
 ) -> dict[str, float]:
-    read_s = asked.device.read_seconds(asked.clients) * slower
+    read_s = asked.device.read_seconds(_at_once(one, asked)) * slower
     return costs.terms(one.series.name, one.use(figures), read_s)
 
 
 def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0) -> Rate:
-    clients = 1 if one.series.rules.one_writer else asked.clients
     return rate(
         _terms(one, figures, costs, asked, slower),
         costs.cpu_s(one.series.name, one.use(figures)),
         figures,
-        device_reads(figures),
+        device_reads(figures) * slower,
         asked.device,
-        clients=clients,
+        clients=_at_once(one, asked),
         cores=asked.cores,
     )
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.document import Document
-from dbdyno.document.cell import Cell, StoredObject
-from dbdyno.document.reading import JsonObject, mean, number, text
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import count, mean, number, objects, text
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.btree import BtreeRules
 from dbdyno.errors import InputError
 from dbdyno.findings.alike import cells_along
+from dbdyno.predict.stored import Calibration
 from dbdyno.results.data import asked_of_device, tree
-from dbdyno.results.keys import NewKeys
+from dbdyno.results.keys import ANYWHERE, NewKeys
 
 # How full leaves are, where the engine does not tell: the limit of splits in the middle (Yao, 1978), and what nbtree
 # leaves at the right edge.
 _USUAL_FILL = {True: 0.69, False: 0.9}
+_FEWEST_SIZES = 2
+# Pages logged, per insert, by which sizes must differ to tell how large one is in the log.
+_TOLD_IMAGES = 0.1
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,9 @@ class Observed:
 class KeySeries:
     """The sizes of one table as it grew with one kind of key.
 
-    ``entry_bytes``: an entry's in a leaf; ``other_pages``: pages that an insert fills beside the index;
-    ``memory_bytes``: what the system could use, with the kernel's cache of its files; ``cached_by_system``: whether the
-    kernel caches them.
+    ``entry_bytes``: an entry's in a leaf; ``fill``: how full leaves are; ``other_pages``: pages that an insert fills
+    beside the index; ``memory_bytes``: what the system could use, with the kernel's cache of its files;
+    ``cached_by_system``: whether the kernel caches them.
     """
 
     name: str
@@ -59,75 +62,102 @@ class KeySeries:
     memory_bytes: float
     cached_by_system: bool
     entry_bytes: int
+    fill: float
     other_pages: float
     index: bool
     observed: tuple[Observed, ...]
 
-    def up_to(self, level: int | None) -> KeySeries:
-        """Give it with the sizes up to one only."""
-        kept = tuple(each for each in self.observed if level is None or each.level <= level)
-        return replace(self, observed=kept)
+    @property
+    def image_bytes(self) -> float:
+        """Bytes of a page in the log, by what was logged if that tells, else what is used of it; 0: none are logged."""
+        if not self.rules.page_images:
+            return 0.0
+        told = [each for each in self.observed if each.log_bytes]
+        few, many = min(told, key=_images, default=None), max(told, key=_images, default=None)
+        if few is None or many is None or _images(many) - _images(few) < _TOLD_IMAGES:
+            return self.fill * self.rules.page_bytes
+        grown = ((many.log_bytes or 0.0) - (few.log_bytes or 0.0)) / (_images(many) - _images(few))
+        return min(max(grown, 0.0), float(self.rules.page_bytes))
 
     @property
     def record_bytes(self) -> float:
         """Bytes that an insert logs, without images of pages."""
         if self.rules.commits_log_pages:
             return (2.0 if self.index else 1.0) * self.rules.page_bytes
-        logged = [each.log_bytes - each.page_images * self.rules.page_bytes for each in self.observed if each.log_bytes]
+        logged = [each.log_bytes - _images(each) * self.image_bytes for each in self.observed if each.log_bytes]
         return max(1.0, min(logged, default=1.0))
 
 
-def read_series(document: Document, tasks: Mapping[str, JsonObject], growth: JsonObject) -> list[KeySeries]:
-    """Read a run of a growing table; ``tasks``: of the cells, by their ids. Raises InputError."""
-    factor = text(growth, "factor")
+@dataclass(frozen=True)
+class Read:
+    """The series of a run, and why others are none: clauses."""
+
+    series: list[KeySeries]
+    left_out: list[str]
+
+
+def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
+    """Read a run of a growing table; ``up_to``: sizes up to so many rows only. Raises InputError."""
+    document = calibration.document
+    factor = text(calibration.growth, "factor")
     place = f"run {document['id']}"
     if factor is None:
         problem = f"`{document['experiment']}` has no table that grows, so there is nothing to predict from"
         raise InputError(place, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-    found: list[KeySeries] = []
-    reasons: list[str] = []
-    along = list(cells_along(document["cells"], factor))
-    firsts = [cells[0]["factors"] for _, cells in along]
+    along = [
+        [cell for cell in cells if up_to is None or int(cell["factors"][factor]) <= up_to]
+        for _, cells in cells_along(document["cells"], factor)
+    ]
+    firsts = [cells[0]["factors"] for cells in along if cells]
     several = [name for name in (firsts or [{}])[0] if name != factor and len({each.get(name) for each in firsts}) > 1]
-    for _, cells in along:
-        ordered = sorted(cells, key=lambda cell: int(cell["factors"][factor]))
-        one = _series(document, several, factor, ordered, tasks)
+    found, left_out = [], []
+    for cells in (sorted(each, key=lambda cell: int(cell["factors"][factor])) for each in along if each):
+        by = several or [str(document["report"].get("by"))]
+        name = _name({each: level for each, level in cells[0]["factors"].items() if each in by})
+        one = _series(calibration, name, factor, cells)
         if isinstance(one, KeySeries):
             found.append(one)
         else:
-            reasons.append(one)
+            left_out.append(f"{name}: {one}")
     if not found:
-        problem = reasons[0] if reasons else "fewer than two sizes of it were measured"
+        problem = left_out[0] if left_out else "fewer than two sizes of it were measured"
         raise InputError(place, problem, "calibrate with an index on the key, and at least two sizes")
-    return found
+    return Read(found, left_out)
 
 
-def _series(
-    document: Document, several: Sequence[str], factor: str, cells: Sequence[Cell], tasks: Mapping[str, JsonObject]
-) -> KeySeries | str:
-    """Read the cells of one series; else say what is lacking, a clause. ``several``: factors that tell series apart."""
-    last = cells[-1]
+def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Cell]) -> KeySeries | str:
+    """Read the cells of one series; else say what is lacking, a clause."""
+    # Space is looked at when the last window of a size is over: a run that was cut short may lack it at the end.
+    last = next((cell for cell in reversed(cells) if cell["space"]), cells[-1])
     product, stored = last["system"]["engine"], tree(last)
-    by = document["report"].get("by")
-    name = _name({each: level for each, level in last["factors"].items() if each in (several or [str(by)])})
-    keys = NewKeys.of(tasks.get(last["id"], {}))
-    if not keys.kind:
-        return f"{name}: what is inserted has no key of a kind that is known"
-    if stored is None:
-        return f"{name}: the size of the index was not looked at"
+    keys = NewKeys.of(calibration.tasks.get(last["id"], {}))
     engine = engine_of_product(product)
+    if len(cells) < _FEWEST_SIZES:
+        return "two sizes are needed at least"
+    if not keys.kind:
+        return "what is inserted has no key of a kind that is known"
+    if not all(_is_an_insert(cell) for cell in cells):
+        return "each transaction must be one statement that inserts one row"
+    if stored is None:
+        return "the size of the index was not looked at"
+    if stored["kind"] == "table" and keys.kind != "serial" and not _has_index(last, stored["table"]):
+        return "there is no index on the key"
+    if engine.is_server and last["cpu_percent"]["server"] is None:
+        return "dbdyno did not start the server, whose memory, device and processors are not known"
     settings = {each: str(value) for each, value in last["system"]["settings"].items()}
-    rules = engine.btree(settings, stored["kind"])
+    rules = engine.btree(settings, stored["kind"], numbered=keys.kind == "serial")
     if rules is None:
-        return f"{name}: how {engine.title or product} keeps a {stored['kind']} is not known"
+        return f"how {engine.title or product} keeps a {stored['kind']} with these settings is not known"
     limit = last["memory_limit"]
-    host = number(document["host"], "memory_bytes")
-    memory = float(limit["bytes"]) if limit is not None and limit["refused"] is None else host
-    if memory is None:
-        return f"{name}: it is not known how much memory there is"
-    entry = _entry_bytes(last, stored, rules, random=keys.kind == "v4")
-    if entry is None:
-        return f"{name}: it is not known how many rows the index had"
+    limited = limit is not None and limit["refused"] is None
+    memory = (
+        float(limit["bytes"]) if limit is not None and limited else number(calibration.document["host"], "memory_bytes")
+    )
+    rows = 0.0 if last["growth"] is None else last["growth"]["end_rows"]
+    if memory is None or not rows:
+        return "it is not known how much memory, or how many rows, there were"
+    leaves = stored["leaves"] or stored["bytes"] / rules.page_bytes
+    fill = stored["leaf_fill"] or _USUAL_FILL[keys.kind in ANYWHERE]
     rest = sum(each["bytes"] for each in last["space"] if each["name"] != stored["name"])
     return KeySeries(
         name=name,
@@ -135,13 +165,14 @@ def _series(
         product=product or "",
         keys=keys,
         rules=rules,
-        clients=int(last["factors"].get("clients") or 1),
+        clients=_clients(last),
         memory_bytes=memory,
         cached_by_system=not engine.passes_os_cache_by(settings),
-        entry_bytes=entry,
-        other_pages=rest / rules.page_bytes / _rows_at_end(last),
+        entry_bytes=max(1, round(fill * rules.leaf_bytes * leaves / rows)),
+        fill=fill,
+        other_pages=rest / rules.page_bytes / rows,
         index=stored["kind"] == "index",
-        observed=tuple(_observed(cell, factor) for cell in cells),
+        observed=tuple(_observed(cell, factor, one_writer=rules.one_writer) for cell in cells),
     )
 
 
@@ -150,24 +181,29 @@ def _name(levels: Mapping[str, Any]) -> str:
     return ", ".join(level if isinstance(level, str) else f"{name}={level}" for name, level in levels.items()) or "all"
 
 
-def _rows_at_end(cell: Cell) -> float:
-    """Give the rows that there were when the data were looked at; 0: not known."""
-    growth = cell["growth"]
-    return 0.0 if growth is None else growth["last_rows"] + (cell["rounds"][-1]["completed"] or 0)
+def _clients(cell: Cell) -> int:
+    return max((count(each["window"] or {}, "clients") or 1 for each in cell["rounds"]), default=1)
 
 
-def _entry_bytes(cell: Cell, stored: StoredObject, rules: BtreeRules, *, random: bool) -> int | None:
-    rows = _rows_at_end(cell)
-    if not rows:
-        return None
-    leaves = stored["leaves"] or stored["bytes"] / rules.page_bytes
-    fill = stored["leaf_fill"] or _USUAL_FILL[random]
-    return max(1, round(fill * rules.leaf_bytes * leaves / rows))
+def _is_an_insert(cell: Cell) -> bool:
+    """Whether each transaction of a cell's rounds was one statement that changed one row."""
+    rounds = [each for each in cell["rounds"] if each["completed"]]
+    return bool(rounds) and all(each["statements"] == each["completed"] == each["rows_changed"] for each in rounds)
 
 
-def _observed(cell: Cell, factor: str) -> Observed:
+def _has_index(cell: Cell, table: str) -> bool:
+    """Whether the catalogue names an index of a table; where it tells nothing of the table, none is missed."""
+    tables = [each for each in objects(cell["system"]["catalog"].get("tables")) if each.get("name") == table]
+    return not tables or any(objects(each.get("indexes")) for each in tables)
+
+
+def _images(seen: Observed) -> float:
+    return seen.page_images
+
+
+def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
     rates = [each["throughput"] for each in cell["rounds"] if each["throughput"]]
-    clients = float(cell["factors"].get("clients") or 1)
+    at_once = 1 if one_writer else _clients(cell)
     throughput = cell["throughput"]["mean"] or 0.0
     counters = cell["observed"]["counters"]
     own = cell["io_per_transaction"]["cache_misses"]
@@ -177,7 +213,7 @@ def _observed(cell: Cell, factor: str) -> Observed:
     return Observed(
         level=int(cell["factors"][factor]),
         rows=(float(cell["factors"][factor]) if growth is None else growth["rows"]) + inserted / 2.0,
-        seconds=tuple(clients / rate for rate in rates),
+        seconds=tuple(at_once / rate for rate in rates),
         throughput=throughput,
         ci95=cell["throughput"]["ci95"],
         misses=own if own is not None else counters.get("pages_read"),

@@ -17,6 +17,10 @@ By = Literal["formula", "simulation"]
 # Inserts over which figures are taken, at least; and their share of the rows, so that there are splits among them.
 _WINDOW = 20_000
 _WINDOW_SHARE = 50
+# Of trees that were built rather than grown; none is.
+_BULK_FILL = 0.9
+# Bytes of a key and a pointer, at most: pages above the leaves of a table do not have its rows.
+_KEY = 64
 # How many rows a simulated tree should have.
 _MOST_ROWS = 3_000_000
 
@@ -91,8 +95,8 @@ def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str,
                 "page_bytes": rules.page_bytes,
                 "leaf_bytes": rules.leaf_bytes,
                 "entry_bytes": series.entry_bytes,
-                "bulk_fill": rules.bulk_fill,
-                "fanout": max(4, rules.leaf_bytes // series.entry_bytes),
+                "bulk_fill": _BULK_FILL,
+                "fanout": max(4, rules.leaf_bytes // _inner_entry(series)),
                 "split": dict(rules.split),
                 "other_pages": series.other_pages,
             },
@@ -100,7 +104,7 @@ def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str,
             "start": {"way": "empty"},
             "cache": {"pages": engine, "policy": dict(rules.policy), "system_pages": system},
             "checkpoints": _checkpoints(series, at.rate, by_log=by_log),
-            "log": {"record_bytes": series.record_bytes, "page_images": rules.page_images},
+            "log": {"record_bytes": series.record_bytes, "image_bytes": series.image_bytes},
             "commit_every": int(rules.commits_log_pages),
             "sizes": [rows],
             "window": window,
@@ -108,6 +112,10 @@ def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str,
             "scale": {"by": "inserts", "most": _MOST_ROWS},
         },
     }
+
+
+def _inner_entry(series: KeySeries) -> int:
+    return series.entry_bytes if series.index else min(series.entry_bytes, _KEY)
 
 
 def _keys(series: KeySeries, rate: float) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from math import exp, log
@@ -13,58 +12,85 @@ from dbdyno.engines.server.facts import size
 _TWO_DIGITS = 100
 _FAR = 10**9
 # Ratios up to this are no difference that is worth a word.
-_LIKE = 1.005
+_LIKE = 1.1
 
 
-def sentences(prediction: Prediction, *, unseen: Sequence[str]) -> list[str]:
-    """Say what a prediction shows, the answer first; ``unseen``: series whose calibration saw no read of the device."""
+def sentences(prediction: Prediction) -> list[str]:
+    """Say what a prediction shows, the answer first."""
     label = prediction["label"]
     found = []
-    told = [(each, point) for each in prediction["series"] for point in each["points"] if point["throughput"]]
-    counts = Counter(point["rows"] for _, point in told)
-    # A size that all have; a thousand million is far enough for a sentence.
-    common = [rows for rows, count in counts.items() if count == max(counts.values())]
-    said = max((rows for rows in common if rows <= _FAR), default=min(common, default=0))
-    there = [each for each in told if each[1]["rows"] == said]
-    if there:
-        there.sort(key=lambda each: each[1]["throughput"] or 0.0, reverse=True)
-        best, *others = there
-        words = f"At {said:,} rows {_named(best, label)}"
-        for other in others:
-            times = (best[1]["throughput"] or 0.0) / (other[1]["throughput"] or 1.0)
-            words += (
-                f"; {_named(other, label)}: 1/{_two(times)} of that" if times > _LIKE else f"; {_named(other, label)}"
-            )
-        found.append(words + ".")
+    # A size that most have, of those asked for; a billion is far enough for a sentence.
+    rows = prediction["asked"]["rows"]
+    told = {
+        size: [(each, point) for each in prediction["series"] for point in each["points"] if point["rows"] == size]
+        for size in rows
+    }
+    known = {size: [each for each in of if each[1]["throughput"]] for size, of in told.items()}
+    most = max((len(of) for of in known.values()), default=0)
+    common = [size for size, of in known.items() if len(of) == most]
+    if most:
+        said = _FAR if _FAR in common else max(common)
+        found.append(f"At {said:,} rows {_compared(known[said], label)}.")
     for each in prediction["series"]:
         found += _half(each, label)
     error = prediction["error"]
     if error is not None:
         several = error["sizes"] != 1
         found.append(
-            f"Of {error['sizes']:.0f} larger size{'s' if several else ''} that the run measured, the prediction is off "
-            f"by {100 * error['median']:.2g} %"
-            + (f" in the median, {100 * error['worst']:.2g} % at most." if several else ".")
+            f"The prediction is off by {100 * error['median']:.2g} %"
+            + (f" in the median and by {100 * error['worst']:.2g} % at most" if several else "")
+            + f" at {error['sizes']:.0f} larger point{'s' if several else ''} that the run measured."
         )
-    if unseen and any(each["system_pages"] for each in prediction["series"] if each["name"] in unseen):
-        names = [
-            each for each in unseen if any(one["name"] == each and one["key"] == "v4" for one in prediction["series"])
-        ]
-        if names:
-            found.append(
-                f"The calibration with {', '.join(names)} did not read the device: how much of the memory serves is "
-                "assumed."
-            )
-    for each in prediction["series"]:
-        lacking = list(dict.fromkeys(point["lacking"] for point in each["points"] if point["lacking"]))
-        if lacking:
-            found.append(f"Nothing is predicted for {each['name']} where {lacking[0]}.")
+    return found
+
+
+def _compared(there: list[tuple[Series, Point]], label: str) -> str:
+    """Name each series with its rate, the fastest first, and how much slower the others are."""
+    best, *others = sorted(there, key=lambda each: each[1]["throughput"] or 0.0, reverse=True)
+    words = _named(best, label)
+    for other in others:
+        times = (best[1]["throughput"] or 0.0) / (other[1]["throughput"] or 1.0)
+        apart = (other[1]["band"] or [0.0, 0.0])[1] < (best[1]["band"] or [0.0, 0.0])[0]
+        words += f"; {_named(other, label)}"
+        words += (
+            f": 1/{_two(times)} of that" if times > _LIKE and apart else ": the bands overlap" if times > _LIKE else ""
+        )
+    return words
+
+
+def doubts(
+    prediction: Prediction,
+    *,
+    unseen: Sequence[str],
+    left_out: Sequence[str],
+    more_clients: bool,
+    other_device: bool,
+) -> list[str]:
+    """Say what is assumed, and what is left out.
+
+    ``unseen``: series whose calibration saw no read of the device; ``left_out``: why others are none.
+    """
+    found = [f"Nothing is predicted for {each}." for each in left_out]
+    for series in prediction["series"]:
+        lacking = list(dict.fromkeys(point["lacking"] for point in series["points"] if point["lacking"]))
+        found += [f"Nothing is predicted for {series['name']} where {each}." for each in lacking[:1]]
+    if any(each["system_pages"] for each in prediction["series"] if each["name"] in unseen):
+        found.append(
+            f"The calibration with {', '.join(unseen)} did not read the device: how much of the memory serves is an "
+            "assumption."
+        )
+    if more_clients:
+        found.append(
+            "What clients wait for among themselves is not in it: locks, the end of an index, syncs at commit."
+        )
+    if other_device:
+        found.append("Syncs, the log and checkpoints are taken to be as on the device that was calibrated with.")
     return found
 
 
 def _named(one: tuple[Series, Point], label: str) -> str:
     series, point = one
-    band = point["band95"] or [0.0, 0.0]
+    band = point["band"] or [0.0, 0.0]
     made = _two(point["throughput"] or 0.0)
     return (
         f"{series['name']} makes {made} {label}/s ({_two(band[0])} to {_two(band[1])}), "
@@ -103,7 +129,7 @@ def _half(series: Series, label: str) -> list[str]:
             if before["times_memory"] and after["times_memory"] and after["index_bytes"]:
                 times = exp(log(before["times_memory"]) + part * log(after["times_memory"] / before["times_memory"]))
                 memory = after["index_bytes"] / after["times_memory"]
-                words += f", where the index is {_two(times)} times the {size(round(memory))} that cache it"
+                words += f", where the index is {_two(times)} times the memory of {size(round(memory))}"
             return [words + "."]
     return []
 

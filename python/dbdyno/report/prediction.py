@@ -38,11 +38,12 @@ class Row:
 
 def show_prediction(prediction: Prediction, console: Console) -> None:
     """Write the answer and the table to the console, laid out for its width."""
-    asked = prediction["asked"]
     console.print(Text.assemble(("prediction", "bold"), f"  from run {prediction['run']} of {prediction['system']}"))
     console.print(Text(asked_words(prediction), style="dim"))
     for each in prediction["sentences"]:
         console.print(Text(each))
+    for each in prediction["doubts"]:
+        console.print(Text.assemble(("! ", "yellow"), each))
     console.print()
     rows = list(table_rows(prediction))
     names = [
@@ -51,7 +52,7 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     ]
     numbers = [
         Column(f"{prediction['label']}/s", [Text(each.predicted, style="bold") for each in rows]),
-        Column("95 %", [Text(each.band) for each in rows]),
+        Column("band", [Text(each.band) for each in rows]),
         Column("measured", [Text(each.measured) for each in rows]),
         Column("of\nmemory", [Text(each.of_memory) for each in rows], spare=True),
         Column("limited by", [Text(each.limited_by) for each in rows], right=False, spare=True),
@@ -60,8 +61,6 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
         numbers.pop(2)
     console.print(table(fitted(names, numbers, console.width)))
     console.print(Text(NOTE, style="dim"))
-    if asked["clients"] > 1:
-        console.print(Text(f"{asked['clients']} clients on {asked['cores']} processors", style="dim"))
 
 
 def table_rows(prediction: Prediction) -> Iterator[Row]:
@@ -72,7 +71,7 @@ def table_rows(prediction: Prediction) -> Iterator[Row]:
 
 
 def _row(series: Series, point: Point) -> Row:
-    band, measured = point["band95"], point["measured"]
+    band, measured = point["band"], point["measured"]
     shown = NONE
     if measured is not None:
         shown = short(measured["throughput"]) + ("*" if measured["calibrating"] else "")

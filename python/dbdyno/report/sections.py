@@ -218,6 +218,10 @@ def systems(document: Document) -> list[dict[str, Any]]:
     return made
 
 
+#: Fields of a device with what it does at random places, by how much at once.
+_RANDOM = ("random_read", "random_write")
+
+
 def device_facts(document: Document) -> Pairs:
     """Return what the device can do, measured once for the run."""
     device = document["device"]
@@ -225,12 +229,14 @@ def device_facts(document: Document) -> Pairs:
     sync_us, per_s = number(device, "sync_us"), number(device, "sync_per_s")
     if sync_us is not None and per_s is not None:
         facts.append(("sync", f"{figure(sync_us)} µs, {figure(per_s)} a second one after another"))
-    for each in objects(device.get("random_read")):
-        depth = level(each.get("depth"))
-        latency = number(each, "mean_us")
-        tail = "" if latency is None else f", {figure(latency)} µs each"
-        facts.append((f"random read, depth {depth}", f"{figure(number(each, 'per_s'))} a second{tail}"))
-    rest = {name: value for name, value in device.items() if name not in {"sync_us", "sync_per_s", "random_read"}}
+    for name in _RANDOM:
+        for each in objects(device.get(name)):
+            depth = level(each.get("depth"))
+            latency = number(each, "mean_us")
+            tail = "" if latency is None else f", {figure(latency)} µs each"
+            words = f"{name.replace('_', ' ')}, depth {depth}"
+            facts.append((words, f"{figure(number(each, 'per_s'))} a second{tail}"))
+    rest = {name: value for name, value in device.items() if name not in {"sync_us", "sync_per_s", *_RANDOM}}
     return facts + flat(rest)
 
 

@@ -9,6 +9,7 @@ from typing import Literal, cast
 from dbdyno.document.cell import Cell, Growth, JsonObject, StoredObject
 from dbdyno.document.reading import mean, ratio
 from dbdyno.events.around import After
+from dbdyno.events.trial import TrialResult
 from dbdyno.results.trial import ReadTrial
 
 
@@ -21,11 +22,20 @@ def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
     rows, seconds = sum(step.rows for step in steps), sum(step.seconds for step in steps if step.rows)
     return {
         "rows": mean(each.rows for each in growing) or 0.0,
-        "last_rows": growing[-1].rows,
+        "end_rows": _rows_at_end(trials),
         "filled_rows": rows,
         "fill_s": seconds,
         "fill_rows_per_s": rows / seconds if rows and seconds else None,
     }
+
+
+def _rows_at_end(trials: Sequence[ReadTrial]) -> float:
+    last = next(each for each in reversed(trials) if each.growing is not None)
+    rows = 0.0 if last.growing is None else float(last.growing.rows)
+    if isinstance(last.result, TrialResult) and last.result.completed:
+        work = last.result.work.rows_changed / last.result.completed
+        rows += (last.result.completed + last.result.besides) * work
+    return rows
 
 
 def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:

@@ -46,6 +46,9 @@ class NewKeys:
         of = part(version, kind)
         size = count(of, "block_size") or count(of, "interval_length") or 1
         blocks = count(of, "block_count") or count(of, "interval_count") or 1
+        if blocks == 1:
+            # Without bits for a prefix, all of it is random.
+            return cls("v4")
         # The prefix has whole bytes, and is divided so that it begins again where it was asked to.
-        prefixes = 256 ** max(1, -(-(blocks - 1).bit_length() // 8))
+        prefixes = 256 ** -(-(blocks - 1).bit_length() // 8)
         return cls(kind, max(1, size * blocks // prefixes), prefixes)

@@ -23,6 +23,7 @@ class Limiting:
         self._server: int | None = target.get("process", {}).get("pid")
         self._limit: MemoryLimit | None = None
         self._refused: str | None = None
+        self._kills = 0
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -54,10 +55,11 @@ class Limiting:
         means = None if self._limit is None else self._limit.means
         return {"bytes": self._bytes, "means": means, "refused": self._refused}
 
-    @property
     def too_little(self) -> str | None:
-        """Why the system ended, a clause, where the kernel killed it for what it took; ``None`` where it did not."""
-        if self._limit is None or self._bytes is None or not self._limit.kills:
+        """Say why the system ended, a clause, where the kernel has killed it since this was last asked."""
+        kills = 0 if self._limit is None else self._limit.kills
+        killed, self._kills = kills > self._kills, kills
+        if not killed or self._bytes is None:
             return None
         return f"it takes more than the {self._bytes / _MEGABYTE:g} MB of memory that `memory_limit_mb` leaves it"
 

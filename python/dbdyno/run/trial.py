@@ -164,7 +164,7 @@ def see_how_it_ended(trial: Trial, system: Ready) -> bool:
     trouble = system.trouble(trial.lost_system)
     if trouble is not None:
         trial.error, trial.kind = trouble, "server"
-    too_little = None if trial.limiting is None else trial.limiting.too_little
+    too_little = None if trial.limiting is None else trial.limiting.too_little()
     if trial.error is not None and too_little is not None:
         trial.error += f": {too_little}"
     if isinstance(trial.result, TrialResult):

@@ -104,12 +104,12 @@ impl Growth {
 fn edge(splitter: Splitter) -> (f64, f64) {
     let capacity = f64::from(splitter.capacity);
     match splitter.rule {
-        SplitRule::Nbtree { fillfactor } => ((capacity * fillfactor).floor(), 1.0),
-        SplitRule::Innodb { .. } => (f64::from(splitter.reserved), 1.0),
-        SplitRule::Sqlite { table: true } => (capacity, 1.0),
+        SplitRule::Middle { rightmost: share } => ((capacity * share).floor(), 1.0),
+        SplitRule::LastInsert { .. } => (f64::from(splitter.reserved), 1.0),
+        SplitRule::Neighbours { empty_edge: true } => (capacity, 1.0),
         // Three full leaves become four, of which the first is left behind with 7/8; the others are evened out again and
         // again until they are full.
-        SplitRule::Sqlite { table: false } => {
+        SplitRule::Neighbours { empty_edge: false } => {
             let mut row = Row::new(splitter, 1, 1.0, true);
             row.grow(200.0 * capacity);
             (row.entries() / row.leaves(), row.overflows() / row.leaves())

@@ -85,7 +85,9 @@ fn figures(setting: &Setting, middle: f64, window: f64, growth: &Growth, [first,
     let splits = ((last.leaves - first.leaves) / window).max(0.0);
     let overflows = ((last.overflows - first.overflows) / window).max(0.0);
     let neighbours = match tree.split {
-        crate::SplitRule::Sqlite { table } if !(table && setting.keys == Keys::Ordered) => 2.0 * overflows,
+        crate::SplitRule::Neighbours { empty_edge } if !(empty_edge && setting.keys == Keys::Ordered) => {
+            2.0 * overflows
+        }
         _ => 0.0,
     };
     let pattern = pattern(setting.keys, here.leaves, growth);
@@ -132,11 +134,7 @@ fn figures(setting: &Setting, middle: f64, window: f64, growth: &Growth, [first,
         };
         (dirty_evictions, checkpoint_writes) = (0.0, first_changes);
     }
-    let images = if setting.log.page_images {
-        first_changes * f64::from(tree.page_bytes)
-    } else {
-        0.0
-    };
+    let images = first_changes * setting.log.image_bytes;
     let above = || levels.iter().zip(&residence.levels).skip(1);
     let inner_reads: f64 = above().map(|(level, stays)| missed(level, stays)).sum();
     let (system_hits, inner_system_hits) = if setting.cache.system_pages > 0 {
@@ -220,9 +218,8 @@ fn distance(setting: &Setting, leaves: &Locality) -> f64 {
     match checkpoints.every {
         Distance::Inserts { inserts } => inserts as f64,
         Distance::Log { bytes } => {
-            let images = setting.log.page_images && checkpoints.flush == Flush::Sharp;
-            let image = if images {
-                f64::from(setting.tree.page_bytes)
+            let image = if checkpoints.flush == Flush::Sharp {
+                setting.log.image_bytes
             } else {
                 0.0
             };

@@ -46,7 +46,7 @@ impl Occupancy {
     /// One leaf with one entry.
     pub(super) fn seed(splitter: Splitter) -> Self {
         let mut seed = Self::empty(splitter);
-        let first = if matches!(splitter.rule, crate::SplitRule::Nbtree { .. }) {
+        let first = if matches!(splitter.rule, crate::SplitRule::Middle { .. }) {
             &mut seed.right
         } else {
             &mut seed.by_entries

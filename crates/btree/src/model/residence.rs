@@ -64,7 +64,9 @@ impl Residence {
             return forever;
         }
         match policy {
-            Policy::Lru | Policy::Pcache => alike(root(|time| contents.occupied(&alike(time), time) - contents.pages)),
+            Policy::Lru | Policy::CleanFirst => {
+                alike(root(|time| contents.occupied(&alike(time), time) - contents.pages))
+            }
             Policy::Clock => {
                 let at = |round: f64| contents.each(|level| clock(round, level.recurrence()));
                 // A page that was filled by many uses has 5 to lose, and a round more to go.

@@ -83,8 +83,8 @@ impl Row {
             return;
         }
         self.overflows += self.times;
-        let table = matches!(self.splitter.rule, crate::SplitRule::Sqlite { table: true });
-        if self.leaves.len() == 1 || (table && self.edge) {
+        let empty_edge = matches!(self.splitter.rule, crate::SplitRule::Neighbours { empty_edge: true });
+        if self.leaves.len() == 1 || (empty_edge && self.edge) {
             let place = if self.edge { Place::Edge } else { Place::Within };
             let parts = self.splitter.alone(self.leaves[leaf], true, place);
             self.leaves.splice(leaf..=leaf, parts.as_slice().iter().copied());

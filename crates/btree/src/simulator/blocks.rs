@@ -38,7 +38,8 @@ impl Blocks {
             first: Vec::with_capacity(pages.leaves.len()),
             last: NONE,
         };
-        let (full, rest) = (rows / (block * count), rows % (block * count));
+        let round = block.saturating_mul(count);
+        let (full, rest) = (rows / round, rows % round);
         let of = |prefix: u64| full * block + rest.saturating_sub(prefix * block).min(block);
         let (mut prefix, mut left) = (0, of(0));
         for (leaf, state) in pages.leaves.iter().enumerate() {

@@ -75,7 +75,7 @@ impl Cache {
     pub(super) fn change(&mut self, frame: u32) -> bool {
         let was = self.meta[frame as usize];
         self.meta[frame as usize] |= DIRTY;
-        if matches!(self.policy, Policy::Pcache) && was & SECOND == 0 {
+        if matches!(self.policy, Policy::CleanFirst) && was & SECOND == 0 {
             self.relist(frame, 1);
         }
         was & DIRTY == 0
@@ -84,7 +84,7 @@ impl Cache {
     /// Marks as written.
     pub(super) fn clean(&mut self, frame: u32) {
         self.meta[frame as usize] &= !DIRTY;
-        if matches!(self.policy, Policy::Pcache) && self.meta[frame as usize] & SECOND != 0 {
+        if matches!(self.policy, Policy::CleanFirst) && self.meta[frame as usize] & SECOND != 0 {
             self.relist(frame, 0);
         }
     }
@@ -109,7 +109,7 @@ impl Cache {
                     *meta += 1;
                 }
             }
-            Policy::Lru | Policy::Pcache => self.relist(frame, self.list(frame)),
+            Policy::Lru | Policy::CleanFirst => self.relist(frame, self.list(frame)),
             Policy::Midpoint { old_inserts } => {
                 let place = frame as usize;
                 let old = self.meta[place] & SECOND != 0;
@@ -151,7 +151,7 @@ impl Cache {
         match self.policy {
             // A page that is filled is used by insert after insert.
             Policy::Clock => self.meta[frame as usize] = if page == OTHER { MOST_USES } else { 1 },
-            Policy::Lru | Policy::Pcache => self.links.push_newest(0, frame),
+            Policy::Lru | Policy::CleanFirst => self.links.push_newest(0, frame),
             Policy::Midpoint { .. } => {
                 self.meta[frame as usize] = SECOND;
                 self.links.push_newest(1, frame);
@@ -176,7 +176,7 @@ impl Cache {
                 }
                 *meta -= 1;
             },
-            Policy::Lru | Policy::Pcache => {
+            Policy::Lru | Policy::CleanFirst => {
                 // The changed ones only where none is clean.
                 let list = usize::from(self.links.len(0) == 0);
                 let frame = self.links.oldest(list);

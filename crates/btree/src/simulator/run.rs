@@ -274,9 +274,7 @@ impl Run {
         if state.epoch != self.epoch && self.sharp {
             state.epoch = self.epoch;
             self.counts.first_changes += 1;
-            if self.setting.log.page_images {
-                self.counts.log += f64::from(self.setting.tree.page_bytes);
-            }
+            self.counts.log += self.setting.log.image_bytes;
         }
     }
 
@@ -307,8 +305,8 @@ impl Run {
         self.counts.overflows += 1;
         let rightmost = leaf == self.pages.rightmost;
         let mut siblings = self.pages.siblings(leaf, &self.splitter);
-        let table = matches!(self.splitter.rule, crate::SplitRule::Sqlite { table: true });
-        let parts = if siblings.count == 1 || (table && place == Place::Edge) {
+        let empty_edge = matches!(self.splitter.rule, crate::SplitRule::Neighbours { empty_edge: true });
+        let parts = if siblings.count == 1 || (empty_edge && place == Place::Edge) {
             siblings.leaves[0] = leaf;
             siblings.count = 1;
             self.splitter.alone(count, rightmost, place)

@@ -75,7 +75,7 @@ fn by(setting: &Setting, factor: u64) -> Result<(Setting, Way), Impossible> {
         Keys::Blocked { count, .. } => count,
         _ => 0,
     };
-    if leaves.max(cache).max(prefixes / 2) > 1 << 28 || small.cache.pages > 1 << 30 {
+    if leaves.max(cache).max(prefixes / 2) > 1 << 28 {
         return Err(Impossible::TooLarge { leaves, cache });
     }
     Ok((small, Way::Simulation { factor, fewer_blocks }))

@@ -32,9 +32,9 @@ pub(crate) fn setting(split: SplitRule, keys: Keys, pages: u64) -> Setting {
 
 fn rules() -> impl Strategy<Value = SplitRule> {
     prop_oneof![
-        Just(SplitRule::Nbtree { fillfactor: 0.9 }),
-        any::<bool>().prop_map(|clustered| SplitRule::Innodb { clustered }),
-        any::<bool>().prop_map(|table| SplitRule::Sqlite { table }),
+        Just(SplitRule::Middle { rightmost: 0.9 }),
+        any::<bool>().prop_map(|reserve| SplitRule::LastInsert { reserve }),
+        any::<bool>().prop_map(|empty_edge| SplitRule::Neighbours { empty_edge }),
     ]
 }
 
@@ -51,7 +51,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         Just(Policy::Clock),
         (0..500u64).prop_map(|old_inserts| Policy::Midpoint { old_inserts }),
         Just(Policy::Lru),
-        Just(Policy::Pcache),
+        Just(Policy::CleanFirst),
     ]
 }
 
@@ -97,7 +97,7 @@ proptest! {
 
 #[test]
 fn the_same_seed_gives_the_same_figures() {
-    let mut setting = setting(SplitRule::Nbtree { fillfactor: 0.9 }, Keys::Random, 100);
+    let mut setting = setting(SplitRule::Middle { rightmost: 0.9 }, Keys::Random, 100);
     (setting.sizes, setting.window) = (vec![20_000, 400_000], 10_000);
     let first = super::simulate(&setting).unwrap();
     assert_eq!(first, super::simulate(&setting).unwrap());
@@ -126,7 +126,7 @@ fn a_smaller_tree_stands_for_a_larger() {
         ),
     ];
     for (keys, pages) in cases {
-        let mut setting = setting(SplitRule::Nbtree { fillfactor: 0.9 }, keys, pages);
+        let mut setting = setting(SplitRule::Middle { rightmost: 0.9 }, keys, pages);
         setting.cache.policy = Policy::Clock;
         setting.checkpoints = Some(Checkpoints {
             every: Distance::Inserts { inserts: 100_000 },

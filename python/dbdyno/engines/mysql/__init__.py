@@ -92,7 +92,7 @@ class Mysql(ServerEngine):
         """Tell it by how InnoDB opens its files."""
         return "direct" in settings.get("innodb_flush_method", "").lower()
 
-    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+    def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
         """Give the rules of InnoDB."""
         from dbdyno.engines.mysql.btree import rules
 

@@ -68,7 +68,7 @@ class Postgresql(ServerEngine):
 
         return cache_bytes(settings)
 
-    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+    def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
         """Give the rules of nbtree."""
         from dbdyno.engines.postgresql.btree import rules
 

@@ -10,8 +10,8 @@ _PAGE = 8192
 # Less the page's header (24 bytes) and nbtree's own (16).
 _LEAF = 8152
 _FILLFACTOR = 0.9
-# `checkpoint_completion_target` of version 14 and later, unless it is set.
-_COMPLETION = 0.9
+# `checkpoint_completion_target` of version 14 and later, where it was not read back.
+_COMPLETION = "0.9"
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -22,15 +22,15 @@ def rules(settings: Mapping[str, str], kind: str) -> BtreeRules | None:
         return None
     most = size_bytes(settings.get("max_wal_size", ""))
     time = re.fullmatch(r"(\d+)(s|min|h|d)", settings.get("checkpoint_timeout", ""))
+    completion = float(settings.get("checkpoint_completion_target", _COMPLETION))
     return BtreeRules(
         page_bytes=_PAGE,
         leaf_bytes=_LEAF,
-        split={"engine": "nbtree", "fillfactor": _FILLFACTOR},
-        bulk_fill=_FILLFACTOR,
+        split={"rule": "middle", "rightmost": _FILLFACTOR},
         cache_pages=int(cache // _PAGE),
         policy={"kind": "clock"},
         # CalculateCheckpointSegments in xlog.c.
-        checkpoint_log_bytes=None if most is None else most / (1.0 + _COMPLETION),
+        checkpoint_log_bytes=None if most is None else most / (1.0 + completion),
         checkpoint_seconds=None if time is None else float(time[1]) * _SECONDS[time[2]],
         page_images=settings.get("full_page_writes", "on") == "on",
     )

@@ -110,11 +110,11 @@ class Sqlite(Engine):
 
         return cache_bytes(settings)
 
-    def btree(self, settings: Mapping[str, str], kind: str) -> "BtreeRules | None":
+    def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
         """Give the rules of its B-trees."""
         from dbdyno.engines.sqlite.btree import rules
 
-        return rules(settings, kind)
+        return rules(settings, kind, numbered=numbered)
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the library, or its source, of a commit."""

@@ -20,8 +20,8 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
         for point in series["points"]:
             place = {"rows": point["rows"], "series": series["name"]}
             measured = point["measured"]
-            if point["throughput"] is not None and point["band95"] is not None:
-                low, high = point["band95"]
+            if point["throughput"] is not None and point["band"] is not None:
+                low, high = point["band"]
                 lines.append({**place, "value": point["throughput"], "low": low, "high": high})
             if measured is not None:
                 what = "calibrated with" if measured["calibrating"] else "measured"
@@ -63,5 +63,5 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
             )
         )
     svg = draw(fitted(alt.layer(*layers), _HEIGHT), "Predicted throughput by rows")
-    note = "Line: prediction; area: its 95 % band. Both axes are logarithmic."
+    note = "Line: prediction; area: its band. Both axes are logarithmic."
     return Figure(f"{prediction['label'].capitalize()} a second, predicted", svg, note)
