@@ -112,6 +112,17 @@ def test_what_trials_insert_counts_and_no_key_comes_twice(server_cli: Cli, engin
     assert server_cli.left_behind() == []
 
 
+@needs_postgresql
+def test_the_report_shows_log_and_device_window_by_window(server_cli: Cli) -> None:
+    path = server_cli.write("growing.toml", GROWING + INSERTING)
+    server_cli.run(path, "--system", "postgresql:", "--set", "key=random,counted", "--report", "report.html")
+    page = (server_cli.directory / "report.html").read_text()
+    assert "<h2>Log and device as the table grew</h2>" in page
+    for key in ("random", "counted"):
+        assert f'aria-label="Log and device as the table grew, key={key}"' in page
+    assert "log bytes" in page and "page images" in page
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_table_has_as_many_rows_as_the_size_says(server_cli: Cli, engine: str) -> None:
     path = server_cli.write("growing.toml", GROWING + READING)

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.engines import engine_of_product
+from dbdyno.engines.btree import BtreeRules
 from dbdyno.errors import InputError
 from dbdyno.predict.device import Device
 from dbdyno.predict.fitting import Sample, Use, fit
+from dbdyno.predict.predicting import slower_sizes
+from dbdyno.predict.series import KeySeries, Observed
 from dbdyno.results.keys import NewKeys
 
 
@@ -134,6 +137,37 @@ def test_costs_are_found_that_made_the_times(insert: float, miss: float, page: f
     assert sum(costs.terms("k", later, read).values()) == pytest.approx(seconds(later), rel=0.2)
     assert costs.error < 0.05
     assert costs.cpu_s("k", later) == pytest.approx(2 * insert, rel=0.05)
+
+
+def series(*client_cpu_s: float | None) -> KeySeries:
+    """A table that grew, with the client's CPU for an insert at each of its sizes."""
+    observed = tuple(
+        Observed(10**place, 10.0**place, (1e-4,), 1e4, None, 0.0, 0.0, 0.0, 0.0, 1e-4, cpu_s)
+        for place, cpu_s in enumerate(client_cpu_s, 3)
+    )
+    rules = BtreeRules(page_bytes=8192, leaf_bytes=8152, split={}, cache_pages=100, policy={})
+    return KeySeries("k", {}, "PostgreSQL", NewKeys("v4"), rules, 1, 1e9, True, 50, 0.7, 0.0, True, observed)
+
+
+def test_sizes_at_which_the_machine_was_slower_are_found() -> None:
+    """By what the client took, which does the same at each size; an embedded engine's client does not."""
+    assert slower_sizes([series(1e-5, 1.2e-5, 1.1e-5, 2.2e-5)], [series(1e-5, 1.2e-5)]) == [(10**6, pytest.approx(2.0))]
+    assert slower_sizes([series(None, None)], [series(None)]) == []
+
+
+def test_a_page_in_the_log_is_as_large_as_the_log_grew() -> None:
+    rules = BtreeRules(page_bytes=8192, leaf_bytes=8152, split={}, cache_pages=100, policy={}, page_images=True)
+
+    def logged(*images: float) -> KeySeries:
+        observed = tuple(
+            Observed(1, 1.0, (1e-4,), 1e4, None, 0.0, 0.0, 200 + 5000 * each, each, 1e-4, None) for each in images
+        )
+        return KeySeries("k", {}, "PostgreSQL", NewKeys("v4"), rules, 1, 1e9, True, 50, 0.7, 0.0, True, observed)
+
+    assert logged(0.0, 0.5).image_bytes == pytest.approx(5000)
+    assert logged(0.0, 0.5).record_bytes == pytest.approx(200)
+    # Too few of them to tell: what is used of a page.
+    assert logged(0.0, 0.01).image_bytes == pytest.approx(0.7 * 8192)
 
 
 def test_no_cost_is_below_zero() -> None:

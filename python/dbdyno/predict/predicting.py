@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log10
 from statistics import fmean, median
@@ -35,6 +35,8 @@ _TIME_SPREAD, _PAGE_SPREAD, _READ_SPREAD = 0.03, 0.5, 0.25
 # The same of the model's error, and how it grows with each factor of ten beyond the largest size calibrated with.
 # docs/prediction.md has the runs that this rests on.
 _MODEL_SPREAD, _SPREAD_PER_DECADE = 0.12, 0.03
+# How many times the client's CPU for an insert must be what it was, for a word about the machine.
+_SLOWER = 1.25
 # Rounds in which rate and checkpoints, each of which follows from the other, come to agree.
 _ROUNDS = 2
 
@@ -137,6 +139,7 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         left_out=read.left_out,
         more_clients=asked.clients > first.clients,
         other_device=bool(question.device),
+        slower=slower_sizes(everything.values(), read.series) if same else [],
     )
     return prediction
 
@@ -152,6 +155,20 @@ def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
         if len(values) > 1:
             problem = f"it has several {what}: {', '.join(sorted(values))}"
             raise InputError(place, problem, "predict from a run of one, with `--set` or `--system`")
+
+
+def slower_sizes(everything: Iterable[KeySeries], calibrating: Sequence[KeySeries]) -> list[tuple[int, float]]:
+    """Give sizes at which the client took more CPU for an insert than at those calibrated with, and how many times."""
+    usual = [each.client_cpu_s for one in calibrating for each in one.observed if each.client_cpu_s is not None]
+    if not usual:
+        return []
+    found = [
+        (each.level, each.client_cpu_s / fmean(usual))
+        for one in everything
+        for each in one.observed
+        if each.client_cpu_s is not None
+    ]
+    return [each for each in found if each[1] > _SLOWER]
 
 
 def _samples(calibrated: Sequence[Calibrated]) -> list[Sample]:

@@ -29,7 +29,8 @@ class Observed:
     """A size as it was measured; all figures are of one insert, null where nobody counted.
 
     ``rows``: in the middle of the windows; ``level``: by which the size is called; ``seconds``: of a client's time, one
-    for each window; ``cpu_s``: of client and server together.
+    for each window; ``cpu_s``: of client and server together; ``client_cpu_s``: of a server's client, which does the
+    same at each size.
     """
 
     level: int
@@ -42,6 +43,7 @@ class Observed:
     log_bytes: float | None
     page_images: float
     cpu_s: float | None
+    client_cpu_s: float | None
 
 
 @dataclass(frozen=True)
@@ -221,4 +223,7 @@ def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
         log_bytes=counters.get("log_bytes"),
         page_images=counters.get("page_images") or 0.0,
         cpu_s=busy / 100.0 / throughput if busy and throughput else None,
+        client_cpu_s=cpu["client"] / 100.0 / throughput
+        if cpu["client"] and cpu["server"] is not None and throughput
+        else None,
     )

@@ -65,10 +65,12 @@ def doubts(
     left_out: Sequence[str],
     more_clients: bool,
     other_device: bool,
+    slower: Sequence[tuple[int, float]],
 ) -> list[str]:
     """Say what is assumed, and what is left out.
 
-    ``unseen``: series whose calibration saw no read of the device; ``left_out``: why others are none.
+    ``unseen``: series whose calibration saw no read of the device; ``left_out``: why others are none; ``slower``: sizes
+    at which the machine was slower than where it was calibrated, and how many times.
     """
     found = [f"Nothing is predicted for {each}." for each in left_out]
     for series in prediction["series"]:
@@ -78,6 +80,13 @@ def doubts(
         found.append(
             f"The calibration with {', '.join(unseen)} did not read the device: how much of the memory serves is an "
             "assumption."
+        )
+    if slower:
+        sizes = ", ".join(f"{rows:,}" for rows in sorted({rows for rows, _ in slower}))
+        most = max(times for _, times in slower)
+        found.append(
+            f"The machine was slower when {sizes} rows were measured: the client took up to {most:.2g} times the CPU "
+            "for an insert. A part of the error may be that."
         )
     if more_clients:
         found.append(

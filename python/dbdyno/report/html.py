@@ -12,7 +12,14 @@ from markupsafe import Markup
 
 from dbdyno.document.shape import Document
 from dbdyno.report import lines, sections
-from dbdyno.report.charts import breakdown_chart, latency_charts, published_chart, throughput_chart, timeline_charts
+from dbdyno.report.charts import (
+    breakdown_chart,
+    growth_charts,
+    latency_charts,
+    published_chart,
+    throughput_chart,
+    timeline_charts,
+)
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
 from dbdyno.report.numbers import percent
@@ -68,6 +75,7 @@ def _context(document: Document) -> dict[str, Any]:
         "breakdown": breakdown_chart(document),
         "latency": latency_charts(document),
         "mutexes": sections.mutex_sections(document),
+        "growth": growth_charts(document),
         "timeline": timeline,
         "timeline_left_out": drawable - len(timeline),
         "systems": sections.systems(document),

@@ -2,6 +2,7 @@
 
 from dbdyno.report.charts.breakdown import breakdown_chart
 from dbdyno.report.charts.drawing import Figure
+from dbdyno.report.charts.growth import growth_charts
 from dbdyno.report.charts.latency import latency_charts
 from dbdyno.report.charts.throughput import published_chart, throughput_chart
 from dbdyno.report.charts.timeline import timeline_charts
@@ -9,6 +10,7 @@ from dbdyno.report.charts.timeline import timeline_charts
 __all__ = [
     "Figure",
     "breakdown_chart",
+    "growth_charts",
     "latency_charts",
     "published_chart",
     "throughput_chart",

@@ -1,0 +1,107 @@
+"""What inserts asked of log and device while a table grew, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from dbdyno.document.cell import Cell, Round
+from dbdyno.document.reading import number, part, ratio
+from dbdyno.document.shape import Document
+from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
+from dbdyno.report.numbers import short
+
+_AXIS_WIDTH, _HEIGHT = 62, 56
+_MOST_SERIES = 12
+
+# Panels over one another: titles, and what each shows of a window: a counter of the engine, or the device's flushes.
+# All are for an insert, but for checkpoints.
+_PANELS = (
+    ("log bytes", "log_bytes"),
+    ("page images", "page_images"),
+    ("pages written", "pages_written"),
+    ("flushes", "flushes"),
+    ("checkpoints", "checkpoints"),
+)
+
+
+def growth_charts(document: Document) -> list[Figure]:
+    """Draw each series of a growing table, of the first 12; none where nothing was counted in windows."""
+    by = document["report"].get("x")
+    series: dict[str, list[Cell]] = {}
+    for cell in document["cells"]:
+        if cell["growth"] is not None:
+            others = {name: level for name, level in cell["factors"].items() if name != by}
+            several = [f"{name}={level}" for name, level in others.items() if _several(document, name)]
+            series.setdefault(" ".join(several), []).append(cell)
+    made = []
+    for name, cells in list(series.items())[:_MOST_SERIES]:
+        chart = _chart([(cell, each) for cell in cells for each in cell["rounds"] if each["completed"]])
+        if chart is not None:
+            title = name or document["title"]
+            made.append(Figure(title, draw(chart, f"Log and device as the table grew, {title}"), cells=[]))
+    return made
+
+
+def _several(document: Document, factor: str) -> bool:
+    return len({str(cell["factors"].get(factor)) for cell in document["cells"]}) > 1
+
+
+def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
+    if not windows:
+        return None
+    ordered = sorted(windows, key=lambda each: each[1]["started"])
+    rows: list[dict[str, Any]] = []
+    # By number rather than by time: filling the table takes most of it.
+    for place, (cell, each) in enumerate(ordered, 1):
+        values = {key: _value(each, key) for _, key in _PANELS}
+        rows.append({"window": place, "size": short(cell["growth"]["rows"] if cell["growth"] else None), **values})
+    drawn = [(title, key) for title, key in _PANELS if any(row[key] for row in rows)]
+    if not drawn:
+        return None
+    starts = [row for place, row in enumerate(rows) if not place or row["size"] != rows[place - 1]["size"]]
+    end = len(rows)
+    panels = [
+        _panel(rows, starts, end, title, key, first=place == 0, last=place == len(drawn) - 1)
+        for place, (title, key) in enumerate(drawn)
+    ]
+    return alt.vconcat(*panels, spacing=8)
+
+
+def _value(each: Round, key: str) -> float | None:
+    if key == "flushes":
+        per_s, rate = each["disk"]["flushes_per_s"], each["transactions_per_s"]
+        return per_s / rate if per_s is not None and rate else None
+    observed = each["observed"] or {}
+    counted = number(part(observed, "counters"), key)
+    acknowledged = number(observed, "acknowledged")
+    return counted if key == "checkpoints" else ratio(counted, acknowledged)
+
+
+def _panel(
+    rows: Sequence[dict[str, Any]],
+    starts: Sequence[dict[str, Any]],
+    end: int,
+    title: str,
+    key: str,
+    *,
+    first: bool,
+    last: bool,
+) -> Any:
+    x = alt.X(
+        "window:Q",
+        scale=alt.Scale(domain=[0, end + 1], nice=False),
+        axis=alt.Axis(title="window" if last else None, labels=last, tickCount=6, tickMinStep=1, grid=False),
+    )
+    y = alt.Y("value:Q", axis=alt.Axis(title=title, format="~s", tickCount=3, minExtent=40))
+    points = [{"window": row["window"], "value": row[key]} for row in rows if row[key] is not None]
+    layers = [
+        alt.Chart(data(starts)).mark_rule(opacity=0.35, strokeDash=[3, 3]).encode(x=x),
+        alt.Chart(data(points)).mark_point(size=18, filled=True, color=COLOURS[0]).encode(x=x, y=y),
+    ]
+    if first:
+        words = alt.Chart(data(starts)).mark_text(align="left", dx=2, baseline="bottom", fontSize=9)
+        layers.append(words.encode(x=x, y=alt.value(-2), text="size:N"))
+    return alt.layer(*layers).properties(width=WIDTH - _AXIS_WIDTH, height=_HEIGHT)
