@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 import numpy as np
 
+from dbdyno.document.cell import Cell
 from dbdyno.document.prediction import Point, Prediction, Series
 from dbdyno.document.reading import count
 from dbdyno.errors import InputError
@@ -97,7 +98,14 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
     draws = _draws(calibrated, read_s, probed)
     made = [
-        _series(one, everything[one.series.name].observed if same else (), asked, costs, draws, question.rows)
+        _series(
+            one,
+            everything.get(one.series.name, one.series).observed if same else (),
+            asked,
+            costs,
+            draws,
+            question.rows,
+        )
         for one in calibrated
     ]
     prediction: Prediction = {
@@ -140,6 +148,7 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         more_clients=asked.clients > first.clients,
         other_device=bool(question.device),
         slower=slower_sizes(everything.values(), read.series) if same else [],
+        unlimited=next((refused for cell in document["cells"] if (refused := _refused(cell))), ""),
     )
     return prediction
 
@@ -155,6 +164,11 @@ def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
         if len(values) > 1:
             problem = f"it has several {what}: {', '.join(sorted(values))}"
             raise InputError(place, problem, "predict from a run of one, with `--set` or `--system`")
+
+
+def _refused(cell: Cell) -> str:
+    limit = cell["memory_limit"]
+    return "" if limit is None else limit["refused"] or ""
 
 
 def slower_sizes(everything: Iterable[KeySeries], calibrating: Sequence[KeySeries]) -> list[tuple[int, float]]:

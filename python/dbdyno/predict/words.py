@@ -66,11 +66,13 @@ def doubts(
     more_clients: bool,
     other_device: bool,
     slower: Sequence[tuple[int, float]],
+    unlimited: str,
 ) -> list[str]:
     """Say what is assumed, and what is left out.
 
     ``unseen``: series whose calibration saw no read of the device; ``left_out``: why others are none; ``slower``: sizes
-    at which the machine was slower than where it was calibrated, and how many times.
+    at which the machine was slower than where it was calibrated, and how many times; ``unlimited``: why memory was not
+    limited, where it should have been.
     """
     found = [f"Nothing is predicted for {each}." for each in left_out]
     for series in prediction["series"]:
@@ -81,6 +83,8 @@ def doubts(
             f"The calibration with {', '.join(unseen)} did not read the device: how much of the memory serves is an "
             "assumption."
         )
+    if unlimited:
+        found.append(f"The calibration had all memory of the machine, which could not be limited: {unlimited}.")
     if slower:
         sizes = ", ".join(f"{rows:,}" for rows in sorted({rows for rows, _ in slower}))
         most = max(times for _, times in slower)
