@@ -121,6 +121,8 @@ class Document(TypedDict):
     """Levels by factor, in order."""
     report: JsonObject
     """x and by: the factors on the axis and in colour; along: the one whose levels findings compare, else x."""
+    growth: JsonObject
+    """Of a table that grows: factor, by whose levels it does, table, and windows at each size; empty elsewhere."""
     measure: Measured
     rounds: int | None
     """Rounds asked for."""

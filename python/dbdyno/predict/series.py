@@ -101,7 +101,7 @@ class Read:
 def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
     """Read a run of a growing table; ``up_to``: sizes up to so many rows only. Raises InputError."""
     document = calibration.document
-    factor = text(calibration.growth, "factor")
+    factor = text(document["growth"], "factor")
     place = f"run {document['id']}"
     if factor is None:
         problem = f"`{document['experiment']}` has no table that grows, so there is nothing to predict from"

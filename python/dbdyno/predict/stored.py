@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbdyno.document import Document
-from dbdyno.document.reading import JsonObject, part
+from dbdyno.document.reading import JsonObject
 from dbdyno.store import Store
 from dbdyno.stored import read_run
 from dbdyno.stored.build import latest_trials, tasks_of
@@ -14,15 +14,14 @@ from dbdyno.stored.build import latest_trials, tasks_of
 
 @dataclass(frozen=True)
 class Calibration:
-    """A run: its document, what the trials of its cells were to do, and how its table grew."""
+    """A run: its document, and what the trials of its cells were to do."""
 
     document: Document
     tasks: Mapping[str, JsonObject]
-    growth: JsonObject
 
 
 def read_calibration(store: Store, name: str) -> Calibration:
     """Read a run; ``name``: its id, the end of it, or ``last``. Raises StoreError and InputError."""
     run = store.run(name)
     tasks = tasks_of(latest_trials(store.trials(run.id)))
-    return Calibration(read_run(store, run.id), tasks, part(run.design, "growth"))
+    return Calibration(read_run(store, run.id), tasks)

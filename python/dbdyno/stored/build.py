@@ -76,6 +76,7 @@ def build_document(
         "ceiling": run.ceiling or {},
         "factors": {name: list(levels) for name, levels in material.factors.items()},
         "report": material.report,
+        "growth": part(design, "growth"),
         "measure": {"unit": measure.unit, "label": measure.label},
         "rounds": count(design, "rounds"),
         "confidence": confidence,

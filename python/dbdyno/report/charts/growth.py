@@ -29,7 +29,7 @@ _PANELS = (
 
 def growth_charts(document: Document) -> list[Figure]:
     """Draw each series of a growing table, of the first 12; none where nothing was counted in windows."""
-    by = document["report"].get("x")
+    by = document["growth"].get("factor")
     series: dict[str, list[Cell]] = {}
     for cell in document["cells"]:
         if cell["growth"] is not None:
