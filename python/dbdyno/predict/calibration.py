@@ -62,7 +62,9 @@ class Calibrated:
             reads = reads if seen.device_reads is None else seen.device_reads
             logged = logged if seen.log_bytes is None else seen.log_bytes
         checkpoint = figures.checkpoint_writes if rules.writer_checkpoints else 0.0
-        return Use(misses, reads + logged / rules.page_bytes, reads, checkpoint)
+        # A log of pages begins again in the same few pages of its file, which are in the cache.
+        entering = 0.0 if rules.commits_log_pages else logged / rules.page_bytes
+        return Use(misses, reads + entering, reads, checkpoint)
 
 
 def device_reads(figures: BtreeFigures) -> float:
