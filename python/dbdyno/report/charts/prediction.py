@@ -58,7 +58,7 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
                 shape=alt.Shape(
                     "what:N",
                     scale=alt.Scale(domain=["calibrated with", "measured"], range=["circle", "cross"]),
-                    legend=alt.Legend(title=None, orient="bottom"),
+                    legend=alt.Legend(title=None, orient="top"),
                 ),
             )
         )
