@@ -216,7 +216,6 @@ def _setting(rows: int, pages: int, policy: JsonObject, split: JsonObject, scale
             "page_bytes": 8192,
             "leaf_bytes": 8152,
             "entry_bytes": 52,
-            "bulk_fill": 0.9,
             "fanout": 150,
             "split": split,
         },

@@ -13,7 +13,7 @@ fn setting(split: SplitRule, policy: Policy, keys: Keys, start: u64) -> Setting 
     // SQLite commits each insert; in a longer transaction its changed pages do not leave the cache as others do.
     setting.commit_every = u32::from(policy == Policy::CleanFirst);
     if start > 0 {
-        setting.start = Start::Bulk { rows: start };
+        setting.start = Start::Bulk { rows: start, fill: 0.9 };
     }
     setting.checkpoints = Some(Checkpoints {
         every: Distance::Inserts { inserts: 17_000 },

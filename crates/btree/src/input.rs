@@ -47,8 +47,6 @@ pub struct Tree {
     pub leaf_bytes: u32,
     /// Bytes of an entry in a leaf, with its item's overhead.
     pub entry_bytes: u32,
-    /// Share of a leaf that is filled when the index is built from rows that are there.
-    pub bulk_fill: f64,
     /// Pages below an inner page that is full.
     pub fanout: u32,
     /// How a full leaf is split.
@@ -108,6 +106,8 @@ pub enum Start {
     Bulk {
         /// Rows.
         rows: u64,
+        /// Share of a leaf that is filled when the index is built.
+        fill: f64,
     },
 }
 
@@ -222,11 +222,6 @@ impl Tree {
             _ => self.capacity(),
         }
     }
-
-    /// Entries of a leaf that was built.
-    pub(crate) fn bulk(&self) -> u32 {
-        ((f64::from(self.capacity()) * self.bulk_fill) as u32).max(1)
-    }
 }
 
 impl Start {
@@ -234,12 +229,21 @@ impl Start {
     pub(crate) fn rows(self) -> u64 {
         match self {
             Self::Empty => 0,
-            Self::Bulk { rows } => rows,
+            Self::Bulk { rows, .. } => rows,
         }
     }
 }
 
 impl Setting {
+    /// Entries of a leaf that was built.
+    pub(crate) fn bulk(&self) -> u32 {
+        let fill = match self.start {
+            Start::Empty => 1.0,
+            Start::Bulk { fill, .. } => fill,
+        };
+        ((f64::from(self.tree.capacity()) * fill) as u32).max(1)
+    }
+
     /// Looks whether there can be such a tree.
     pub(crate) fn check(&self) -> Result<(), Impossible> {
         let tree = &self.tree;
@@ -266,7 +270,9 @@ impl Setting {
             tree.leaf_bytes <= tree.page_bytes,
             "at most page_bytes",
         )?;
-        range("bulk_fill", tree.bulk_fill, is_share(tree.bulk_fill), share)?;
+        if let Start::Bulk { fill, .. } = self.start {
+            range("fill", fill, is_share(fill), share)?;
+        }
         if let SplitRule::Middle { rightmost } = tree.split {
             range("rightmost", rightmost, is_share(rightmost), share)?;
         }

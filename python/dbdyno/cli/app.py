@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dbdyno.cli.cpu import cpu
+from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
 from dbdyno.cli.predict import predict
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
@@ -41,19 +42,15 @@ _Scale = Annotated[int | None, typer.Option(min=1, help="--pgbench: times 100,00
 _Define = Annotated[
     list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="--pgbench: a variable")
 ]
-_Set = Annotated[list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")]
 _System = Annotated[
     list[str] | None, typer.Option("--system", metavar="URL", help="What to measure, as sqlite:?journal_mode=wal")
 ]
-_Store = Annotated[str | None, typer.Option("--store", metavar="PATH|URL", help="Where runs are kept")]
 _Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result document")]
 _Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a round")]
 _Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write a table in Markdown")]
 _Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write the report, one file with all in it")
 ]
-_Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random draws")]
-_Dir = Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")]
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="TIME", help="auto: begin no round after this long, as 10m")
 ]
@@ -105,7 +102,7 @@ def check_command(
 @app.command()
 def describe(
     experiment: _Experiments,
-    chosen: _Set = None,
+    chosen: SetOption = None,
     system: _System = None,
     pgbench: _Pgbench = False,
     scale: _Scale = None,
@@ -129,7 +126,7 @@ def init(file: Annotated[Path, typer.Argument(help="The file to write; it must n
 @app.command()
 def run(
     experiment: _ExperimentsOrNone = None,
-    chosen: _Set = None,
+    chosen: SetOption = None,
     system: _System = None,
     pgbench: _Pgbench = False,
     scale: _Scale = None,
@@ -137,8 +134,8 @@ def run(
     rounds: Annotated[
         str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
     ] = None,
-    seed: _Seed = None,
-    directory: _Dir = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run that was cut short")
     ] = None,
@@ -165,7 +162,7 @@ def run(
         typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
     ] = None,
     allow_writes: _AllowWrites = False,
-    store: _Store = None,
+    store: StoreOption = None,
     json: _Json = None,
     csv: _Csv = None,
     markdown: _Markdown = None,
@@ -205,7 +202,7 @@ def run(
 def runs(
     experiment: Annotated[str | None, typer.Argument(help="Only runs of this experiment")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The newest so many")] = 30,
-    store: _Store = None,
+    store: StoreOption = None,
 ) -> None:
     """List the stored runs, newest first."""
     from dbdyno.cli.show import print_runs
@@ -216,7 +213,7 @@ def runs(
 @app.command()
 def show(
     run: _Run = "last",
-    store: _Store = None,
+    store: StoreOption = None,
     json: _Json = None,
     csv: _Csv = None,
     markdown: _Markdown = None,
@@ -234,7 +231,7 @@ def report_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.html", help="Default: dbdyno-RUN.html")
     ] = None,
-    store: _Store = None,
+    store: StoreOption = None,
 ) -> None:
     """Write the report of a stored run: one HTML file with all in it."""
     from dbdyno.cli.show import report_run
@@ -259,7 +256,7 @@ def compare(
     margin: _Margin = None,
     metric: _Metric = None,
     across_machines: _Across = False,
-    store: _Store = None,
+    store: StoreOption = None,
     json: _Json = None,
 ) -> None:
     """Compare two runs, or two cells: what differs, the change with its interval, whether it is more than chance."""
@@ -287,18 +284,18 @@ def gate(
     build: Annotated[
         str | None, typer.Option("--build", metavar="COMMAND", help="What builds the commit of `--against`")
     ] = None,
-    chosen: _Set = None,
+    chosen: SetOption = None,
     system: _System = None,
     rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
     budget: _Budget = None,
     interleaving: _Interleave = None,
-    seed: _Seed = None,
-    directory: _Dir = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
     allow_writes: _AllowWrites = False,
     metric: _Metric = None,
     across_machines: _Across = False,
-    store: _Store = None,
+    store: StoreOption = None,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the answers as JUnit XML")
     ] = None,
@@ -354,7 +351,7 @@ def history(
         list[str] | None, typer.Option("--cell", metavar="ID", help="Only this cell; may be repeated")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Show the newest so many runs")] = 100,
-    store: _Store = None,
+    store: StoreOption = None,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the history's document")] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write one file with charts")
@@ -371,7 +368,7 @@ def noise(
     experiment: Annotated[
         str | None, typer.Argument(help="A built-in experiment, or a file: ./my.toml; without one pk-lookup")
     ] = None,
-    chosen: _Set = None,
+    chosen: SetOption = None,
     system: Annotated[str, typer.Option("--system", metavar="URL", help="What to measure")] = "sqlite:",
     runs: Annotated[
         int | None,
@@ -381,13 +378,13 @@ def noise(
         int | None,
         typer.Option(min=2, help="Blocks in which the cell is measured twice (20); with --runs of a run (5)"),
     ] = None,
-    seed: _Seed = None,
-    directory: _Dir = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
     margin: _Margin = None,
     wait_idle: Annotated[bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial")] = False,
     interleaving: _Interleave = None,
     allow_writes: _AllowWrites = False,
-    store: _Store = None,
+    store: StoreOption = None,
     json: _Json = None,
 ) -> None:
     """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
@@ -429,7 +426,7 @@ def baseline(
     name: Annotated[str | None, typer.Argument(help="The baseline's name; without one, all are listed")] = None,
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to keep; by default the last")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Forget the name; the run stays")] = False,
-    store: _Store = None,
+    store: StoreOption = None,
 ) -> None:
     """Keep a run as a baseline under a name, for the gate; or list the baselines."""
     from dbdyno.cli.comparing import baseline_command

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from dbdyno.cli.options import SetOption
 from dbdyno.errors import DbdynoError, InputError
 
 _COUNT = "count"
@@ -38,9 +39,7 @@ def count_command(
     work: Annotated[
         str | None, typer.Argument(metavar="EXPERIMENT|FILE.sql", help="What is run, by one client")
     ] = None,
-    chosen: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor")
-    ] = None,
+    chosen: SetOption = None,
     sqlite: Annotated[
         list[str] | None,
         typer.Option("--sqlite", metavar="SPEC,…", help="Sources: bundled, a release, a sqlite3.c, a directory"),

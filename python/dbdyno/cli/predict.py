@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
+
 
 def predict(
     experiment: Annotated[
@@ -17,12 +19,9 @@ def predict(
     system: Annotated[
         list[str] | None, typer.Option("--system", metavar="URL", help="What to calibrate with, as postgresql:")
     ] = None,
-    chosen: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FACTOR=LEVEL,…", help="Narrow or widen a factor"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random draws")] = None,
-    directory: Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")] = None,
+    chosen: SetOption = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
     rows: Annotated[str | None, typer.Option(metavar="N,…", help="Sizes to predict, as 1e6,1e9 (1e6 to 1e12)")] = None,
     clients: Annotated[int | None, typer.Option(min=1, help="Clients that insert at the same time")] = None,
     memory: Annotated[
@@ -40,7 +39,7 @@ def predict(
     up_to: Annotated[
         str | None, typer.Option("--up-to", metavar="N", help="Calibrate with sizes up to so many rows only")
     ] = None,
-    store: Annotated[str | None, typer.Option("--store", metavar="PATH|URL", help="Where runs are kept")] = None,
+    store: StoreOption = None,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the prediction")] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write the prediction as a page, with a chart")

@@ -133,7 +133,7 @@ class Prediction(TypedDict):
     series: list[Series]
     sentences: list[str]
     """The answer in words."""
-    doubts: list[str]
+    warnings: list[str]
     """What is assumed, and what is left out."""
     error: dict[str, float] | None
     """The relative error at sizes of the run that were not calibrated with: median and worst, and sizes, how many;

@@ -1,5 +1,6 @@
 """What a worker says of a trial: each interval of its window, and in the end what it found."""
 
+import math
 from typing import Literal
 
 from dbdyno.events.accounting import (
@@ -92,3 +93,8 @@ class TrialResult(Part):
     waits: WaitsOrError | None
     memory: Memory
     clock: str
+
+    def rows_changed_in_all(self) -> int:
+        """Give the rows that its transactions changed, with those that do not count, taken to change as many each."""
+        each = self.work.rows_changed / max(self.completed, 1)
+        return math.ceil((self.completed + self.besides) * each)

@@ -15,8 +15,8 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject, texts
 from dbdyno.document.shape import Comparison, Finding
-from dbdyno.findings.alike import cells_along
 from dbdyno.findings.rule import Material, Rule
+from dbdyno.results.alike import cells_along, words_of
 from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import CONFIDENCE, MARGIN
 
@@ -57,8 +57,8 @@ def cross_cell_findings(
     chain = bool(report.get("chain"))
     groups = list(cells_along(cells, axis))
     pairs = [
-        _Pair(where, first, other)
-        for where, group in groups
+        _Pair(words_of(levels), first, other)
+        for levels, group in groups
         for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
     ]
     table = {frozenset((each["a"], each["b"])): each for each in comparisons}

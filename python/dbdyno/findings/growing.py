@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import number, part, text
 from dbdyno.engines import engine_of_product
-from dbdyno.findings.alike import cells_along
 from dbdyno.findings.rule import Material
+from dbdyno.results.alike import cells_along, words_of
+from dbdyno.results.data import memory_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,16 @@ def series_of(material: Material) -> list[Series]:
     if factor is None:
         return []
     return [
-        Series(where, factor, tuple(sorted(cells, key=lambda cell: int(cell["factors"][factor]))))
-        for where, cells in cells_along(material.cells, factor)
+        Series(words_of(levels), factor, tuple(sorted(cells, key=lambda cell: int(cell["factors"][factor]))))
+        for levels, cells in cells_along(material.cells, factor)
     ]
 
 
 def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
     """Give the bytes of memory that can cache a cell's data, and what they are; none: not known."""
-    limit = cell["memory_limit"]
-    if limit is not None and limit["refused"] is None:
-        return float(limit["bytes"]), "the memory that it may take"
+    limit = memory_limit(cell)
+    if limit is not None:
+        return limit, "the memory that it may take"
     engine = engine_of_product(cell["system"]["engine"])
     settings = cell["system"]["settings"]
     if engine.passes_os_cache_by(settings):

@@ -79,7 +79,7 @@ def calibrate(series: KeySeries) -> Calibrated:
     shares = _SHARES if way_of(series) == "formula" else _FEW_SHARES
     tried = _tried(series, [replace(usual, engine_share=share) for share in shares])
     modelled = [[each.reads + each.inner_reads for each in figures] for figures in tried]
-    own = _closest(shares, modelled, misses, _ENGINE_SHARE)
+    own = share = _closest(shares, modelled, misses, _ENGINE_SHARE)
     told = [
         (one, other)
         for one, other in zip(misses, modelled[shares.index(own)], strict=False)
@@ -94,8 +94,8 @@ def calibrate(series: KeySeries) -> Calibrated:
         share = _closest(shares, modelled, reads, _SYSTEM_SHARE)
         seen = any(each is not None and each > _TOLD for each in reads)
         found = replace(found, system_share=share, seen=seen)
-    (figures,) = _tried(series, [found])
-    return replace(found, used=tuple(found.use(*each) for each in zip(figures, series.observed, strict=False)))
+    figures = tried[shares.index(share)]
+    return replace(found, used=tuple(found.use(*each) for each in zip(figures, series.observed, strict=True)))
 
 
 def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFigures]]:

@@ -21,7 +21,7 @@ from dbdyno.predict.limits import Rate, rate
 from dbdyno.predict.series import KeySeries, Observed, read_series
 from dbdyno.predict.stored import Calibration
 from dbdyno.predict.trees import Answer, answers, depends_on_rate, way_of
-from dbdyno.predict.words import doubts, sentences
+from dbdyno.predict.words import sentences, warnings
 from dbdyno.results.keys import AT_THE_EDGE
 
 #: The sizes that are predicted unless others are asked for.
@@ -74,8 +74,8 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     """Predict from a run of a growing table. Raises InputError where it shows too little, and SystemFailed."""
     document = calibration.document
     place = f"run {document['id']}"
-    everything = {each.name: each for each in read_series(calibration).series}
-    read = read_series(calibration, question.up_to)
+    whole = read_series(calibration)
+    read = whole if question.up_to is None else read_series(calibration, question.up_to)
     first = read.series[0]
     _see_that_they_are_alike(read.series, place)
     probed = Device.of(document["device"], place)
@@ -97,15 +97,9 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     read_s = probed.read_seconds(1 if first.rules.one_writer else first.clients)
     costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
     draws = _draws(calibrated, read_s, probed)
+    seen = {each.name: each.observed for each in whole.series} if same else {}
     made = [
-        _series(
-            one,
-            everything.get(one.series.name, one.series).observed if same else (),
-            asked,
-            costs,
-            draws,
-            question.rows,
-        )
+        _series(one, seen.get(one.series.name, one.series.observed if same else ()), asked, costs, draws, question.rows)
         for one in calibrated
     ]
     prediction: Prediction = {
@@ -137,17 +131,17 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         },
         "series": made,
         "sentences": [],
-        "doubts": [],
+        "warnings": [],
         "error": _error(made),
     }
     prediction["sentences"] = sentences(prediction)
-    prediction["doubts"] = doubts(
+    prediction["warnings"] = warnings(
         prediction,
         unseen=[one.series.name for one in calibrated if not one.seen and one.series.keys.kind not in AT_THE_EDGE],
         left_out=read.left_out,
         more_clients=asked.clients > first.clients,
         other_device=bool(question.device),
-        slower=slower_sizes(everything.values(), read.series) if same else [],
+        slower=slower_sizes(whole.series, read.series) if same else [],
         unlimited=next((refused for cell in document["cells"] if (refused := _refused(cell))), ""),
     )
     return prediction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from dbdyno.document.cell import Cell
@@ -11,9 +12,9 @@ from dbdyno.document.reading import count, mean, number, objects, text
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.btree import BtreeRules
 from dbdyno.errors import InputError
-from dbdyno.findings.alike import cells_along
 from dbdyno.predict.stored import Calibration
-from dbdyno.results.data import asked_of_device, tree
+from dbdyno.results.alike import cells_along
+from dbdyno.results.data import asked_of_device, memory_limit, tree
 from dbdyno.results.keys import ANYWHERE, NewKeys
 
 # How full leaves are, where the engine does not tell: the limit of splits in the middle (Yao, 1978), and what nbtree
@@ -75,10 +76,11 @@ class KeySeries:
         if not self.rules.page_images:
             return 0.0
         told = [each for each in self.observed if each.log_bytes]
-        few, many = min(told, key=_images, default=None), max(told, key=_images, default=None)
-        if few is None or many is None or _images(many) - _images(few) < _TOLD_IMAGES:
+        images = attrgetter("page_images")
+        few, many = min(told, key=images, default=None), max(told, key=images, default=None)
+        if few is None or many is None or many.page_images - few.page_images < _TOLD_IMAGES:
             return self.fill * self.rules.page_bytes
-        grown = ((many.log_bytes or 0.0) - (few.log_bytes or 0.0)) / (_images(many) - _images(few))
+        grown = ((many.log_bytes or 0.0) - (few.log_bytes or 0.0)) / (many.page_images - few.page_images)
         return min(max(grown, 0.0), float(self.rules.page_bytes))
 
     @property
@@ -86,7 +88,7 @@ class KeySeries:
         """Bytes that an insert logs, without images of pages."""
         if self.rules.commits_log_pages:
             return (2.0 if self.index else 1.0) * self.rules.page_bytes
-        logged = [each.log_bytes - _images(each) * self.image_bytes for each in self.observed if each.log_bytes]
+        logged = [each.log_bytes - each.page_images * self.image_bytes for each in self.observed if each.log_bytes]
         return max(1.0, min(logged, default=1.0))
 
 
@@ -106,16 +108,14 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
     if factor is None:
         problem = f"`{document['experiment']}` has no table that grows, so there is nothing to predict from"
         raise InputError(place, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-    along = [
-        [cell for cell in cells if up_to is None or int(cell["factors"][factor]) <= up_to]
-        for _, cells in cells_along(document["cells"], factor)
-    ]
-    firsts = [cells[0]["factors"] for cells in along if cells]
-    several = [name for name in (firsts or [{}])[0] if name != factor and len({each.get(name) for each in firsts}) > 1]
+    by = document["report"].get("by")
     found, left_out = [], []
-    for cells in (sorted(each, key=lambda cell: int(cell["factors"][factor])) for each in along if each):
-        by = several or [str(document["report"].get("by"))]
-        name = _name({each: level for each, level in cells[0]["factors"].items() if each in by})
+    for levels, measured in cells_along(document["cells"], factor):
+        ordered = sorted(measured, key=lambda cell: int(cell["factors"][factor]))
+        cells = [cell for cell in ordered if up_to is None or int(cell["factors"][factor]) <= up_to]
+        if not cells:
+            continue
+        name = _name(levels or {each: level for each, level in cells[0]["factors"].items() if each == by})
         one = _series(calibration, name, factor, cells)
         if isinstance(one, KeySeries):
             found.append(one)
@@ -150,11 +150,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
     rules = engine.btree(settings, stored["kind"], numbered=keys.kind == "serial")
     if rules is None:
         return f"how {engine.title or product} keeps a {stored['kind']} with these settings is not known"
-    limit = last["memory_limit"]
-    limited = limit is not None and limit["refused"] is None
-    memory = (
-        float(limit["bytes"]) if limit is not None and limited else number(calibration.document["host"], "memory_bytes")
-    )
+    memory = memory_limit(last) or number(calibration.document["host"], "memory_bytes")
     rows = 0.0 if last["growth"] is None else last["growth"]["end_rows"]
     if memory is None or not rows:
         return "it is not known how much memory, or how many rows, there were"
@@ -197,10 +193,6 @@ def _has_index(cell: Cell, table: str) -> bool:
     """Whether the catalogue names an index of a table; where it tells nothing of the table, none is missed."""
     tables = [each for each in objects(cell["system"]["catalog"].get("tables")) if each.get("name") == table]
     return not tables or any(objects(each.get("indexes")) for each in tables)
-
-
-def _images(seen: Observed) -> float:
-    return seen.page_images
 
 
 def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:

@@ -17,8 +17,6 @@ By = Literal["formula", "simulation"]
 # Inserts over which figures are taken, at least; and their share of the rows, so that there are splits among them.
 _WINDOW = 20_000
 _WINDOW_SHARE = 50
-# Of trees that were built rather than grown; none is.
-_BULK_FILL = 0.9
 # Bytes of a key and a pointer, at most: pages above the leaves of a table do not have its rows.
 _KEY = 64
 # How many rows a simulated tree should have.
@@ -95,7 +93,6 @@ def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str,
                 "page_bytes": rules.page_bytes,
                 "leaf_bytes": rules.leaf_bytes,
                 "entry_bytes": series.entry_bytes,
-                "bulk_fill": _BULK_FILL,
                 "fanout": max(4, rules.leaf_bytes // _inner_entry(series)),
                 "split": dict(rules.split),
                 "other_pages": series.other_pages,

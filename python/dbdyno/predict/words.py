@@ -58,7 +58,7 @@ def _compared(there: list[tuple[Series, Point]], label: str) -> str:
     return words
 
 
-def doubts(
+def warnings(
     prediction: Prediction,
     *,
     unseen: Sequence[str],

@@ -9,7 +9,7 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.numbers import NONE, figure, percent, short
-from dbdyno.results.data import asked_of_device, tree
+from dbdyno.results.data import asked_of_device, memory_limit, tree
 
 # Those for which there is room on a terminal of 80 columns.
 _FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "reads", "writes")
@@ -55,10 +55,8 @@ def _megabytes(cell: Cell, kind: str) -> str:
 
 
 def _of_memory(cell: Cell) -> str:
-    stored, limit = tree(cell), cell["memory_limit"]
-    if stored is None or limit is None or limit["refused"] is not None:
-        return NONE
-    return f"{stored['bytes'] / limit['bytes']:.2g}"
+    stored, limit = tree(cell), memory_limit(cell)
+    return NONE if stored is None or limit is None else f"{stored['bytes'] / limit:.2g}"
 
 
 def _leaf_fill(cell: Cell) -> str:

@@ -7,9 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from dbdyno.document.shape import Document
 from dbdyno.report import lines, sections
 from dbdyno.report.charts import (
@@ -23,6 +20,7 @@ from dbdyno.report.charts import (
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
 from dbdyno.report.numbers import percent
+from dbdyno.report.page import environment
 
 
 def write_html(document: Document, path: Path | str) -> None:
@@ -32,13 +30,9 @@ def write_html(document: Document, path: Path | str) -> None:
 
 def html_report(document: Document) -> str:
     """Return the report as one HTML page."""
-    environment = Environment(
-        loader=PackageLoader("dbdyno.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
-    environment.filters["svg"] = Markup
-    environment.filters["names"] = lambda cells: lines.cell_names(document, cells)
-    return environment.get_template("report.html.j2").render(_context(document)) + "\n"
+    pages = environment()
+    pages.filters["names"] = lambda cells: lines.cell_names(document, cells)
+    return pages.get_template("report.html.j2").render(_context(document)) + "\n"
 
 
 def _context(document: Document) -> dict[str, Any]:

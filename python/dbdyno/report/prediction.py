@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from rich.console import Console
 from rich.text import Text
 
@@ -16,6 +14,7 @@ from dbdyno.engines.server.facts import size
 from dbdyno.report.charts.prediction import prediction_chart
 from dbdyno.report.columns import Column, fitted, table
 from dbdyno.report.numbers import NONE, figure, percent, rough, short
+from dbdyno.report.page import environment
 
 NOTE = (
     "of memory: the index over the memory that caches it; limited by: the largest part of an insert's time, or what "
@@ -42,7 +41,7 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     console.print(Text(asked_words(prediction), style="dim"))
     for each in prediction["sentences"]:
         console.print(Text(each))
-    for each in prediction["doubts"]:
+    for each in prediction["warnings"]:
         console.print(Text.assemble(("! ", "yellow"), each))
     console.print()
     rows = list(table_rows(prediction))
@@ -105,11 +104,6 @@ def prediction_json(prediction: Prediction) -> str:
 
 def prediction_html(prediction: Prediction) -> str:
     """Return the prediction as one HTML page."""
-    environment = Environment(
-        loader=PackageLoader("dbdyno.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    # Only the chart drawn here passes unescaped.
-    environment.filters["svg"] = Markup
     costs = prediction["costs"]
     parts = [
         *((f"an insert with {name}, all cached", _microseconds(value)) for name, value in costs["insert"].items()),
@@ -120,7 +114,9 @@ def prediction_html(prediction: Prediction) -> str:
         ("off by, at the sizes calibrated with", percent(costs["error"])),
     ]
     return (
-        environment.get_template("prediction.html.j2").render(
+        environment()
+        .get_template("prediction.html.j2")
+        .render(
             prediction=prediction,
             asked=asked_words(prediction),
             chart=prediction_chart(prediction),

@@ -32,10 +32,7 @@ def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
 def _rows_at_end(trials: Sequence[ReadTrial]) -> float:
     last = next(each for each in reversed(trials) if each.growing is not None)
     rows = 0.0 if last.growing is None else float(last.growing.rows)
-    if isinstance(last.result, TrialResult) and last.result.completed:
-        work = last.result.work.rows_changed / last.result.completed
-        rows += (last.result.completed + last.result.besides) * work
-    return rows
+    return rows + last.result.rows_changed_in_all() if isinstance(last.result, TrialResult) else rows
 
 
 def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
@@ -70,6 +67,12 @@ def not_looked_at(trials: Sequence[ReadTrial]) -> dict[str, str]:
     """Return what of the data could not be looked at or timed, and why."""
     after = _last(trials)
     return {} if after is None else after.failed
+
+
+def memory_limit(cell: Cell) -> float | None:
+    """Return the bytes that a cell's memory was limited to; none where it was not, whatever was asked for."""
+    limit = cell["memory_limit"]
+    return None if limit is None or limit["refused"] is not None else float(limit["bytes"])
 
 
 def cell_memory_limit(trials: Sequence[ReadTrial]) -> JsonObject | None:

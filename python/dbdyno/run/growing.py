@@ -1,6 +1,5 @@
 """Trials on a table that grows: all sizes of a series on one database, one after another, several windows at each."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -99,8 +98,7 @@ class _State:
 
     def grown_by(self, result: TrialResult, first_use: int) -> None:
         """A trial has inserted rows; ``first_use``: what it was told."""
-        each = result.work.rows_changed / max(result.completed, 1)
-        inserted = math.ceil((result.completed + result.besides) * each)
+        inserted = result.rows_changed_in_all()
         self.rows += inserted
         self.next += max(inserted, result.next_use - first_use)
 

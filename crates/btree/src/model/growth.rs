@@ -37,7 +37,7 @@ impl Growth {
     /// Of an order that there are formulas for; else `NoFormula`.
     pub(super) fn new(setting: &Setting) -> Result<Self, Impossible> {
         let splitter = Splitter::new(&setting.tree);
-        let bulk = setting.tree.bulk();
+        let bulk = setting.bulk();
         let rows = setting.start.rows() as f64;
         Ok(match setting.keys {
             Keys::Blocked { .. } => return Err(Impossible::NoFormula),

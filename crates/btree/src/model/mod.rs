@@ -138,28 +138,14 @@ fn figures(setting: &Setting, middle: f64, window: f64, growth: &Growth, [first,
     let above = || levels.iter().zip(&residence.levels).skip(1);
     let inner_reads: f64 = above().map(|(level, stays)| missed(level, stays)).sum();
     let (system_hits, inner_system_hits) = if setting.cache.system_pages > 0 {
-        let kept = Kept {
-            level: leaves,
-            stays,
-            distance,
-            inserts,
-        };
+        let kept = Kept::new(leaves, stays, distance, inserts, reads);
         let pages = setting.cache.system_pages as f64;
-        let time = kept.time_in_system(pages, reads, checkpoint_writes, tree.other_pages);
+        let time = kept.time_in_system(pages, checkpoint_writes, tree.other_pages);
         let answered = |(level, stays): (&Locality, &Vec<Stay>)| {
-            let reads = missed(level, stays);
             // They are not changed.
-            let distance = 0.0;
-            let kept = Kept {
-                level,
-                stays,
-                distance,
-                inserts,
-            };
-            (reads - kept.missed_by_system(time, reads)).max(0.0)
+            Kept::new(level, stays, 0.0, inserts, missed(level, stays)).hits(time)
         };
-        let leaf_hits = (reads - kept.missed_by_system(time, reads)).max(0.0);
-        (leaf_hits, above().map(answered).sum())
+        (kept.hits(time), above().map(answered).sum())
     } else {
         (0.0, 0.0)
     };
@@ -289,9 +275,24 @@ struct Kept<'a> {
     stays: &'a [Stay],
     distance: f64,
     inserts: f64,
+    /// What the engine reads of them, per insert.
+    reads: f64,
+    /// How many there are.
+    here: f64,
 }
 
-impl Kept<'_> {
+impl<'a> Kept<'a> {
+    fn new(level: &'a Locality, stays: &'a [Stay], distance: f64, inserts: f64, reads: f64) -> Self {
+        Self {
+            level,
+            stays,
+            distance,
+            inserts,
+            reads,
+            here: resident(level, stays, inserts),
+        }
+    }
+
     /// Share of the pages that leave the engine after a stay that are changed then.
     fn changed(&self, stay: &Stay) -> f64 {
         (1.0 - stay.inserts / self.distance).max(0.0)
@@ -299,29 +300,31 @@ impl Kept<'_> {
 
     /// Until when after its last use a page is in either cache, changed or not. A page enters the operating system's when it is
     /// read and when it is written, so of one that went unchanged, the age there counts from its reading.
-    fn until(&self, stay: &Stay, time: f64, reads: f64) -> (f64, f64) {
-        let here = resident(self.level, self.stays, self.inserts);
-        let time_here = if reads > 0.0 { here / reads } else { f64::INFINITY };
+    fn until(&self, stay: &Stay, time: f64) -> (f64, f64) {
+        let time_here = if self.reads > 0.0 {
+            self.here / self.reads
+        } else {
+            f64::INFINITY
+        };
         let unchanged = (time - (time_here - stay.inserts).max(0.0)).max(stay.inserts);
         (stay.inserts + time, unchanged)
     }
 
     /// Inserts for which the operating system keeps a page that is not touched again.
-    fn time_in_system(&self, pages: f64, reads: f64, checkpoints: f64, other: f64) -> f64 {
-        let here = resident(self.level, self.stays, self.inserts);
+    fn time_in_system(&self, pages: f64, checkpoints: f64, other: f64) -> f64 {
         let occupied = |time: f64| {
             let gone: f64 = self
                 .stays
                 .iter()
                 .filter(|stay| stay.inserts < self.inserts)
                 .map(|stay| {
-                    let (dirty, clean) = self.until(stay, time, reads);
+                    let (dirty, clean) = self.until(stay, time);
                     let part = self.changed(stay);
                     let distinct = |age: f64| self.level.distinct(age.min(self.inserts));
                     stay.share * (part * distinct(dirty) + (1.0 - part) * distinct(clean) - distinct(stay.inserts))
                 })
                 .sum();
-            let twice = here * (1.0 - (-(reads + checkpoints) * time / here.max(1e-9)).exp());
+            let twice = self.here * (1.0 - (-(self.reads + checkpoints) * time / self.here.max(1e-9)).exp());
             gone + twice + other * time
         };
         if occupied(self.inserts.max(1.0)) <= pages {
@@ -331,16 +334,18 @@ impl Kept<'_> {
         }
     }
 
-    /// Reads that the operating system's cache cannot answer, per insert, where it keeps pages for a time.
-    fn missed_by_system(&self, time: f64, reads: f64) -> f64 {
-        self.stays
+    /// Reads that the operating system's cache answers, per insert, where it keeps pages for a time.
+    fn hits(&self, time: f64) -> f64 {
+        let missed: f64 = self
+            .stays
             .iter()
             .map(|stay| {
-                let (dirty, clean) = self.until(stay, time, reads);
+                let (dirty, clean) = self.until(stay, time);
                 let part = self.changed(stay);
                 let unused = |age: f64| self.level.unused(age.min(self.inserts));
                 stay.share * (part * unused(dirty) + (1.0 - part) * unused(clean))
             })
-            .sum()
+            .sum();
+        (self.reads - missed).max(0.0)
     }
 }

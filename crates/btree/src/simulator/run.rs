@@ -65,7 +65,7 @@ impl Run {
     pub(super) fn new(setting: &Setting) -> Self {
         let tree = &setting.tree;
         let rows = setting.start.rows();
-        let pages = Pages::new(rows, tree.bulk(), tree.fanout);
+        let pages = Pages::new(rows, setting.bulk(), tree.fanout);
         let blocks = match setting.keys {
             Keys::Blocked { block, count } => Some(Blocks::new(block, count, rows, &pages)),
             _ => None,

@@ -50,7 +50,7 @@ fn by(setting: &Setting, factor: u64) -> Result<(Setting, Way), Impossible> {
             *size /= factor;
         }
         small.window = (setting.window / factor).max(1);
-        if let crate::Start::Bulk { rows } = &mut small.start {
+        if let crate::Start::Bulk { rows, .. } = &mut small.start {
             *rows /= factor;
         }
         small.cache.pages = least("the cache, pages", factor, setting.cache.pages / factor, LEAST_PAGES)?;

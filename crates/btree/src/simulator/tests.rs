@@ -8,7 +8,6 @@ pub(crate) fn setting(split: SplitRule, keys: Keys, pages: u64) -> Setting {
             page_bytes: 4096,
             leaf_bytes: 4000,
             entry_bytes: 100,
-            bulk_fill: 0.9,
             fanout: 100,
             split,
             other_pages: 0.0,
@@ -65,7 +64,7 @@ proptest! {
         let mut setting = setting(rule, keys, pages);
         setting.cache.policy = policy;
         setting.cache.system_pages = system;
-        setting.start = Start::Bulk { rows: start };
+        setting.start = Start::Bulk { rows: start, fill: 0.9 };
         setting.commit_every = commit_every;
         setting.tree.other_pages = f64::from(other) / 40.0;
         setting.checkpoints = distance.map(|(inserts, fuzzy)| Checkpoints {

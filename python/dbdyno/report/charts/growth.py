@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import altair as alt
 
 from dbdyno.document.cell import Cell, Round
-from dbdyno.document.reading import number, part, ratio
+from dbdyno.document.reading import number, part, ratio, text
 from dbdyno.document.shape import Document
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.numbers import short
+from dbdyno.results.alike import cells_but_for, words_of
 
 _AXIS_WIDTH, _HEIGHT = 62, 56
 _MOST_SERIES = 12
@@ -29,24 +31,16 @@ _PANELS = (
 
 def growth_charts(document: Document) -> list[Figure]:
     """Draw each series of a growing table, of the first 12; none where nothing was counted in windows."""
-    by = document["growth"].get("factor")
-    series: dict[str, list[Cell]] = {}
-    for cell in document["cells"]:
-        if cell["growth"] is not None:
-            others = {name: level for name, level in cell["factors"].items() if name != by}
-            several = [f"{name}={level}" for name, level in others.items() if _several(document, name)]
-            series.setdefault(" ".join(several), []).append(cell)
+    factor = text(document["growth"], "factor")
+    if factor is None:
+        return []
     made = []
-    for name, cells in list(series.items())[:_MOST_SERIES]:
+    for levels, cells in islice(cells_but_for(document["cells"], factor), _MOST_SERIES):
         chart = _chart([(cell, each) for cell in cells for each in cell["rounds"] if each["completed"]])
         if chart is not None:
-            title = name or document["title"]
-            made.append(Figure(title, draw(chart, f"Log and device as the table grew, {title}"), cells=[]))
+            title = words_of(levels) or document["title"]
+            made.append(Figure(title, draw(chart, f"Log and device as the table grew, {title}")))
     return made
-
-
-def _several(document: Document, factor: str) -> bool:
-    return len({str(cell["factors"].get(factor)) for cell in document["cells"]}) > 1
 
 
 def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
@@ -72,8 +66,7 @@ def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
 
 def _value(each: Round, key: str) -> float | None:
     if key == "flushes":
-        per_s, rate = each["disk"]["flushes_per_s"], each["transactions_per_s"]
-        return per_s / rate if per_s is not None and rate else None
+        return ratio(each["disk"]["flushes_per_s"], each["transactions_per_s"])
     observed = each["observed"] or {}
     counted = number(part(observed, "counters"), key)
     acknowledged = number(observed, "acknowledged")
