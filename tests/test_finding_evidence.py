@@ -258,6 +258,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "one of several servers": lambda blind: seen(
         blind, "one of several servers", engine="mysql", installed={"/a": "MariaDB 11", "/b": "MySQL 8"}
     ),
+    "indexes on another device": lambda blind: seen(
+        blind, "indexes on another device", system="postgresql:", directory="/mnt/other"
+    ),
     "interleaved cells sync differently": lambda blind: seen(
         blind, "interleaved cells sync differently", settings={"a": {"synchronous": "off"}}
     ),

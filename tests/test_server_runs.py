@@ -4,10 +4,12 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -140,6 +142,31 @@ steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "se
 
 
 @needs_postgresql
+def test_indexes_lie_in_a_directory_of_their_own_and_nothing_stays_there(server_cli: Cli, small: Small) -> None:
+    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 2")))
+    # Tests' own directories are closed to the server's user.
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="dbdyno test-") as named:  # noqa: S108
+        directory = Path(named)
+        directory.chmod(0o755)
+        url = f"postgresql:?index_directory={quote(named)}"
+        asked = ("run", file, "--system", url, "--rounds", "1", "--store", "runs.db")
+        process = server_cli.start(*asked, "--json", "out.json")
+        wait_until(lambda: in_window(server_cli))
+        # The index on the primary key of 2,000 rows.
+        assert any(each.stat().st_size >= 40_000 for each in directory.rglob("*") if each.is_file())
+        assert process.wait(timeout=120) == 0
+        assert list(directory.iterdir()) == []
+        (cell,) = json.loads((server_cli.directory / "out.json").read_text())["cells"]
+        assert cell["rounds"][0]["ok"] > 0
+        # Nor does any where dbdyno is killed.
+        process = server_cli.start(*asked)
+        wait_until(lambda: in_window(server_cli))
+        assert list(directory.iterdir()) != []
+        process.kill()
+        wait_until(lambda: list(directory.iterdir()) == [])
+
+
+@needs_postgresql
 def test_many_clients_get_their_connections(server_cli: Cli, small: Small) -> None:
     text = small(("clients = [1, 2]", "clients = [200]"), ("transactions = 500", "transactions = 5"))
     document = server_cli.run(server_cli.write("many.toml", text), "--system", "postgresql:", "--rounds", "1")
@@ -160,6 +187,10 @@ def test_many_clients_get_their_connections(server_cli: Cli, small: Small) -> No
         ("postgresql:?shared_bufers=1MB", "shared_bufers"),
         ("postgresql:?shared_buffers=much", "shared_buffers"),
         ("postgresql:?port=7", "port"),
+        ("postgresql:?index_directory=/nowhere", "there is no directory /nowhere"),
+        ("postgresql:?index_directory=/tmp/it's", "quotation mark"),
+        ("postgresql:?index_directory=/proc", "nothing can be made in /proc"),
+        ("postgresql://me@127.0.0.1:1/?index_directory=/tmp", "index_directory"),
         ("postgresql://me@127.0.0.1:1/", "nothing listens there"),
         ("postgresql://me@nowhere.invalid/", "nowhere.invalid"),
     ],

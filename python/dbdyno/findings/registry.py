@@ -20,6 +20,7 @@ from dbdyno.findings import (
     failures,
     few_transactions,
     fits_in_cache,
+    indexes_apart,
     interleaving_syncs_differ,
     key_order,
     lost_updates,
@@ -63,6 +64,7 @@ RULES: tuple[Rule, ...] = (
     recommendations.RULE,
     # What the run did, and saw.
     several_servers.RULE,
+    indexes_apart.RULE,
     writes_allowed.RULE,
     probe_failed.RULE,
     ended.RULE,

@@ -146,6 +146,8 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
         return "there is no index on the key"
     if engine.is_server and last["cpu_percent"]["server"] is None:
         return "dbdyno did not start the server, whose memory, device and processors are not known"
+    if _indexes_elsewhere(calibration.document, last):
+        return "its indexes lay on another device than the one that was probed"
     settings = {each: str(value) for each, value in last["system"]["settings"].items()}
     rules = engine.btree(settings, stored["kind"], numbered=keys.kind == "serial")
     if rules is None:
@@ -177,6 +179,11 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
 def _name(levels: Mapping[str, Any]) -> str:
     """Give levels as a name: words by themselves, numbers with what they are."""
     return ", ".join(level if isinstance(level, str) else f"{name}={level}" for name, level in levels.items()) or "all"
+
+
+def _indexes_elsewhere(document: Document, cell: Cell) -> bool:
+    found = [each for each in document["findings"] if each["kind"] == "indexes on another device"]
+    return any(cell["id"] in each["cells"] for each in found)
 
 
 def _clients(cell: Cell) -> int:

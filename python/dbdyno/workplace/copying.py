@@ -47,11 +47,16 @@ def copy_directory(source: Path, target: Path, interrupted: Interrupted | None =
             path = Path(top) / name
             if not path.is_symlink():
                 shutil.copymode(path, target / path.relative_to(source))
+    sync_files(target)
+
+
+def sync_files(directory: Path) -> None:
+    """Write the files of a directory to its device. Raises OSError."""
     # One call for the file system: a data directory has a thousand files.
-    descriptor = os.open(target, os.O_RDONLY)
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(target))
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(directory))
     finally:
         os.close(descriptor)
 

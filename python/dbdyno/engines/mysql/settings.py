@@ -74,7 +74,7 @@ def read_settings(settings: Mapping[str, Scalar], place: str, *, named: bool) ->
             known = ", ".join(_STORAGE_ENGINES)
             raise InputError(f"{place}: engine", f"there is no storage engine `{storage_engine}`", f"known: {known}")
     parameters = {name: _bytes(value) for name, value in read.parameters.items()} if named else read.parameters
-    return MysqlSettings(parameters, read.tls, read.program, storage_engine)
+    return MysqlSettings(parameters, read.tls, read.program, storage_engine=storage_engine)
 
 
 def never_durable(settings: Mapping[str, str]) -> tuple[str, str] | None:

@@ -11,16 +11,20 @@ from dbdyno.engines.postgresql.quoting import QUOTED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.engines.waits import WaitList
-from dbdyno.plan.settings import Settings
+from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
-    from dbdyno.engines.server.family import Family
+    from dbdyno.engines.server.family import Family, Job
+    from dbdyno.engines.server.programs import Installation
+    from dbdyno.engines.server.settings import ServerSettings
     from dbdyno.events.trial import TrialResult
 
 
@@ -49,6 +53,18 @@ class Postgresql(ServerEngine):
         # PostgreSQL is told so when a session is opened.
         read_only="always",
     )
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
+        """Check what is dbdyno's: it has tablespaces, so that indexes may lie in a directory of their own."""
+        from dbdyno.engines.server.settings import read_server_settings
+
+        return read_server_settings(settings, place, named=named, index_directory=True)
+
+    def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
+        """Make a tablespace of the directory, and move all indexes of tables there."""
+        from dbdyno.engines.postgresql.family import moving_indexes
+
+        return moving_indexes(installation, data, directory)
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
         """Give PostgreSQL's."""

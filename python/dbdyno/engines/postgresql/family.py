@@ -32,6 +32,8 @@ PORT = 5432
 SOCKET = f".s.PGSQL.{PORT}"
 DIRECTORIES: tuple[str, ...] = ()
 
+_INDEXES = "dbdyno_indexes"
+
 # Fast shutdown, and then immediate shutdown. The latter still removes the shared memory, which SIGKILL would leave.
 STOP: tuple[int, ...] = (signal.SIGINT, signal.SIGQUIT)
 DEATH: int = signal.SIGQUIT
@@ -104,16 +106,24 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
         "--auth-host=reject",
         "--no-sync",
     )
-    # A server of one session, which ends with its input. -F: as initdb, it leaves syncing to whoever copies the data.
-    single = (
-        str(installation.programs["postgres"]),
-        "--single",
-        "-F",
-        *("-D", str(directory)),
-        *("-c", "exit_on_error=true"),
-        "template1",
-    )
-    return Job(initdb, death_signal=signal.SIGTERM), Job(single, f"CREATE DATABASE {DATABASE}\n", signal.SIGTERM)
+    create = _single(installation, directory, "template1", f"CREATE DATABASE {DATABASE}\n")
+    return Job(initdb, death_signal=signal.SIGTERM), create
+
+
+def moving_indexes(installation: Installation, data: Path, directory: Path) -> Job:
+    """Give what makes a tablespace of an empty directory, and moves the indexes of the database's tables there."""
+    # It takes no location with a quotation mark in it.
+    text = f"CREATE TABLESPACE {_INDEXES} LOCATION '{directory}'\n"
+    text += f"ALTER INDEX ALL IN TABLESPACE pg_default SET TABLESPACE {_INDEXES}\n"
+    # Nothing of it is to be in the log that the trial begins with.
+    return _single(installation, data, DATABASE, text, "-c", "wal_level=minimal", "-c", "max_wal_senders=0")
+
+
+def _single(installation: Installation, data: Path, database: str, text: str, *options: str) -> Job:
+    """Give a server of one session, which ends with its input: a statement a line."""
+    # -F: as initdb, it leaves syncing to whoever copies the data.
+    program = (str(installation.programs["postgres"]), "--single", "-F", *("-D", str(data)), *options)
+    return Job((*program, "-c", "exit_on_error=true", database), text, signal.SIGTERM)
 
 
 def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:  # noqa: ARG001

@@ -2,6 +2,7 @@
 
 import secrets
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account
@@ -42,13 +43,25 @@ def create_data(installation: Installation, directory: Path) -> None:
         raise SystemFailed(f"{directory}: the directory cannot be made: {reason(error)}") from error
     try:
         for job in family_of(installation.engine).jobs(installation, directory):
-            _run(installation, job, directory, account)
+            run_job(installation, job, directory, account, f"make data in {directory}")
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
 
 
-def _run(installation: Installation, job: Job, directory: Path, account: Account | None) -> None:
+def run_job(
+    installation: Installation,
+    job: Job,
+    directory: Path,
+    account: Account | None,
+    what: str,
+    further: Sequence[Path] = (),
+) -> None:
+    """Run a program on a data directory, as the server's user.
+
+    ``what`` it is to do, an infinitive. The directory and ``further`` ones go where dbdyno ends before it does. Raises
+    SystemFailed.
+    """
     # Beside the data, so that what is left of a program that is killed lies where its data lie.
     scratch = directory.with_name(f"{directory.name}-{secrets.token_hex(4)}")
     task = Task(
@@ -61,7 +74,7 @@ def _run(installation: Installation, job: Job, directory: Path, account: Account
         input=job.input,
         make=(str(scratch),),
         remove=(str(scratch),),
-        abandoned=(str(directory),),
+        abandoned=tuple(str(path) for path in (directory, *further)),
     )
     kept = Kept(task)
     try:
@@ -74,7 +87,7 @@ def _run(installation: Installation, job: Job, directory: Path, account: Account
     if ended.code != 0:
         why = last_words(ended.output) or f"it ended with code {ended.code}"
         raise SystemFailed(
-            f"{installation.title}: `{program}` could not make data in {directory}: {why}{_room(directory.parent)}"
+            f"{installation.title}: `{program}` could not {what}: {why}{_room((*further, directory)[0].parent)}"
         )
 
 

@@ -9,7 +9,11 @@ from dbdyno.errors import InputError
 from dbdyno.plan.settings import Scalar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.server.family import Job
+    from dbdyno.engines.server.programs import Installation
     from dbdyno.engines.server.settings import ServerSettings
     from dbdyno.plan.system import SystemSpec
 
@@ -26,6 +30,13 @@ class ServerEngine(Engine):
 
         return read_server_settings(settings, place, named=named)
 
+    def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
+        """Give the program that moves the tables' indexes from data no server runs on to an empty directory.
+
+        Asked only of engines that take the setting ``index_directory``.
+        """
+        raise NotImplementedError
+
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
         """Give what makes databases on a named server, or starts servers. Raises InputError where it starts none."""
         if system.host:
@@ -37,7 +48,7 @@ class ServerEngine(Engine):
             raise InputError(system.name, f"dbdyno starts no {self.title} itself", hint)
         from dbdyno.engines.server.managed import ManagedProvisioner
 
-        return ManagedProvisioner(self.name, place)
+        return ManagedProvisioner(self.name, place, self.moving_indexes)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Say which servers are installed, and how to get one where none is."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import open_way, server_account, shut_out
+from dbdyno.engines.server.apart import IndexesApart, Moving, same_device
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
 from dbdyno.engines.server.launch import family_of
@@ -61,8 +62,11 @@ class Served(Ready):
 class ManagedProvisioner:
     """Starts the servers of one engine."""
 
-    def __init__(self, engine: str, place: Place) -> None:
-        """A server that may not go to the run's workspace gets a place of its own."""
+    def __init__(self, engine: str, place: Place, moving: Moving) -> None:
+        """A server that may not go to the run's workspace gets a place of its own.
+
+        ``moving``: gives the program that moves indexes to a directory of their own.
+        """
         self._engine = engine
         self._interrupted = place.interrupted
         self._workspace = place.workspace
@@ -70,6 +74,7 @@ class ManagedProvisioner:
         # By the program asked for. Looking asks programs for their versions; a run keeps to what it began with.
         self._found: dict[str | None, Installation] = {}
         self.observations: list[dict[str, Any]] = []
+        self._apart = IndexesApart(engine, moving)
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
@@ -78,6 +83,11 @@ class ManagedProvisioner:
         settings = server_settings_of(compiled)
         check_settings(installation, settings.parameters)
         self._room()
+        if settings.index_directory is not None:
+            self._apart.check(settings.index_directory, compiled.cell.system.name)
+            if not same_device(Path(settings.index_directory), self._room().path):
+                seen = {"system": compiled.cell.system.name, "directory": settings.index_directory}
+                self.observations.append({"kind": "indexes on another device", **seen})
         parameters = (_parameters(compiled) if settings.parameters else {}) | dict(settings.asked)
         known = (installation.server, tuple(sorted(parameters.items())))
         if not parameters or known in self._tried:
@@ -102,15 +112,21 @@ class ManagedProvisioner:
         room = self._room()
         work = room.path
         data = work / f"data-{secrets.token_hex(4)}"
+        asked = server_settings_of(compiled).index_directory
+        indexes = None if asked is None else self._apart.directory(asked)
+        removed = [data] if indexes is None else [data, indexes]
         begun = time.monotonic()
         try:
             try:
                 copy_directory(made.path, data, self._interrupted)
-                set_os_cache(data, compiled.definition.load.fresh_os_cache, self._interrupted)
+                if indexes is not None:
+                    self._apart.move(installation, data, indexes)
+                for each in removed:
+                    set_os_cache(each, compiled.definition.load.fresh_os_cache, self._interrupted)
             except OSError as error:
                 raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
-            server = start_server(installation, data, work, _parameters(compiled), remove=[data], held=room.held)
+            server = start_server(installation, data, work, _parameters(compiled), remove=removed, held=room.held)
             try:
                 durations = {
                     "load_s": made.load_s,
@@ -122,7 +138,8 @@ class ManagedProvisioner:
                 # Nobody wants its data any more.
                 server.stop(0.0)
         finally:
-            shutil.rmtree(data, ignore_errors=True)
+            for each in removed:
+                shutil.rmtree(each, ignore_errors=True)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
         """Servers are not interleaved, for which alone it would be asked."""

@@ -17,16 +17,20 @@ class ServerSettings(Settings):
     """The settings of one system. ``parameters``: as the server names them, with values in the form it takes.
 
     ``tls``: of a named server. ``program``: the server that dbdyno starts, where it is not the first found.
+    ``index_directory``: where the indexes lie of the tables of a server that dbdyno starts; ``None``: with the rest.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
     tls: Tls = field(default_factory=Tls)
     program: str | None = None
+    index_directory: str | None = None
 
     def shown(self) -> Iterator[tuple[str, str]]:
         """Give what is set: what dbdyno does with it, then its parameters."""
         if self.program:
             yield "program", self.program
+        if self.index_directory:
+            yield "index_directory", self.index_directory
         yield from self.parameters.items()
 
     @property
@@ -49,13 +53,15 @@ def read_server_settings(
     place: str,
     *,
     named: bool,
+    index_directory: bool = False,
     truth: tuple[str, str] = ("on", "off"),
     tls_options: TlsOptions | None = LIBPQ,
 ) -> ServerSettings:
     """Check settings as far as can be without the server. Raises InputError that begins with ``place``.
 
-    ``named``: of a server that runs already, among whose settings are those of the connection to it. ``truth``: what
-    true and false are written as; ``tls_options``: by what names TLS is asked for, ``None``: it cannot be.
+    ``named``: of a server that runs already, among whose settings are those of the connection to it.
+    ``index_directory``: whether the server can keep indexes in a directory of their own. ``truth``: what true and false
+    are written as; ``tls_options``: by what names TLS is asked for, ``None``: it cannot be.
     """
     yes, no = truth
     values = {
@@ -68,4 +74,8 @@ def read_server_settings(
     program = values.pop("program", None)
     if program is not None and named:
         raise InputError(f"{place}: program", "a server that runs already has its program", "leave it out")
-    return ServerSettings(values, tls, program)
+    directory = values.pop("index_directory", None) if index_directory else None
+    if directory is not None and named:
+        hint = "leave it out, and make a tablespace on the server"
+        raise InputError(f"{place}: index_directory", "a server that runs already places its indexes itself", hint)
+    return ServerSettings(values, tls, program, directory or None)
