@@ -171,7 +171,7 @@ MANY = 16
 
 
 def identifiers(bench: Bench) -> Iterator[Figure]:
-    """Identifiers made by one client, in transactions of one statement that takes many, on the engine that does nothing."""
+    """Identifiers that one client makes, on the engine that does nothing: a statement takes many."""
     for name, version in IDENTIFIERS.items():
         for form in ("bytes", "hex"):
             param = {"kind": "uuid", "version": version, "format": form}

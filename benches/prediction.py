@@ -45,6 +45,7 @@ class Proof:
     rows: Sequence[int]
     up_to: int
     others: Sequence[int]
+    further: Sequence[str] = ()
 
 
 # Up to 30 times the memory; the smallest sizes calibrate, about a third of them.
@@ -64,6 +65,15 @@ PROOFS = {
         200_000,
         (300_000, 1_500_000),
     ),
+    "mariadb_direct": Proof(
+        # The kernel caches nothing of it, so that the buffer pool is all the memory there is.
+        "mariadb_direct",
+        "mysql:?innodb_flush_method=O_DIRECT&innodb_buffer_pool_size=8M",
+        (30_000, 100_000, 250_000, 800_000, 2_400_000),
+        100_000,
+        (50_000, 500_000, 1_500_000),
+        ("--set", "memory_limit_mb=512"),
+    ),
     "sqlite": Proof(
         "sqlite",
         "sqlite:",
@@ -80,10 +90,10 @@ class Bench:
     def __init__(self, directory: Path) -> None:
         self.store = directory / "store.db"
 
-    def measure(self, system: str, rows: Sequence[int], seed: int) -> str:
+    def measure(self, system: str, rows: Sequence[int], seed: int, further: Sequence[str] = ()) -> str:
         """Run `key-order` with random keys, and give the run's id."""
         sizes = ",".join(map(str, rows))
-        options = ["--system", system, "--set", f"rows={sizes}", "--set", "key=uuid_v4", "--seed", str(seed)]
+        options = ["--system", system, "--set", f"rows={sizes}", "--set", "key=uuid_v4", "--seed", str(seed), *further]
         done = subprocess.run(
             [DBDYNO, "run", "key-order", *options, "--store", str(self.store)],
             capture_output=True,
@@ -104,7 +114,7 @@ class Bench:
 
 
 def _proved(bench: Bench, proof: Proof) -> Iterator[Figure]:
-    calibration = bench.measure(proof.system, proof.rows, 11)
+    calibration = bench.measure(proof.system, proof.rows, 11, proof.further)
     prediction = bench.predict(calibration, Question(up_to=proof.up_to))
     write(proof.name, prediction)
     off = [
@@ -114,7 +124,7 @@ def _proved(bench: Bench, proof: Proof) -> Iterator[Figure]:
     ]
     yield Figure(f"{proof.name}: off by, median", median(off), f"n={len(off)}", 0.15, at_most=True)
     yield Figure(f"{proof.name}: off by, worst", max(off), f"n={len(off)}", 0.35, at_most=True)
-    held_out = bench.measure(proof.system, proof.others, 4711)
+    held_out = bench.measure(proof.system, proof.others, 4711, proof.further)
     measured = bench.predict(held_out, Question())["series"][0]["points"]
     sizes = [point["rows"] for point in measured if point["measured"]]
     again = bench.predict(calibration, Question(rows=sizes, up_to=proof.up_to))["series"][0]["points"]
@@ -146,6 +156,11 @@ def postgresql(bench: Bench) -> Iterator[Figure]:
 def mariadb(bench: Bench) -> Iterator[Figure]:
     """The same on MariaDB."""
     yield from _proved(bench, PROOFS["mariadb"])
+
+
+def mariadb_direct(bench: Bench) -> Iterator[Figure]:
+    """The same where the kernel caches nothing of it."""
+    yield from _proved(bench, PROOFS["mariadb_direct"])
 
 
 def sqlite(bench: Bench) -> Iterator[Figure]:
@@ -260,4 +275,4 @@ def simulator(_bench: Bench) -> Iterator[Figure]:
 
 
 if __name__ == "__main__":
-    sys.exit(run(Bench, [simulator, published, sqlite, postgresql, mariadb], __doc__))
+    sys.exit(run(Bench, [simulator, published, sqlite, postgresql, mariadb, mariadb_direct], __doc__))

@@ -145,7 +145,7 @@ steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "se
 def test_indexes_lie_in_a_directory_of_their_own_and_nothing_stays_there(server_cli: Cli, small: Small) -> None:
     file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 2")))
     # Tests' own directories are closed to the server's user.
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="dbdyno test-") as named:  # noqa: S108
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="dbdyno test-") as named:
         directory = Path(named)
         directory.chmod(0o755)
         url = f"postgresql:?index_directory={quote(named)}"

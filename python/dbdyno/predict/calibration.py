@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
+from statistics import fmean
 
 from dbdyno.errors import InputError
 from dbdyno.events.answers import BtreeFigures
@@ -21,7 +22,7 @@ _FEW_SHARES = (0.12, 0.33, 0.6, 1.0)
 _ENGINE_SHARE, _SYSTEM_SHARE = 1.0, 0.6
 # How far, in pages an insert, figures may be apart before a share other than the usual one is taken.
 _TOLERANCE = 0.03
-# Misses by which a model's may be corrected, at least.
+# Reads of the device for an insert, from which on a calibration tells of them.
 _TOLD = 0.05
 
 
@@ -29,14 +30,14 @@ _TOLD = 0.05
 class Calibrated:
     """A series with its shares: of the engine's cache, and of the memory beside it that the operating system has.
 
-    ``correction``: by what misses are multiplied; ``seen``: whether the device was read, so that ``system_share`` rests
-    on more than an assumption.
+    ``besides``: pages other than the tree's that an insert misses, whatever the size (undo, catalogue); ``seen``:
+    whether the device was read, so that ``system_share`` rests on more than an assumption.
     """
 
     series: KeySeries
     engine_share: float
     system_share: float
-    correction: float
+    besides: float
     seen: bool
     used: tuple[Use, ...]
     """At each size that was measured."""
@@ -54,8 +55,9 @@ class Calibrated:
     def use(self, figures: BtreeFigures, seen: Observed | None = None) -> Use:
         """Give what an insert uses by the model's figures; what was ``seen`` comes first."""
         rules = self.series.rules
-        misses = self.correction * (figures.reads + figures.inner_reads)
-        reads = device_reads(figures)
+        misses = figures.reads + figures.inner_reads + self.besides
+        # Where the operating system caches them too, they are hot there.
+        reads = device_reads(figures) + (0.0 if self.series.cached_by_system else self.besides)
         logged = figures.log_bytes
         if seen is not None:
             misses = misses if seen.misses is None else seen.misses
@@ -74,19 +76,14 @@ def device_reads(figures: BtreeFigures) -> float:
 
 def calibrate(series: KeySeries) -> Calibrated:
     """Find the shares that fit what was measured. Raises InputError and SystemFailed."""
-    usual = Calibrated(series, _ENGINE_SHARE, _SYSTEM_SHARE, 1.0, False, ())
+    usual = Calibrated(series, _ENGINE_SHARE, _SYSTEM_SHARE, 0.0, False, ())
     misses = [each.misses for each in series.observed]
     shares = _SHARES if way_of(series) == "formula" else _FEW_SHARES
     tried = _tried(series, [replace(usual, engine_share=share) for share in shares])
     modelled = [[each.reads + each.inner_reads for each in figures] for figures in tried]
     own = share = _closest(shares, modelled, misses, _ENGINE_SHARE)
-    told = [
-        (one, other)
-        for one, other in zip(misses, modelled[shares.index(own)], strict=False)
-        if one is not None and other > _TOLD
-    ]
-    correction = max(1.0, sum(one for one, _ in told) / sum(other for _, other in told)) if told else 1.0
-    found = replace(usual, engine_share=own, correction=correction)
+    beyond = [one - other for one, other in zip(misses, modelled[shares.index(own)], strict=False) if one is not None]
+    found = replace(usual, engine_share=own, besides=max(0.0, fmean(beyond)) if beyond else 0.0)
     if series.cached_by_system:
         reads = [each.device_reads for each in series.observed]
         tried = _tried(series, [replace(found, system_share=share) for share in shares])

@@ -35,7 +35,7 @@ _DRAWS = 200
 _TIME_SPREAD, _PAGE_SPREAD, _READ_SPREAD = 0.03, 0.5, 0.25
 # The same of the model's error, and how it grows with each factor of ten beyond the largest size calibrated with.
 # docs/prediction.md has the runs that this rests on.
-_MODEL_SPREAD, _SPREAD_PER_DECADE = 0.12, 0.03
+_MODEL_SPREAD, _SPREAD_PER_DECADE = 0.20, 0.03
 # How many times the client's CPU for an insert must be what it was, for a word about the machine.
 _SLOWER = 1.25
 # Rounds in which rate and checkpoints, each of which follows from the other, come to agree.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from dbdyno.document import Document
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import count, mean, number, objects, text
 from dbdyno.engines import engine_of_product
