@@ -13,6 +13,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from dbdyno.document.cell import Cell, JsonObject
+from dbdyno.document.effects import Answer, Effect
 
 SCHEMA = "dbdyno.run/1"
 
@@ -129,6 +130,10 @@ class Document(TypedDict):
     confidence: float
     """Nominal, of the intervals; above 0.95 where looking at them decided when to end, so that they hold as often."""
     cells: list[Cell]
+    roles: dict[str, Literal["load", "choice"]]
+    """By factor: given by the world, or to be chosen."""
+    answer: Answer
+    effects: list[Effect]
     comparisons: list[Comparison]
     recommendations: list[Recommendation]
     findings: list[Finding]

@@ -172,6 +172,10 @@ class Engine:
         """
         return None
 
+    def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
+        """Give lines that set what is set, in the engine's own words; by default as its configuration file has it."""
+        yield from (f"{name} = {value}" for name, value in settings.items())
+
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give the bytes of its own page cache, by the settings in force; ``None``: that is not known."""
         return None

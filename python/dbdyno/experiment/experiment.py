@@ -144,6 +144,7 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Inv
     named: list[tuple[Location, str | None]] = [(("report", "x"), head.report.x), (("report", "by"), head.report.by)]
     named.append((("report", "along"), head.report.along))
     named += [(("report", "questions", index), name) for index, name in enumerate(head.report.questions)]
+    named += [(("report", "roles", name), name) for name in head.report.roles]
     if head.published:
         named += [(("published", "match", key), key.partition(".")[0]) for key in head.published.match]
     if head.published and head.published.rounds and head.published.rounds.times:

@@ -29,6 +29,7 @@ class Report(Strict):
     """The factors along a chart's axis and of its lines, and the one whose levels findings compare, else ``x``.
 
     ``questions``: factors each of whose levels asks something else, so that cells of different levels are not compared.
+    ``roles``: factors that are another than their places in the file say (:mod:`dbdyno.experiment.roles`).
     """
 
     x: Name | None = None
@@ -36,6 +37,7 @@ class Report(Strict):
     chain: bool = False
     along: Name | None = None
     questions: list[Name] = Field(default_factory=list)
+    roles: dict[Name, Literal["load", "choice"]] = Field(default_factory=dict)
 
 
 class PublishedRounds(Strict):

@@ -14,7 +14,15 @@ from statistics import fmean
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison
 from dbdyno.results.durable import class_of
-from dbdyno.results.metrics import done, lower_bounds, rates_by_block, usual_metric, values_by_block
+from dbdyno.results.metrics import (
+    done,
+    failing,
+    failing_by_round,
+    lower_bounds,
+    rates_by_block,
+    usual_metric,
+    values_by_block,
+)
 from dbdyno.stats import (
     CONFIDENCE,
     MARGIN,
@@ -176,10 +184,11 @@ def why_not_comparable(a: Cell, b: Cell) -> list[str]:
     shares of failures, where chance does not explain it. What failed may have been the greater part of the work, and
     the time is that of what is left.
     """
-    return [*_durability(a, b), *_rows(a, b), *_failures(a, b)]
+    return [*durability_differs(a, b), *rows_differ(a, b), *hardly_any(a, b), *failures_differ(a, b)]
 
 
-def _durability(a: Cell, b: Cell) -> list[str]:
+def durability_differs(a: Cell, b: Cell) -> list[str]:
+    """Say that one of two cells that wrote is less durable, or not what it claims; empty where neither is."""
     durability = (class_of(a), class_of(b))
     contradicted = any(cell["observed"]["contradiction"] for cell in (a, b))
     if not contradicted and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
@@ -187,7 +196,8 @@ def _durability(a: Cell, b: Cell) -> list[str]:
     return [f"durability: {durability[0]} against {durability[1]}"]
 
 
-def _rows(a: Cell, b: Cell) -> list[str]:
+def rows_differ(a: Cell, b: Cell) -> list[str]:
+    """Say that two systems returned other rows for the same work; empty where they did not."""
     rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
     same_system = a["system"]["name"] == b["system"]["name"]
     if rows_a is None or rows_b is None or same_system or other_factors(a) != other_factors(b):
@@ -198,18 +208,23 @@ def _rows(a: Cell, b: Cell) -> list[str]:
     return []
 
 
-def _failures(a: Cell, b: Cell) -> list[str]:
-    shares = [
-        [sum(each["failed"].values()) / each["issued"] for each in done(cell) if each["issued"]] for cell in (a, b)
-    ]
-    if not all(shares):
-        return []
-    of_a, of_b = (fmean(each) for each in shares)
+def hardly_any(a: Cell, b: Cell) -> list[str]:
+    """Say that of one of two cells so much failed that the rate is that of what is left; empty where it is not so."""
+    of_a, of_b = (failing(cell) for cell in (a, b))
     lost = max(_nothing_but_failures(cell) for cell in (a, b))
     if lost > _NOTHING_ELSE:
         return [f"{FAILED}: for {lost * 100:.0f} % of the window none ended well"]
     if max(of_a, of_b) > _MOST:
         return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %, more than ended well"]
+    return []
+
+
+def failures_differ(a: Cell, b: Cell) -> list[str]:
+    """Say that more transactions failed of one of two cells than chance explains; empty where not."""
+    shares = [failing_by_round(cell) for cell in (a, b)]
+    if not all(shares) or hardly_any(a, b):
+        return []
+    of_a, of_b = (fmean(each) for each in shares)
     if not _is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):
         return []
     return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from dbdyno.bottleneck import OVERLOADED
@@ -38,6 +39,17 @@ def usual_metric(a: Cell, b: Cell) -> str:
 def done(cell: Cell) -> list[Round]:
     """Return the rounds that gave a result."""
     return [each for each in cell["rounds"] if each["status"] == "done"]
+
+
+def failing_by_round(cell: Cell) -> list[float]:
+    """Return the share of transactions that failed, of each round that began any."""
+    return [sum(each["failed"].values()) / each["issued"] for each in done(cell) if each["issued"]]
+
+
+def failing(cell: Cell) -> float:
+    """Return the share of transactions that failed, the mean over rounds; 0 where none began."""
+    shares = failing_by_round(cell)
+    return fmean(shares) if shares else 0.0
 
 
 def rate_of(each: Round) -> Rate | None:

@@ -76,12 +76,17 @@ def paired_rates(a: Rates, b: Rates, confidence: float = CONFIDENCE, *, resample
     ``R_b / R_a · exp(± t(n-1) · s(e_b - e_a) / sqrt(n))``: what disturbs a block disturbs both of its rates alike.
     ``b / a`` and ``a / b`` are exact reciprocals.
     """
+    if not a.keys() & b.keys():
+        return None
+    least, blunt = paired_errors(a, b)
+    return ratio_of(block_values(a, b), confidence, resample=resample, least=least, blunt=blunt)
+
+
+def paired_errors(a: Rates, b: Rates) -> tuple[float, float]:
+    """Return the least standard error of ``ln(R_b / R_a)`` over the common blocks, and what all may be off by alike."""
     blocks = sorted(a.keys() & b.keys())
     of_a, of_b = [a[block] for block in blocks], [b[block] for block in blocks]
-    if not blocks:
-        return None
-    least = math.hypot(sampling_error(of_a), sampling_error(of_b))
-    return ratio_of(block_values(a, b), confidence, resample=resample, least=least, blunt=_blunt(of_a, of_b))
+    return math.hypot(sampling_error(of_a), sampling_error(of_b)), _blunt(of_a, of_b)
 
 
 def unpaired_rates(

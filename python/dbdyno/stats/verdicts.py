@@ -39,11 +39,11 @@ class Decision:
     more_rounds: int | None
 
 
-def decide(ratios: Sequence[Ratio | None], margin: float = MARGIN) -> list[Decision]:
+def decide(ratios: Sequence[Ratio | None], margin: float = MARGIN, level: float = LEVEL) -> list[Decision]:
     """Decide several comparisons together, so that the chance of any false difference among them stays nominal.
 
     ``faster`` / ``slower``: the p value corrected after Holm (1979, "A simple sequentially rejective multiple test
-    procedure") is below 0.02 (``LEVEL``), which asks for more than an interval of 95 % clear of 1. ``equivalent``: the
+    procedure") is below ``level``, of which 0.02 asks for more than an interval of 95 % clear of 1. ``equivalent``: the
     interval at ``1 - 0.05 / m``, for m comparisons, lies within ``1 / (1 + margin)`` to ``1 + margin``, even where
     it excludes 1: a difference that does not matter is none (equivalence by inclusion of the interval, Westlake 1972;
     Schuirmann 1987, doi:10.1007/BF01068419; the correction is Bonferroni's). Else ``inconclusive``, as is anything seen
@@ -51,7 +51,7 @@ def decide(ratios: Sequence[Ratio | None], margin: float = MARGIN) -> list[Decis
     """
     corrected = holm([None if ratio is None else ratio.p for ratio in ratios])
     tested = sum(p is not None for p in corrected)
-    return [_decide(ratio, p, tested, margin) for ratio, p in zip(ratios, corrected, strict=True)]
+    return [_decide(ratio, p, tested, margin, level) for ratio, p in zip(ratios, corrected, strict=True)]
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -65,22 +65,22 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def _decide(ratio: Ratio | None, p: float | None, tested: int, margin: float) -> Decision:
+def _decide(ratio: Ratio | None, p: float | None, tested: int, margin: float, level: float) -> Decision:
     if ratio is None or ratio.low is None or ratio.high is None or p is None:
         return Decision("inconclusive", p, None, None)
     alpha = 1 - ratio.confidence
-    seen = detectable(ratio, tested=tested)
+    seen = detectable(ratio, tested=tested, level=level)
     low, high = _interval(ratio, 1 - alpha / max(tested, 1))
     if low >= 1 / (1 + margin) and high <= 1 + margin:
         return Decision("equivalent", p, seen, None)
-    if p < _level(ratio):
+    if p < _level(ratio, level):
         return Decision("faster" if ratio.mean > 1 else "slower", p, seen, None)
-    return Decision("inconclusive", p, seen, more_rounds(ratio, margin, tested))
+    return Decision("inconclusive", p, seen, more_rounds(ratio, margin, tested, level))
 
 
-def _level(ratio: Ratio) -> float:
+def _level(ratio: Ratio, level: float) -> float:
     """Return the level of a ratio's test, stricter in proportion where its interval had to be."""
-    return LEVEL * (1 - ratio.confidence) / (1 - CONFIDENCE)
+    return level * (1 - ratio.confidence) / (1 - CONFIDENCE)
 
 
 def _interval(ratio: Ratio, confidence: float) -> tuple[float, float]:
@@ -98,7 +98,7 @@ def _interval(ratio: Ratio, confidence: float) -> tuple[float, float]:
     )
 
 
-def detectable(ratio: Ratio, power: float = POWER, tested: int = 1) -> float | None:
+def detectable(ratio: Ratio, power: float = POWER, tested: int = 1, level: float = LEVEL) -> float | None:
     """Return the smallest change, as a share, that this many blocks of this spread see with the chance ``power``.
 
     ``exp((t_(1-level/2m) + t_power) · s / sqrt(n)) - 1``, with t of n - 1 degrees of freedom: the usual approximation
@@ -108,11 +108,11 @@ def detectable(ratio: Ratio, power: float = POWER, tested: int = 1) -> float | N
     if ratio.deviation is None or ratio.count < 2:
         return None
     freedom = ratio.count - 1
-    quantiles = t_quantile(1 - _level(ratio) / max(tested, 1) / 2, freedom) + t_quantile(power, freedom)
+    quantiles = t_quantile(1 - _level(ratio, level) / max(tested, 1) / 2, freedom) + t_quantile(power, freedom)
     return math.expm1(min(700.0, quantiles * ratio.wider * ratio.deviation / math.sqrt(ratio.count)))
 
 
-def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1) -> int | None:
+def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1, level: float = LEVEL) -> int | None:
     """Return how many more blocks would probably settle it, if mean and spread stay as they are.
 
     Settled is what is then a difference, or lies within the margin, whichever comes first. None where more than 1,000
@@ -121,10 +121,10 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1) -> int | 
     if ratio.deviation is None:
         return None
     effect, width = abs(math.log(ratio.mean)), math.log1p(margin)
-    level, alpha = _level(ratio) / max(tested, 1), (1 - ratio.confidence) / max(tested, 1)
+    strict, alpha = _level(ratio, level) / max(tested, 1), (1 - ratio.confidence) / max(tested, 1)
     for count in range(ratio.count + 1, MOST_ROUNDS + 1):
         error = ratio.deviation / math.sqrt(count)
-        different = t_quantile(1 - level / 2, count - 1) * error * ratio.wider < effect
+        different = t_quantile(1 - strict / 2, count - 1) * error * ratio.wider < effect
         if different or effect + t_quantile(1 - alpha / 2, count - 1) * error <= width:
             return count - ratio.count
     return None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dbdyno.answer.build import build_answer
 from dbdyno.document.cell import Cell, Published
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.document.shape import Document, FailedTrial, Recommendation
+from dbdyno.experiment.roles import roles_of
 from dbdyno.findings.registry import find_all
 from dbdyno.findings.rule import Material
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.derived import derived
+from dbdyno.results.effects import effects
 from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
@@ -58,6 +61,7 @@ def build_document(
         confidence=confidence,
         unreadable=unreadable,
     )
+    roles = roles_of(run.definition, material.factors)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -81,6 +85,9 @@ def build_document(
         "rounds": count(design, "rounds"),
         "confidence": confidence,
         "cells": cells,
+        "roles": dict(roles),
+        "answer": build_answer(design, run.experiment, cells, roles, material.margin, confidence),
+        "effects": effects(cells, roles, material.margin, confidence, material.factors),
         "comparisons": list(material.comparisons),
         "recommendations": list(material.recommendations),
         "findings": find_all(material),

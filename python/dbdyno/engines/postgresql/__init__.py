@@ -1,7 +1,7 @@
 """PostgreSQL, and what speaks its protocol."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,12 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.server.settings import read_server_settings
 
         return read_server_settings(settings, place, named=named, index_directory=True)
+
+    def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
+        """Give ``ALTER SYSTEM`` for each parameter."""
+        for name, value in settings.items():
+            if name != "index_directory":
+                yield f"ALTER SYSTEM SET {name} = '" + value.replace("'", "''") + "';"
 
     def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Make a tablespace of the directory, and move all indexes of tables there."""

@@ -104,6 +104,12 @@ class Sqlite(Engine):
 
         return in_force(name, asked, found)
 
+    def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
+        """Give PRAGMAs, and what is no PRAGMA with what it is."""
+        from dbdyno.engines.sqlite.settings import applying
+
+        return applying(settings)
+
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give that of one connection."""
         from dbdyno.engines.sqlite.advice import cache_bytes

@@ -208,6 +208,24 @@ def _said(name: str, value: str) -> str:
     return _WORDS.get(name, {}).get(text, text)
 
 
+# Where what is no PRAGMA is set.
+_WHERE = {
+    "cache": "the file's URI: `file:…?cache={}`",
+    "open_mutex": "a flag of sqlite3_open_v2: {}",
+    "config_threading": "sqlite3_config: {}",
+    "library_threading": "compiled in: SQLITE_THREADSAFE={}",
+    "cflags": "compiled with: {}",
+    "library": "the library: {}",
+    "source": "the library's source: {}",
+}
+
+
+def applying(settings: Mapping[str, str]) -> Iterator[str]:
+    """Give what sets each setting: a PRAGMA, which most connections need anew, or where else it is set."""
+    for name, value in settings.items():
+        yield _WHERE[name].format(value) if name in _WHERE else f"PRAGMA {name} = {value};"
+
+
 def sets_syncing(statement: str) -> bool:
     """Whether a statement names a PRAGMA that decides what is synced."""
     text = statement.lower()

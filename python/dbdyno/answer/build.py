@@ -1,0 +1,118 @@
+"""The answer of a run, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from statistics import fmean
+from typing import Any
+
+from dbdyno.answer import words
+from dbdyno.answer.configurations import Configuration, Ranking, rank
+from dbdyno.answer.short import SYSTEM, short_systems
+from dbdyno.document.cell import Cell
+from dbdyno.document.effects import Answer, Recommended
+from dbdyno.document.effects import Configuration as Told
+from dbdyno.document.reading import JsonObject, objects, part, text
+from dbdyno.engines.known import known_engine
+from dbdyno.report.numbers import level as level_text
+from dbdyno.results.durable import class_of
+from dbdyno.results.metrics import failing
+
+
+def build_answer(
+    design: JsonObject,
+    experiment: str,
+    cells: Sequence[Cell],
+    roles: Mapping[str, str],
+    margin: float,
+    confidence: float,
+) -> Answer:
+    """Say what a run answers, as far as it was measured."""
+    systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
+    ranking = rank(cells, roles, systems, margin, confidence)
+    if ranking is None:
+        return {"text": [], "systems": systems, "configurations": [], "recommended": None}
+    if len(ranking.configurations) < 2:
+        measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+        said = words.of_loads(measured, ranking.loads, systems)
+        return {"text": said, "systems": systems, "configurations": [], "recommended": None}
+    return {
+        "text": words.answer(ranking, systems, margin),
+        "systems": systems,
+        "configurations": [_told(each) for each in ranking.configurations],
+        "recommended": _recommended(ranking, design, experiment),
+    }
+
+
+def _told(each: Configuration) -> Told:
+    ratio, cells = each.against, list(each.cells.values())
+    classes = [class_of(cell) for cell in cells]
+    return {
+        "name": each.name,
+        "levels": dict(each.levels),
+        "cells": [cell["id"] for cell in cells],
+        "ratio": None if ratio is None else ratio.mean,
+        "ci95": None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high],
+        "verdict": None if each.decision is None or each.not_ranked else each.decision.verdict,
+        "durability": classes[0] if len(set(classes)) == 1 else None,
+        "failed": fmean(failing(cell) for cell in cells),
+        "price": each.price,
+        "gain": each.gain,
+        "not_ranked": each.not_ranked,
+        "at": [
+            {
+                "load": dict(standing.load),
+                "ratio": None if standing.ratio is None else standing.ratio.mean,
+                "ci95": None
+                if standing.ratio is None or standing.ratio.low is None or standing.ratio.high is None
+                else [standing.ratio.low, standing.ratio.high],
+                "verdict": standing.decision.verdict,
+                "metric": standing.metric,
+            }
+            for standing in each.at
+        ],
+    }
+
+
+def _recommended(ranking: Ranking, design: JsonObject, experiment: str) -> Recommended:
+    best, first = ranking.best, ranking.first
+    changed = {name: level for (name, level), (_, old) in zip(best.levels, first.levels, strict=True) if level != old}
+    if best is first:
+        others = [each for each in ranking.free if each is not first]
+        slower = all(each.decision is not None and each.decision.verdict == "slower" for each in others)
+        why = "it is the fastest" if others and slower else "no other that costs no more is shown to be faster"
+        return {"configuration": first.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
+    return {
+        "configuration": best.name,
+        "why": f"{words.ratio_words(best.against)} times {first.name}",
+        "changes": changed,
+        "price": list(best.price),
+        "apply": _lines(design, next(iter(best.cells.values())), next(iter(first.cells.values()))),
+        "command": _command(experiment, changed),
+    }
+
+
+def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
+    """Give what sets the settings that differ, in the engine's own words."""
+    planned = {text(each, "id"): each for each in objects(design.get("cells"))}
+    new, old = (part(planned.get(cell["id"], {}), "asked") for cell in (best, first))
+    engine = text(part(planned.get(best["id"], {}), "system"), "engine")
+    if engine is None or engine != text(part(planned.get(first["id"], {}), "system"), "engine"):
+        return []
+    differing = {name: str(value) for name, value in new.items() if old.get(name) != value}
+    return list(known_engine(engine).applying(differing)) if differing else []
+
+
+def _command(experiment: str, changed: Mapping[str, Any]) -> str:
+    """Give a command that measures with what was chosen."""
+    parts = ["dbdyno", "run", experiment]
+    for name, level in changed.items():
+        parts += (
+            ["--system", _quoted(str(level))] if name == SYSTEM else ["--set", _quoted(f"{name}={level_text(level)}")]
+        )
+    return " ".join(parts)
+
+
+def _quoted(value: str) -> str:
+    return quote(value)

@@ -1,0 +1,199 @@
+"""Configurations, which are combinations of choices, ranked at equal load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbdyno.answer.short import named
+from dbdyno.document.cell import Cell
+from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.report.numbers import percent, times
+from dbdyno.results.durable import class_of
+from dbdyno.results.effects import contrast_of
+from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, rows_differ
+from dbdyno.results.metrics import ANSWERS, failing, usual_metric
+from dbdyno.stats import LEVEL, Decision, Ratio, decide, inverse
+from dbdyno.stats.effects import Contrast, pooled
+
+Levels = tuple[tuple[str, Any], ...]
+
+_CLASSES = ("none", PROCESS_SAFE, POWER_SAFE)
+_MAY_LOSE = {
+    PROCESS_SAFE: "may lose the last commits at a power failure",
+    "none": "may lose the last commits at a crash",
+}
+# A latency that is worse by less, at the near end of its interval, is no price.
+_SLOWER_ANSWERS = 1.1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one cell stands to another at the same load: the ratio of rates, or of times that clients waited."""
+
+    load: Levels
+    ratio: Ratio | None
+    decision: Decision
+    metric: str
+
+
+@dataclass
+class Configuration:
+    """A combination of choices with its cells by load.
+
+    ``against``: how it stands to the first one, over all loads where they share them, and ``at`` each; ``price``: what
+    it costs that the first one does not, clauses; ``not_ranked``: why it cannot be held against the first one.
+    """
+
+    levels: Levels
+    name: str
+    cells: dict[Levels, Cell]
+    against: Ratio | None = None
+    decision: Decision | None = None
+    at: list[Standing] = field(default_factory=list)
+    price: list[str] = field(default_factory=list)
+    gain: list[str] = field(default_factory=list)
+    not_ranked: str = ""
+
+    @property
+    def faster(self) -> bool:
+        """Whether it is shown to be faster than the first one, over all loads."""
+        return self.decision is not None and self.decision.verdict == "faster"
+
+    @property
+    def factor(self) -> float:
+        """By what it multiplies the first one's rate, as far as is known; that of a time is inverted."""
+        return 1.0 if self.against is None else self.against.mean
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Configurations in the order of the run, the first that all are held against; the loads; what they are called."""
+
+    configurations: Sequence[Configuration]
+    loads: Sequence[Levels]
+    choices: Sequence[str]
+    metric: str
+
+    @property
+    def first(self) -> Configuration:
+        """The one that others are held against."""
+        return self.configurations[0]
+
+    @property
+    def free(self) -> list[Configuration]:
+        """Those that cost nothing that the first one does not, and can be held against it."""
+        return [each for each in self.configurations if not each.price and not each.not_ranked]
+
+    @property
+    def best(self) -> Configuration:
+        """The one to take: of the free ones that are shown to be faster than the first the fastest, else the first."""
+        shown = [each for each in self.free if each.faster]
+        return max(shown, key=lambda each: each.factor) if shown else self.first
+
+
+def rank(
+    cells: Sequence[Cell],
+    roles: Mapping[str, str],
+    systems: Mapping[str, str],
+    margin: float,
+    confidence: float,
+) -> Ranking | None:
+    """Rank what was measured; None where nothing was."""
+    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+    if not measured:
+        return None
+    varied = _varied(measured)
+    choices = [name for name in varied if roles.get(name) != "load"]
+    loads = [name for name in varied if roles.get(name) == "load"]
+    found: dict[Levels, Configuration] = {}
+    for cell in measured:
+        own = _levels(cell, choices)
+        made = found.setdefault(own, Configuration(own, named(dict(own), systems), {}))
+        made.cells.setdefault(_levels(cell, loads), cell)
+    first, *others = found.values()
+    for each in others:
+        _hold_against(first, each, confidence)
+    _decide(others, margin)
+    metrics = [standing.metric for each in others for standing in each.at]
+    metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
+    return Ranking(
+        list(found.values()), list(dict.fromkeys(_levels(cell, loads) for cell in measured)), choices, metric
+    )
+
+
+def _varied(cells: Sequence[Cell]) -> list[str]:
+    names = dict.fromkeys(name for cell in cells for name in cell["factors"])
+    return [name for name in names if len({str(cell["factors"].get(name)) for cell in cells}) > 1]
+
+
+def _levels(cell: Cell, names: Sequence[str]) -> Levels:
+    return tuple((name, cell["factors"].get(name)) for name in names)
+
+
+def _hold_against(first: Configuration, other: Configuration, confidence: float) -> None:
+    shared = [load for load in first.cells if load in other.cells]
+    if not shared:
+        other.not_ranked = f"it was measured at no load that {first.name} was"
+        return
+    pairs = [(load, first.cells[load], other.cells[load]) for load in shared]
+    apart = [why for _, a, b in pairs for why in (*rows_differ(a, b), *hardly_any(a, b))]
+    if apart:
+        other.not_ranked = apart[0]
+        return
+    other.price, other.gain = _price([(a, b) for _, a, b in pairs], confidence)
+    metrics = [usual_metric(a, b) for _, a, b in pairs]
+    contrasts: list[Contrast] = []
+    for (load, a, b), metric in zip(pairs, metrics, strict=True):
+        contrast = contrast_of(a, b, metric)
+        contrasts.append(contrast)
+        other.at.append(Standing(load, _better(pooled([contrast], confidence), metric), _OPEN, metric))
+    if len(set(metrics)) == 1:
+        other.against = _better(pooled(contrasts, confidence), metrics[0])
+
+
+_OPEN = Decision("inconclusive", None, None, None)
+
+
+def _better(ratio: Ratio | None, metric: str) -> Ratio | None:
+    """Give a ratio of which more is better."""
+    return ratio if ratio is None or metric == "throughput" else inverse(ratio)
+
+
+def _decide(configurations: Sequence[Configuration], margin: float) -> None:
+    """Decide all together: each configuration over its loads, and at each of them.
+
+    The chance of any false difference is halved between the two.
+    """
+    whole = decide([each.against for each in configurations], margin, LEVEL / 2)
+    for each, decision in zip(configurations, whole, strict=True):
+        each.decision = decision
+    standings = [(each, place) for each in configurations for place in range(len(each.at))]
+    decisions = decide([each.at[place].ratio for each, place in standings], margin, LEVEL / 2)
+    for (each, place), decision in zip(standings, decisions, strict=True):
+        each.at[place] = Standing(each.at[place].load, each.at[place].ratio, decision, each.at[place].metric)
+
+
+def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[str], list[str]]:
+    """Say what the second of each pair costs that the first does not, and what it saves."""
+    price, gain = [], []
+    changes = {(class_of(a), class_of(b)) for a, b in pairs if durability_differs(a, b)}
+    for a, b in sorted(changes, key=str):
+        if a in _CLASSES and b in _CLASSES and _CLASSES.index(b) > _CLASSES.index(a):
+            gain.append(f"is {b}, and not {a}")
+        else:
+            price.append(_MAY_LOSE.get(b or "", f"is {b or 'of unknown durability'}, and not {a or 'unknown'}"))
+    if any(failures_differ(a, b) for a, b in pairs):
+        shares = [max(failing(cell) for cell in side) for side in zip(*pairs, strict=True)]
+        words = f"{percent(shares[1])} of transactions fail, and not {percent(shares[0])}"
+        (price if shares[1] > shares[0] else gain).append(words)
+    answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence)
+    if answers is not None and answers.low is not None and answers.high is not None:
+        rate = pooled([contrast_of(a, b, "throughput") for a, b in pairs], confidence)
+        faster = rate is not None and rate.mean > 1
+        # Whoever is slower answers later: that is no price of its own.
+        if faster and answers.low > _SLOWER_ANSWERS and not math.isinf(answers.mean):
+            price.append(f"p99 is {times(answers.mean)} times as long")
+    return list(dict.fromkeys(price)), gain

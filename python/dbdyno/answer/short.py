@@ -1,0 +1,81 @@
+"""Short names: systems by what tells them apart, and combinations of levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from dbdyno.engines.url import parse_url
+from dbdyno.errors import InputError
+from dbdyno.plan.system import SystemSpec
+from dbdyno.report.numbers import level as level_text
+
+SYSTEM = "system"
+
+
+def short_systems(names: Sequence[str]) -> dict[str, str]:
+    """Give each system, by its name (a URL), a name of what tells it apart: ``wal``, ``postgresql``, a label.
+
+    A system whose short name is another's as well, or that cannot be read, keeps its own.
+    """
+    specs: dict[str, SystemSpec] = {}
+    for name in names:
+        try:
+            specs[name] = parse_url(name)
+        except InputError:
+            continue
+    made = {name: _short(spec, list(specs.values())) for name, spec in specs.items()}
+    shared = {short for short, times in Counter(made.values()).items() if times > 1}
+    return {name: name if made.get(name, name) in shared else made.get(name, name) for name in names}
+
+
+def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
+    if spec.label and not spec.label.isdecimal():
+        return spec.label
+    if spec.command:
+        return spec.name
+    alike = [each for each in everything if each.engine == spec.engine]
+    engine = spec.engine if len(alike) < len(everything) else ""
+    if len(alike) == 1:
+        return spec.engine
+    parts = [*_place(spec, alike), *_settings(spec, alike)]
+    if spec.label:
+        parts.append(f"#{spec.label}")
+    return " ".join([engine, *parts] if engine else parts) or spec.engine
+
+
+def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
+    """Give where it is, where that differs: a file's own name, a server's host and database."""
+    if len({(each.host, each.port, each.database) for each in alike}) == 1:
+        return []
+    if spec.host:
+        return [spec.host + (f":{spec.port}" if spec.port else "") + (f"/{spec.database}" if spec.database else "")]
+    return [PurePath(spec.database).name] if spec.database else []
+
+
+def _settings(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
+    differing = [
+        name
+        for name in dict.fromkeys(name for each in alike for name in each.settings)
+        if len({each.settings.get(name) for each in alike}) > 1
+    ]
+    given = [name for name in differing if name in spec.settings]
+    # A value that says by itself what it is of: no number, no truth value.
+    values = [each.settings[name] for each in alike for name in differing if name in each.settings]
+    if all(value[:1].isalpha() and value not in ("on", "off", "true", "false", "yes", "no") for value in values):
+        return [spec.settings[name] for name in given]
+    return [f"{name}={spec.settings[name]}" for name in given]
+
+
+def named(levels: Mapping[str, Any], systems: Mapping[str, str]) -> str:
+    """Write levels as ``threads=2 cache=private``, systems by their short names."""
+    return " ".join(level_name(name, value, systems) for name, value in levels.items())
+
+
+def level_name(factor: str, value: Any, systems: Mapping[str, str]) -> str:
+    """Write one level with its factor; a system says by itself what it is."""
+    if factor == SYSTEM:
+        return systems.get(str(value), str(value))
+    return f"{factor}={level_text(value)}"

@@ -1,0 +1,228 @@
+"""The sentences of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
+from dbdyno.answer.short import named
+from dbdyno.document.cell import Cell
+from dbdyno.report.numbers import figure, milliseconds, percent, rough, times
+from dbdyno.stats import Decision, Ratio, inverse
+
+# So many loads are told one by one.
+_FEW_LOADS = 4
+# Half the width of an interval, as a share of the mean, from which it is told by its ends.
+_WIDE = 0.5
+
+
+def ratio_words(ratio: Ratio | None) -> str:
+    """Write a ratio with its interval, as ``5.3 [4.9, 5.7]``."""
+    if ratio is None:
+        return "an unknown number of"
+    if ratio.low is None or ratio.high is None:
+        return f"{times(ratio.mean)} (one round)" if ratio.count < 2 else times(ratio.mean)
+    return f"{times(ratio.mean)} [{times(ratio.low)}, {times(ratio.high)}]"
+
+
+def rate_words(cell: Cell) -> str:
+    """Write a cell's throughput with how sure it is, as ``8,568 lookups/s (±1.4 %)``."""
+    throughput = cell["throughput"]
+    words = f"{figure(throughput['mean'])} {throughput['unit']}"
+    mean, ci95 = throughput["mean"], throughput["ci95"]
+    if ci95 is None or not mean:
+        return f"{words} (one round)" if len(cell["rounds"]) < 2 else words
+    share = (ci95[1] - ci95[0]) / 2 / mean
+    if share > _WIDE:
+        return f"{words} ({figure(ci95[0])} to {figure(ci95[1])})"
+    return f"{words} (±{percent(share)})"
+
+
+def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[str, str]) -> list[str]:
+    """Say what was measured where there is nothing to choose: the figure, or its greatest and its least."""
+    by_rate = sorted(cells, key=lambda cell: cell["throughput"]["mean"] or 0.0)
+    worst, best = by_rate[0], by_rate[-1]
+    if len(cells) == 1:
+        answers = best["latency_ms"].get("response") or best["latency_ms"].get("service")
+        p99 = f", p99 {milliseconds(answers['p99'])} ms" if answers and answers["p99"] is not None else ""
+        return [f"{rate_words(best)}{p99}."]
+    names = [name for name, _ in loads[0]] if loads else []
+    where = [named({name: cell["factors"].get(name) for name in names}, systems) for cell in (best, worst)]
+    return [f"From {rate_words(worst)} at {where[1]} to {rate_words(best)} at {where[0]}."]
+
+
+def answer(ranking: Ranking, systems: Mapping[str, str], margin: float) -> list[str]:
+    """Say which configuration is ahead and by how much, at which loads, and what a faster one would cost."""
+    first, best = ranking.first, ranking.best
+    others = list(ranking.configurations[1:])
+    said: list[str] = []
+    if len(others) == 1:
+        said.append(_two(first, others[0], systems, ranking.metric, margin))
+    elif best is first:
+        said.append(_none_ahead(ranking, margin))
+    else:
+        said.append(_ahead(ranking, systems))
+    said += _priced(ranking, best)
+    return [each for each in said if each]
+
+
+def _two(first: Configuration, other: Configuration, systems: Mapping[str, str], metric: str, margin: float) -> str:
+    """Say how two stand to each other, at each load where that differs."""
+    if other.not_ranked:
+        return f"{other.name} and {first.name} did not do the same work: {other.not_ranked}."
+    standings = other.at
+    verdicts = {each.decision.verdict for each in standings}
+    if len(standings) == 1 or verdicts == {"inconclusive"} or (len(verdicts) == 1 and _alike(standings)):
+        return _sentence(first, other, other.against, other.decision, metric, margin) + _price_words(other)
+    ahead = [each for each in standings if each.decision.verdict == "faster"]
+    behind = [each for each in standings if each.decision.verdict == "slower"]
+    same = [each for each in standings if each.decision.verdict == "equivalent"]
+    is_open = [each for each in standings if each.decision.verdict == "inconclusive"]
+    parts = []
+    if ahead:
+        parts.append(f"{other.name} is faster than {first.name}: {_listed(ahead, systems)}")
+    if behind:
+        inverted = [_inverted(each) for each in behind]
+        parts.append(f"{first.name} is faster than {other.name}: {_listed(inverted, systems)}")
+    if same:
+        parts.append(f"they are the same within {percent(margin)} {_places(same, systems)}")
+    if is_open:
+        parts.append(f"neither is shown to be ahead {_places(is_open, systems)}")
+    text = "; ".join(parts) + _price_words(other) + "."
+    return text[0].upper() + text[1:] if not ahead and not behind else text
+
+
+def _sentence(
+    first: Configuration,
+    other: Configuration,
+    ratio: Ratio | None,
+    decision: Decision | None,
+    metric: str,
+    margin: float,
+) -> str:
+    verdict = "inconclusive" if decision is None else decision.verdict
+    how = "as fast as" if metric == "throughput" else f"as quick ({metric}) as"
+    if ratio is None:
+        return f"How {other.name} stands to {first.name} is not known."
+    if verdict == "faster":
+        return f"{other.name} is {ratio_words(ratio)} times {how} {first.name}."
+    if verdict == "slower":
+        return f"{first.name} is {ratio_words(_reciprocal(ratio))} times {how} {other.name}."
+    if verdict == "equivalent":
+        return f"{other.name} and {first.name} are the same within {percent(margin)}: {ratio_words(ratio)} times."
+    return (
+        f"{other.name} is {ratio_words(ratio)} times {how} {first.name}, which is not settled{_what_settles(decision)}."
+    )
+
+
+def _what_settles(decision: Decision | None) -> str:
+    """Say how many rounds would settle it, or what would have been seen."""
+    if decision is None:
+        return ""
+    more = decision.more_rounds
+    if more:
+        return f": {more} more round{'s' if more > 1 else ''} probably would"
+    seen = decision.detectable
+    return "" if seen is None else f": a difference of {rough(seen * 100)} % would have been seen"
+
+
+def _alike(standings: Sequence[Standing]) -> bool:
+    """Whether all intervals have a value in common, so that one figure holds for all."""
+    known = [each.ratio for each in standings if each.ratio is not None]
+    ends = [(each.low, each.high) for each in known if each.low is not None and each.high is not None]
+    return len(ends) == len(standings) and max(low for low, _ in ends) <= min(high for _, high in ends)
+
+
+def _listed(standings: Sequence[Standing], systems: Mapping[str, str]) -> str:
+    """Write where, and by how many times: each where they are few, else the least and the greatest."""
+    known = [each for each in standings if each.ratio is not None]
+    if len(known) > _FEW_LOADS:
+        ordered = sorted(known, key=lambda each: each.ratio.mean if each.ratio else 0.0)
+        known = [ordered[0], ordered[-1]]
+        count = f"from {ratio_words(known[0].ratio)} times at {_load(known[0], systems)} "
+        return f"{count}to {ratio_words(known[1].ratio)} at {_load(known[1], systems)} ({len(standings)} loads)"
+    told = [f"{ratio_words(each.ratio)} times at {_load(each, systems)}" for each in known[:1]]
+    return ", ".join(told + [f"{ratio_words(each.ratio)} at {_load(each, systems)}" for each in known[1:]])
+
+
+def _places(standings: Sequence[Standing], systems: Mapping[str, str]) -> str:
+    if len(standings) > _FEW_LOADS:
+        return f"at {len(standings)} loads"
+    return "at " + ", ".join(_load(each, systems) for each in standings)
+
+
+def _load(standing: Standing, systems: Mapping[str, str]) -> str:
+    return named(dict(standing.load), systems) or "the load"
+
+
+def _inverted(standing: Standing) -> Standing:
+    ratio = standing.ratio
+    return Standing(standing.load, None if ratio is None else _reciprocal(ratio), standing.decision, standing.metric)
+
+
+def _reciprocal(ratio: Ratio) -> Ratio:
+    return inverse(ratio)
+
+
+def _price_words(other: Configuration) -> str:
+    """Say what one costs or saves that the other does not, at the end of a sentence."""
+    parts = [f"{other.name} {each}" for each in (*other.price, *other.gain)]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _ahead(ranking: Ranking, systems: Mapping[str, str]) -> str:
+    best, first = ranking.best, ranking.first
+    how = "as fast as" if ranking.metric == "throughput" else f"as quick ({ranking.metric}) as"
+    text = f"{best.name} is {ratio_words(best.against)} times {how} {first.name}"
+    rivals = [each for each in ranking.free if each is not best and each is not first and not _behind(each, best)]
+    several = len(ranking.loads) > 1
+    behind = [each for each in best.at if each.decision.verdict == "slower"]
+    if several:
+        text += ", over all loads" if not behind else f", but slower {_places(behind, systems)}"
+    if rivals:
+        text += f"; not shown to be ahead of {_some([each.name for each in rivals])}"
+    else:
+        text += ", and ahead of all others that cost no more"
+    gains = [*best.gain]
+    return text + (f" ({best.name} {'; '.join(gains)})" if gains else "") + "."
+
+
+def _behind(each: Configuration, best: Configuration) -> bool:
+    """Whether the interval of one lies below that of the best; both are held against the same first one."""
+    a, b = each.against, best.against
+    return a is not None and b is not None and a.high is not None and b.low is not None and a.high < b.low
+
+
+def _none_ahead(ranking: Ranking, margin: float) -> str:
+    free = [each for each in ranking.free if each is not ranking.first]
+    if not free:
+        return f"{ranking.first.name} is the only configuration without a price."
+    slower = [each for each in free if each.decision is not None and each.decision.verdict == "slower"]
+    if len(slower) == len(free):
+        nearest = max(free, key=lambda each: each.factor)
+        ratio = None if nearest.against is None else _reciprocal(nearest.against)
+        return f"{ranking.first.name} is the fastest: {ratio_words(ratio)} times the next, {nearest.name}."
+    same = [each for each in free if each.decision is not None and each.decision.verdict == "equivalent"]
+    if len(same) == len(free):
+        return f"None differs from {ranking.first.name} by more than {percent(margin)}."
+    top = max(free, key=lambda each: each.factor)
+    return (
+        f"None is shown to be faster than {ranking.first.name}: the fastest, {top.name}, is {ratio_words(top.against)} "
+        f"times, which is not settled{_what_settles(top.decision)}."
+    )
+
+
+def _priced(ranking: Ranking, best: Configuration) -> list[str]:
+    """Name the fastest configuration that has a price, with it, where it is shown to be faster than the one to take."""
+    if len(ranking.configurations) < 3:
+        return []
+    priced = [each for each in ranking.configurations if each.price and each.faster and _behind(best, each)]
+    if not priced:
+        return []
+    top = max(priced, key=lambda each: each.factor)
+    return [f"{top.name} is {ratio_words(top.against)} times, but {' and '.join(top.price)}."]
+
+
+def _some(names: Sequence[str], most: int = 2) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} others" if rest > 1 else " and 1 other" if rest == 1 else "")

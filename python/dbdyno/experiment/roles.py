@@ -1,0 +1,75 @@
+"""What a factor is to the one who asks: a load, which is given, or a choice, which is theirs to make.
+
+Choices are ranked at equal load, and never across loads.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from dbdyno.experiment.factors import SYSTEM
+from dbdyno.experiment.substitute import references
+
+Role = Literal["load", "choice"]
+
+# Keys of `load` that say how clients work and not how much they ask for.
+_WAYS = frozenset({"connect", "prepare", "retry", "give_way", "clients_as", "os_cache"})
+# Keys that end a trial or warm it up: what is put into them is no load of its own.
+_LENGTHS = frozenset({"stop", "warmup"})
+# Of a table, how much there is in it.
+_AMOUNTS = frozenset({"rows", "file"})
+
+
+def roles_of(definition: str, factors: Iterable[str]) -> dict[str, Role]:
+    """Say what each factor is; ``definition``: the experiment's file.
+
+    What the file says in ``report.roles`` holds. Else the system is a choice; a factor whose levels ask different
+    questions, or by which a table grows, is a load; and so is one that decides how many clients there are, how fast
+    they ask, what for, or how large the data are, whatever it decides besides. All others are choices. Of a file that
+    is no experiment nothing but its systems are.
+    """
+    data = _read(definition)
+    report = data.get("report", {})
+    said: Mapping[str, Role] = report.get("roles", {})
+    given = {*report.get("questions", ()), data.get("growth", {}).get("factor")}
+    bound: dict[str, set[Role]] = {}
+    for location, reference in references(data):
+        role = _role(location)
+        if role is not None:
+            bound.setdefault(reference.partition(".")[0], set()).add(role)
+    found: dict[str, Role] = {}
+    for name in factors:
+        if name in said:
+            found[name] = said[name]
+        elif name in (SYSTEM, "side"):
+            found[name] = "choice"
+        elif name in given or "load" in bound.get(name, {"load"}):
+            found[name] = "load"
+        else:
+            found[name] = "choice"
+    return found
+
+
+def _read(definition: str) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(definition)
+    except tomllib.TOMLDecodeError:
+        return {}
+    return data if isinstance(data.get("report", {}), dict) and isinstance(data.get("growth", {}), dict) else {}
+
+
+def _role(location: tuple[str | int, ...]) -> Role | None:
+    """Say what a factor is that is put into a place of the file; None where that says nothing."""
+    match location:
+        case ("load", key, *_):
+            return None if key in _LENGTHS else "choice" if key in _WAYS else "load"
+        case ("tables", _, key, *_):
+            return "load" if key in _AMOUNTS else "choice"
+        case ("transactions", *rest):
+            return "load" if "params" in rest or "weight" in rest else "choice"
+        case ("system" | "setup" | "prepare" | "timed", *_):
+            return "choice"
+        case _:
+            return None

@@ -1,0 +1,304 @@
+"""What the terminal shows first: the answer, how sure it is, what to take at what price, and what was measured.
+
+Lines are laid out here and not by a table of the terminal's library: labels never vanish, and numbers and verdicts are
+never cut. Where the lines are too narrow, columns go in a stated order, and then labels get lines of their own.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from dbdyno.answer.short import named
+from dbdyno.document.cell import Cell
+from dbdyno.document.effects import Configuration, Effect, Standing
+from dbdyno.document.reading import shown_times
+from dbdyno.document.shape import Document
+from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
+from dbdyno.report.numbers import NONE, figure, level, percent, times
+
+_GAP = 2
+_TIMES = "\N{MULTIPLICATION SIGN}"
+# So many rows are shown; the rest is left to --verbose.
+_ROWS = 12
+_EFFECTS = 4
+_NARROWEST = 40
+_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
+# What goes first where there is no room.
+_SPARE = ("price", "published", "p99 ms", "95 %")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A label, and by column the figures of one cell."""
+
+    label: str
+    values: dict[str, str]
+    verdict: str = ""
+
+
+def show_brief(document: Document, console: Console) -> None:
+    """Write the answer and what it rests on to the console, laid out for its width."""
+    for line in brief_lines(document, max(console.width, _NARROWEST)):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def brief_lines(document: Document, width: int) -> Iterator[Text]:
+    """Give the lines for a terminal of ``width`` columns, none of them longer but where a single word is."""
+    status = "" if document["status"] == "done" else f"  {document['status']}"
+    yield Text.assemble((document["experiment"], "bold"), (f"  {document['id']}", "dim"), (status, "bold yellow"))
+    yield from _wrapped(document["question"], width)
+    yield Text("")
+    for place, sentence in enumerate(document["answer"]["text"]):
+        yield from _wrapped(sentence, width, "bold" if place == 0 else "")
+    yield from _recommended(document, width)
+    yield from _effects(document, width)
+    yield Text("")
+    yield from _table(document, width)
+    yield from _bottlenecks(document, width)
+    yield from _warnings(document, width)
+
+
+def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
+    for line in textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
+        yield Text(line, style=style)
+
+
+def _recommended(document: Document, width: int) -> Iterator[Text]:
+    found = document["answer"]["recommended"]
+    if found is None:
+        return
+    price = f"; its price: {'; '.join(found['price'])}" if found["price"] else ""
+    words = f"{'Take' if found['changes'] else 'Keep'} {found['configuration']}: {found['why']}{price}."
+    yield from _wrapped(words, width, "green")
+    for line in found["apply"][:3]:
+        yield from _wrapped(f"  {line}", width, "green", "    ")
+
+
+def _effects(document: Document, width: int) -> Iterator[Text]:
+    """Write what each choice does, where several were varied: with one alone the answer says it."""
+    chosen = [each for each in document["effects"] if each["role"] == "choice" and each["metric"] == _usual(document)]
+    if len({each["factor"] for each in chosen}) < 2:
+        return
+    whole = [each for each in chosen if not each["at"]]
+    whole.sort(key=lambda each: -abs(_size(each)))
+    parts = [effect_words(each, document) for each in whole[:_EFFECTS]]
+    rest = len(whole) - _EFFECTS
+    parts += [f"{rest} more with --verbose"] if rest > 0 else []
+    yield from _wrapped("Effects: " + " · ".join(parts), width, "", "  ")
+
+
+def _size(effect: Effect) -> float:
+    return log(effect["ratio"]) if effect["ratio"] else 0.0
+
+
+def _usual(document: Document) -> str:
+    metrics = [each["metric"] for each in document["effects"]]
+    return "throughput" if "throughput" in metrics or not metrics else metrics[0]
+
+
+def effect_words(effect: Effect, document: Document) -> str:
+    """Write an effect with its interval, and what it costs."""
+    name = named({effect["factor"]: effect["level"]}, document["answer"]["systems"])
+    if effect["ratio"] is None:
+        return f"{name} unknown"
+    ends = "" if effect["ci95"] is None else f" [{times(effect['ci95'][0])}, {times(effect['ci95'][1])}]"
+    words = f"{name} {_TIMES}{times(effect['ratio'])}{ends}"
+    if effect["verdict"] == "inconclusive":
+        words += " (open)"
+    if effect["at"]:
+        words += f" at {named(effect['at'], document['answer']['systems'])}"
+    elif effect["depends_on"]:
+        words += f" (depends on {', '.join(effect['depends_on'])})"
+    if effect["durability"]:
+        words += f", {effect['durability'][1]} and not {effect['durability'][0]}"
+    if effect["failed"]:
+        a, b = effect["failed"]
+        words += f", {'adds' if b > a else 'removes'} {percent(abs(b - a))} failures"
+    return words
+
+
+def _table(document: Document, width: int) -> Iterator[Text]:
+    rows = _rows(document)
+    shown, rest = rows[:_ROWS], len(rows) - _ROWS
+    if rest == 1:
+        shown, rest = rows, 0
+    heads = [head for head in dict.fromkeys(name for row in rows for name in row.values) if _known(rows, head)]
+    heads = _fitting(shown, heads, width)
+    label = max((len(row.label) for row in shown), default=0)
+    of_numbers = sum(_width(shown, head) + _GAP for head in heads)
+    stacked = label + of_numbers > width
+    first = 2 if stacked else label
+    if heads:
+        yield Text(" " * first + "".join(" " * _GAP + _placed(head, head, shown) for head in heads), style="dim")
+    for row in shown:
+        if stacked:
+            yield from _wrapped(row.label, width, "", "  ")
+        line = Text(" " * first if stacked else row.label.ljust(first))
+        for head in heads:
+            style = _STYLES.get(row.verdict, "") if head == "verdict" else ""
+            line.append(" " * _GAP)
+            line.append(_placed(head, row.values.get(head, ""), shown), style=style)
+        line.rstrip()
+        yield line
+    if rest > 0:
+        yield Text(f"… {rest} more with --verbose, or `dbdyno show {document['id']}`", style="dim")
+
+
+def _known(rows: Sequence[Row], head: str) -> bool:
+    return any(row.values.get(head) not in (None, "", NONE) for row in rows)
+
+
+def _fitting(rows: Sequence[Row], heads: list[str], width: int) -> list[str]:
+    """Leave out columns, in the stated order, as long as the rest does not fit beside the labels."""
+    left = list(heads)
+    label = max((len(row.label) for row in rows), default=0)
+    for spare in _SPARE:
+        if label + sum(_width(rows, head) + _GAP for head in left) <= width:
+            break
+        # Numbers on a line of their own have more room.
+        if label > width // 2 and 2 + sum(_width(rows, head) + _GAP for head in left) <= width:
+            break
+        left = [head for head in left if head != spare]
+    return left
+
+
+def _width(rows: Sequence[Row], head: str) -> int:
+    return max([len(head), *(len(row.values.get(head, "")) for row in rows)])
+
+
+def _placed(head: str, value: str, rows: Sequence[Row]) -> str:
+    width = _width(rows, head)
+    return value.ljust(width) if head in ("verdict", "ratio [95 %]", "price") else value.rjust(width)
+
+
+def _rows(document: Document) -> list[Row]:
+    """Give the rows of what was measured.
+
+    Two configurations stand beside one another, a row for each load. Of many cells there is a row for each
+    configuration, the fastest first; else one for each cell.
+    """
+    found, varied = document["answer"]["configurations"], _varied(document)
+    loads = [name for name in varied if document["roles"].get(name) == "load"]
+    several = len({_load(cell, loads, document) for cell in document["cells"]}) > 1
+    if len(found) == 2 and several:
+        return _pairs(document, loads)
+    if len(found) > 2 and several and len(document["cells"]) > _ROWS:
+        return _configurations(document)
+    return _cells(document, loads, [name for name in varied if name not in loads])
+
+
+def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
+    return named({name: cell["factors"].get(name) for name in loads}, document["answer"]["systems"])
+
+
+def _pairs(document: Document, loads: Sequence[str]) -> list[Row]:
+    found = document["answer"]["configurations"]
+    standings = _standings(found, document["cells"], loads)
+    of = {name: each["name"] for each in found for name in each["cells"]}
+    rows: dict[str, Row] = {}
+    for cell in document["cells"]:
+        row = rows.setdefault(_load(cell, loads, document), Row(_load(cell, loads, document), {}))
+        row.values[of.get(cell["id"], cell["id"])] = figure(cell["throughput"]["mean"])
+    for cell in document["cells"]:
+        standing, label = standings.get(cell["id"]), _load(cell, loads, document)
+        if standing is not None:
+            ratio, word = _compared(standing)
+            values = rows[label].values | {"ratio [95 %]": ratio, "verdict": word}
+            rows[label] = Row(label, values, standing["verdict"])
+    return list(rows.values())
+
+
+def _configurations(document: Document) -> list[Row]:
+    made = []
+    for each in sorted(document["answer"]["configurations"], key=lambda each: -(each["ratio"] or 1.0)):
+        word = each["verdict"] or ""
+        ratio = "1" if each["ratio"] is None else _ratio(each["ratio"], each["ci95"])
+        price = ", ".join(each["price"]) or each["not_ranked"]
+        made.append(Row(each["name"], {"ratio [95 %]": ratio, "verdict": word, "price": price}, word))
+    return made
+
+
+def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> list[Row]:
+    systems, cells = document["answer"]["systems"], document["cells"]
+    standings = _standings(document["answer"]["configurations"], cells, loads)
+    order = list(dict.fromkeys(_load(cell, loads, document) for cell in cells))
+    made = []
+    for cell in sorted(cells, key=lambda each: order.index(_load(each, loads, document))):
+        levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
+        alone = cell["system"]["engine"] or cell["id"]
+        standing = standings.get(cell["id"])
+        ratio, word = ("", "") if standing is None else _compared(standing)
+        values = {
+            cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]),
+            "95 %": interval(cell),
+            "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
+            "published": published_value(cell["published"]) if cell["published"] else "",
+            "ratio [95 %]": ratio,
+            "verdict": word,
+        }
+        label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
+        made.append(Row(label, values, "" if standing is None else standing["verdict"]))
+    return made
+
+
+def _varied(document: Document) -> list[str]:
+    cells = document["cells"]
+    names = dict.fromkeys(name for cell in cells for name in cell["factors"])
+    return [name for name in names if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
+
+
+def _standings(
+    configurations: Sequence[Configuration], cells: Sequence[Cell], loads: Sequence[str]
+) -> dict[str, Standing]:
+    by_id = {cell["id"]: cell for cell in cells}
+    found: dict[str, Standing] = {}
+    for each in configurations:
+        for name in each["cells"]:
+            own: dict[str, Any] = {load: by_id[name]["factors"].get(load) for load in loads}
+            found.update((name, standing) for standing in each["at"] if standing["load"] == own)
+    return found
+
+
+def _compared(standing: Standing) -> tuple[str, str]:
+    return NONE if standing["ratio"] is None else _ratio(standing["ratio"], standing["ci95"]), standing["verdict"]
+
+
+def _ratio(ratio: float, ci95: Sequence[float] | None) -> str:
+    return times(ratio) + ("" if ci95 is None else f" [{times(ci95[0])}, {times(ci95[1])}]")
+
+
+def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
+    """Write each bottleneck once, with how many cells have it."""
+    cells: dict[str, int] = {}
+    for cell in document["cells"]:
+        if cell["bottleneck"]:
+            cells[cell["bottleneck"]["resource"]] = cells.get(cell["bottleneck"]["resource"], 0) + 1
+    if not cells:
+        return
+    several = len(document["cells"]) > 1
+    words = [f"{name} ({count} cell{'s' * (count > 1)})" if several else name for name, count in cells.items()]
+    yield from _wrapped("Bottleneck, inferred: " + ", ".join(words) + ".", width, "", "  ")
+
+
+def _warnings(document: Document, width: int) -> Iterator[Text]:
+    failed = failed_trials(document)
+    if failed:
+        trials = len(document["failed_trials"])
+        yield from _wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
+    told = [*warnings(document), *findings(document)]
+    if told:
+        more = f" {len(told) - 1} more with --verbose." if len(told) > 1 else ""
+        first = _first_sentence(told[0].text)
+        yield from _wrapped(f"! {first}{more}", width, "yellow", "  ")
+
+
+def _first_sentence(text: str) -> str:
+    head, stop, _ = text.partition(". ")
+    return head + (stop.strip() or "")

@@ -1,0 +1,216 @@
+"""What each factor does: its levels against its first one, pooled over all else; and where that depends on another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Any
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.effects import Effect
+from dbdyno.results.alike import cells_along
+from dbdyno.results.durable import class_of
+from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, rows_differ
+from dbdyno.results.metrics import ANSWERS, failing, lower_bounds, rates_by_block, usual_metric, values_by_block
+from dbdyno.stats import LEVEL, Decision, Ratio, decide, inverse
+from dbdyno.stats.effects import Contrast, contrast_of_rates, contrast_of_values, difference, pooled
+
+# Of the false differences that a run may have, half are left to the effects of what is to be chosen. A quarter is left
+# to all other effects and to what depends on what, and one to what is looked at only where that was shown.
+_OF_CHOICES, _OF_OTHERS, _WITHIN = LEVEL / 2, LEVEL / 4, LEVEL / 4
+# An effect that depends on another factor by less than this is told as one.
+_DEPENDS = 1.1
+
+
+@dataclass(frozen=True)
+class _Context:
+    """Two cells that differ in a factor's level alone, the levels that they share, and what leads from a to b."""
+
+    a: Cell
+    b: Cell
+    others: Mapping[str, Any]
+    contrast: Contrast = field(default_factory=Contrast)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A factor's level against its first one, by what it is measured, and where.
+
+    ``usual``: whether that is what its cells are compared by; ``at``: levels of others that it is restricted to.
+    """
+
+    factor: str
+    against: Any
+    level: Any
+    metric: str
+    usual: bool
+    contexts: Sequence[_Context]
+    at: Mapping[str, Any]
+
+    @property
+    def contrasts(self) -> list[Contrast]:
+        """What leads from one to the other, in each context."""
+        return [each.contrast for each in self.contexts]
+
+    def at_level(self, other: str, level: Any) -> _Change:
+        """Give the same change where another factor has a level."""
+        contexts = [each for each in self.contexts if _key(each.others.get(other)) == _key(level)]
+        return replace(self, contexts=contexts, at={other: level})
+
+
+def effects(
+    cells: Sequence[Cell],
+    roles: Mapping[str, str],
+    margin: float,
+    confidence: float,
+    factors: Mapping[str, Sequence[Any]],
+) -> list[Effect]:
+    """Return the effects of all factors, in their order: on throughput (of open loops that keep up, on p99), then p99.
+
+    A factor whose effect depends on another has an effect at each of that one's levels as well. Cells that returned
+    other rows, or of which hardly a transaction ended well, are left out; another class of durability, or other
+    failures, are told as the price. ``factors``: their levels in order, of which the first is what others are held
+    against. The chance of any false effect in a run is at most 2 %.
+    """
+    changes = [each for name, levels in factors.items() for each in _changes(cells, name, levels)]
+    of_choices = [each for each in changes if each.usual and roles.get(each.factor) != "load"]
+    others = [each for each in changes if not any(each is one for one in of_choices)]
+    pairs = [
+        (change, other, a, b)
+        for change in changes
+        if change.usual
+        for other in factors
+        for a, b in _pairs_of_levels(change, other, factors)
+    ]
+    apart = [
+        difference(change.at_level(other, a).contrasts, change.at_level(other, b).contrasts, confidence)
+        for change, other, a, b in pairs
+    ]
+    told = _decided(of_choices, margin, confidence, _OF_CHOICES)
+    judged = [_judged(pooled(each.contrasts, confidence), each.metric) for each in others]
+    decisions = decide([*judged, *apart], margin, _OF_OTHERS)
+    for change, decision in zip(others, decisions, strict=False):
+        told[id(change)] = pooled(change.contrasts, confidence), decision
+    depends: dict[int, list[str]] = {}
+    for (change, other, _, _), ratio, decision in zip(pairs, apart, decisions[len(others) :], strict=True):
+        shown = ratio is not None and decision.verdict in ("faster", "slower")
+        if shown and ratio is not None and not 1 / _DEPENDS < ratio.mean < _DEPENDS:
+            names = depends.setdefault(id(change), [])
+            names += [] if other in names else [other]
+    parts = {
+        id(change): [
+            change.at_level(other, level)
+            for other in depends.get(id(change), ())
+            for level in _levels_of(change, other, factors)
+        ]
+        for change in changes
+    }
+    told |= _decided([each for of in parts.values() for each in of], margin, confidence, _WITHIN)
+    made: list[Effect] = []
+    for change in changes:
+        made.append(_effect(change, *told[id(change)], roles, depends.get(id(change), [])))
+        made += [_effect(each, *told[id(each)], roles, []) for each in parts[id(change)]]
+    return made
+
+
+def _decided(
+    changes: Sequence[_Change], margin: float, confidence: float, level: float
+) -> dict[int, tuple[Ratio | None, Decision]]:
+    """Decide changes together, at a chance of any false difference among them."""
+    ratios = [pooled(each.contrasts, confidence) for each in changes]
+    judged = [_judged(ratio, each.metric) for ratio, each in zip(ratios, changes, strict=True)]
+    decisions = decide(judged, margin, level)
+    return {id(each): told for each, *told in zip(changes, ratios, decisions, strict=True)}  # type: ignore[misc]
+
+
+def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Iterator[_Change]:
+    groups = [{_key(cell["factors"][factor]): cell for cell in group} for _, group in cells_along(cells, factor)]
+    present = [each for each in levels if any(_key(each) in group for group in groups)]
+    for level in present[1:]:
+        a, b = _key(present[0]), _key(level)
+        fair = [
+            _Context(group[a], group[b], {name: own for name, own in group[a]["factors"].items() if name != factor})
+            for group in groups
+            if a in group and b in group and not rows_differ(group[a], group[b]) and not hardly_any(group[a], group[b])
+        ]
+        usual = Counter(usual_metric(each.a, each.b) for each in fair).most_common(1)
+        for metric in dict.fromkeys((*(name for name, _ in usual), ANSWERS)):
+            contexts = [replace(each, contrast=contrast_of(each.a, each.b, metric)) for each in fair]
+            contexts = [each for each in contexts if each.contrast.values]
+            if contexts:
+                is_usual = metric == usual[0][0]
+                yield _Change(factor, present[0], level, metric, is_usual, contexts, {})
+
+
+def contrast_of(a: Cell, b: Cell, metric: str) -> Contrast:
+    """Give what leads from one cell to the other; nothing where the metric does not tell them apart."""
+    if metric == "throughput":
+        return contrast_of_rates(rates_by_block(a), rates_by_block(b)) if usual_metric(a, b) == metric else Contrast()
+    if any(lower_bounds(cell, metric) for cell in (a, b)):
+        return Contrast()
+    return contrast_of_values(values_by_block(a, metric), values_by_block(b, metric))
+
+
+def _key(level: Any) -> tuple[str, Any]:
+    # True is 1 to a dictionary, and two levels to a person.
+    return (type(level).__name__, level)
+
+
+def _pairs_of_levels(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, Any]]:
+    """Give the levels of another factor at which a change was measured, each further one with the first."""
+    if other != change.factor:
+        levels = _levels_of(change, other, factors)
+        yield from ((levels[0], each) for each in levels[1:])
+
+
+def _levels_of(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]) -> list[Any]:
+    there = {_key(each.others.get(other)) for each in change.contexts}
+    return [each for each in factors[other] if _key(each) in there]
+
+
+def _judged(ratio: Ratio | None, metric: str) -> Ratio | None:
+    return ratio if ratio is None or metric == "throughput" else inverse(ratio)
+
+
+def _effect(
+    change: _Change, ratio: Ratio | None, decision: Decision, roles: Mapping[str, str], depends: list[str]
+) -> Effect:
+    return {
+        "factor": change.factor,
+        "role": "load" if roles.get(change.factor) == "load" else "choice",
+        "level": change.level,
+        "against": change.against,
+        "at": dict(change.at),
+        "metric": change.metric,
+        "ratio": None if ratio is None else ratio.mean,
+        "ci95": None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high],
+        "verdict": decision.verdict,
+        "p": decision.p,
+        "detectable": decision.detectable,
+        "more_rounds": decision.more_rounds,
+        "blocks": 0 if ratio is None else ratio.count,
+        "cells": [[each.a["id"], each.b["id"]] for each in change.contexts],
+        "depends_on": depends,
+        "durability": _durability(change.contexts),
+        "failed": _failed(change.contexts),
+    }
+
+
+def _durability(contexts: Sequence[_Context]) -> list[str] | None:
+    """Give the classes of durability that a change leads from and to, where it does so in each context alike."""
+    found = {(class_of(each.a), class_of(each.b)) for each in contexts if durability_differs(each.a, each.b)}
+    if len(found) != 1:
+        return None
+    (a, b), *_ = found
+    return None if a is None or b is None else [a, b]
+
+
+def _failed(contexts: Sequence[_Context]) -> list[float] | None:
+    """Give the shares of transactions that failed, from and to, where chance does not explain the difference."""
+    if not any(failures_differ(each.a, each.b) for each in contexts):
+        return None
+    return [
+        fmean(failing(cell) for cell in side) for side in zip(*((each.a, each.b) for each in contexts), strict=True)
+    ]
