@@ -12,7 +12,6 @@ from dbdyno.document import Document
 from dbdyno.report.charts.axes import axes
 from dbdyno.report.charts.drawing import decades
 from dbdyno.report.html import html_report, write_html
-from dbdyno.report.lines import headline
 from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
@@ -101,16 +100,6 @@ def test_the_page_says_what_the_run_found(lookup: str) -> None:
     ):
         assert expected in words, expected
     assert words.index("clients waited 75 %") < words.index("Every round")
-
-
-def test_what_is_faster_than_all_others_is_the_fastest() -> None:
-    document = lookup_document()
-    document["cells"] = [cell for cell in document["cells"] if cell["id"] != "cache=private,threads=8"]
-    assert headline(document).startswith("Fastest: cache=private threads=4, ")
-    # The first cell has no baseline, and is held to the same.
-    document["cells"] = [cell for cell in document["cells"] if cell["factors"]["threads"] == 1]
-    assert headline(document).startswith("Greatest mean: cache=private, ")
-    assert headline(document).endswith("; not shown to be faster than cache=shared.")
 
 
 def test_every_round_is_in_the_page(lookup: str) -> None:

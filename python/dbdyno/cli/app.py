@@ -167,6 +167,7 @@ def run(
     csv: _Csv = None,
     markdown: _Markdown = None,
     report: _Report = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
     from dbdyno.cli.naming import Named
@@ -193,7 +194,7 @@ def run(
         interleaving=interleaving,
         allow_writes=allow_writes,
     )
-    code = run_experiment(asked, store, exports, sys.argv)
+    code = run_experiment(asked, store, exports, sys.argv, verbose=verbose)
     if code:
         raise typer.Exit(code)
 

@@ -139,15 +139,26 @@ class Asked:
         )
 
 
-def run_experiment(asked: Asked, store_place: str | None, exports: Exports, command: list[str]) -> int:
-    """Run or resume, show the result, write the exports; give the exit code. Raises DbdynoError."""
-    from dbdyno.report.table import show
+def run_experiment(
+    asked: Asked, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
+) -> int:
+    """Run or resume, show the result, write the exports; give the exit code. Raises DbdynoError.
+
+    ``verbose``: all that is known of it is shown below the answer.
+    """
+    from dbdyno.report.brief import show_brief
 
     console = Console()
     exports.check()
     document, interrupted = carry_out(asked, store_place, console, command)
     exports.write(document)
-    show(document, console)
+    console.print()
+    show_brief(document, console)
+    if verbose:
+        from dbdyno.report.table import show_details
+
+        console.print()
+        show_details(document, console)
     _last_lines(console, document, exports, interrupted)
     if interrupted:
         return INTERRUPTED

@@ -133,14 +133,18 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 
 def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     """Show a stored run, and write the files asked for."""
-    from dbdyno.report.table import show
+    from dbdyno.report.brief import show_brief
+    from dbdyno.report.table import show_details
     from dbdyno.store import open_store
     from dbdyno.stored.run import read_run
 
     exports.check()
     document = read_run(open_store(store_place, make=False), name)
     exports.write(document)
-    show(document, Console())
+    console = Console()
+    show_brief(document, console)
+    console.print()
+    show_details(document, console)
 
 
 def report_run(name: str, output: Path | None, store_place: str | None) -> None:

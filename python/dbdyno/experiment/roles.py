@@ -6,7 +6,7 @@ Choices are ranked at equal load, and never across loads.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from dbdyno.experiment.factors import SYSTEM
@@ -22,13 +22,13 @@ _LENGTHS = frozenset({"stop", "warmup"})
 _AMOUNTS = frozenset({"rows", "file"})
 
 
-def roles_of(definition: str, factors: Iterable[str]) -> dict[str, Role]:
-    """Say what each factor is; ``definition``: the experiment's file.
+def roles_of(definition: str, factors: Mapping[str, Sequence[object]]) -> dict[str, Role]:
+    """Say what each factor is; ``definition``: the experiment's file; ``factors``: their levels.
 
     What the file says in ``report.roles`` holds. Else the system is a choice; a factor whose levels ask different
     questions, or by which a table grows, is a load; and so is one that decides how many clients there are, how fast
     they ask, what for, or how large the data are, whatever it decides besides. All others are choices. Of a file that
-    is no experiment nothing but its systems are.
+    is no experiment, factors whose levels are numbers are loads.
     """
     data = _read(definition)
     report = data.get("report", {})
@@ -45,11 +45,16 @@ def roles_of(definition: str, factors: Iterable[str]) -> dict[str, Role]:
             found[name] = said[name]
         elif name in (SYSTEM, "side"):
             found[name] = "choice"
-        elif name in given or "load" in bound.get(name, {"load"}):
+        elif name in given or "load" in bound.get(name, {_guess(factors[name])}):
             found[name] = "load"
         else:
             found[name] = "choice"
     return found
+
+
+def _guess(levels: Sequence[object]) -> Role:
+    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in levels)
+    return "load" if numbers else "choice"
 
 
 def _read(definition: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ never cut. Where the lines are too narrow, columns go in a stated order, and the
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -24,12 +24,15 @@ from dbdyno.report.lines import failed_trials, findings, interval, latency, publ
 from dbdyno.report.numbers import NONE, figure, level, percent, times
 
 _GAP = 2
+# Of figures below a label.
+_INDENT = 2
 _TIMES = "\N{MULTIPLICATION SIGN}"
 # So many rows are shown; the rest is left to --verbose.
 _ROWS = 12
 _EFFECTS = 4
 _NARROWEST = 40
 _STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
+_RATIO, _SECOND = "ratio [95 %]", "2nd/1st [95 %]"
 # What goes first where there is no room.
 _SPARE = ("price", "published", "p99 ms", "95 %")
 
@@ -71,14 +74,19 @@ def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterat
 
 
 def _recommended(document: Document, width: int) -> Iterator[Text]:
+    yield from _wrapped(recommended_words(document), width, "green")
+    found = document["answer"]["recommended"]
+    for line in found["apply"][:3] if found is not None else ():
+        yield from _wrapped(f"  {line}", width, "green", "    ")
+
+
+def recommended_words(document: Document) -> str:
+    """Say which configuration to take, or to keep, why, and at what price; empty where there is none to choose."""
     found = document["answer"]["recommended"]
     if found is None:
-        return
+        return ""
     price = f"; its price: {'; '.join(found['price'])}" if found["price"] else ""
-    words = f"{'Take' if found['changes'] else 'Keep'} {found['configuration']}: {found['why']}{price}."
-    yield from _wrapped(words, width, "green")
-    for line in found["apply"][:3]:
-        yield from _wrapped(f"  {line}", width, "green", "    ")
+    return f"{'Take' if found['changes'] else 'Keep'} {found['configuration']}: {found['why']}{price}."
 
 
 def _effects(document: Document, width: int) -> Iterator[Text]:
@@ -133,22 +141,51 @@ def _table(document: Document, width: int) -> Iterator[Text]:
     heads = _fitting(shown, heads, width)
     label = max((len(row.label) for row in shown), default=0)
     of_numbers = sum(_width(shown, head) + _GAP for head in heads)
-    stacked = label + of_numbers > width
-    first = 2 if stacked else label
-    if heads:
-        yield Text(" " * first + "".join(" " * _GAP + _placed(head, head, shown) for head in heads), style="dim")
-    for row in shown:
-        if stacked:
-            yield from _wrapped(row.label, width, "", "  ")
-        line = Text(" " * first if stacked else row.label.ljust(first))
-        for head in heads:
-            style = _STYLES.get(row.verdict, "") if head == "verdict" else ""
-            line.append(" " * _GAP)
-            line.append(_placed(head, row.values.get(head, ""), shown), style=style)
-        line.rstrip()
-        yield line
+    if label + of_numbers <= width:
+        yield from _beside(shown, heads, label)
+    elif _INDENT + of_numbers <= width:
+        yield from _below(shown, heads, width)
+    else:
+        yield from _one_by_one(shown, heads, width)
     if rest > 0:
         yield Text(f"… {rest} more with --verbose, or `dbdyno show {document['id']}`", style="dim")
+
+
+def _beside(rows: Sequence[Row], heads: Sequence[str], label: int) -> Iterator[Text]:
+    """Write each row as a line: its label, then its figures."""
+    yield Text(" " * label + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
+    for row in rows:
+        line = Text(row.label.ljust(label)).append_text(_line(heads, row.values, rows, row.verdict))
+        line.rstrip()
+        yield line
+
+
+def _below(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Text]:
+    """Write each row as its label, and its figures in a line below."""
+    yield Text(" " * _INDENT + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
+    for row in rows:
+        yield from _wrapped(row.label, width, "", "  ")
+        line = Text(" " * _INDENT).append_text(_line(heads, row.values, rows, row.verdict))
+        line.rstrip()
+        yield line
+
+
+def _one_by_one(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Text]:
+    """Write each figure in a line of its own, with its head."""
+    for row in rows:
+        yield from _wrapped(row.label, width, "", "  ")
+        for head in heads:
+            if row.values.get(head):
+                yield from _wrapped(f"{head}: {row.values[head]}", width - _INDENT, "", "  ")
+
+
+def _line(heads: Sequence[str], values: Mapping[str, str], rows: Sequence[Row], verdict: str = "") -> Text:
+    text = Text()
+    for head in heads:
+        style = _STYLES.get(verdict, "") if head == "verdict" else ""
+        text.append(" " * _GAP)
+        text.append(_placed(head, values.get(head, ""), rows), style=style)
+    return text
 
 
 def _known(rows: Sequence[Row], head: str) -> bool:
@@ -163,7 +200,7 @@ def _fitting(rows: Sequence[Row], heads: list[str], width: int) -> list[str]:
         if label + sum(_width(rows, head) + _GAP for head in left) <= width:
             break
         # Numbers on a line of their own have more room.
-        if label > width // 2 and 2 + sum(_width(rows, head) + _GAP for head in left) <= width:
+        if label > width // 2 and _INDENT + sum(_width(rows, head) + _GAP for head in left) <= width:
             break
         left = [head for head in left if head != spare]
     return left
@@ -175,7 +212,7 @@ def _width(rows: Sequence[Row], head: str) -> int:
 
 def _placed(head: str, value: str, rows: Sequence[Row]) -> str:
     width = _width(rows, head)
-    return value.ljust(width) if head in ("verdict", "ratio [95 %]", "price") else value.rjust(width)
+    return value.ljust(width) if head in ("verdict", _RATIO, _SECOND, "price") else value.rjust(width)
 
 
 def _rows(document: Document) -> list[Row]:
@@ -210,7 +247,7 @@ def _pairs(document: Document, loads: Sequence[str]) -> list[Row]:
         standing, label = standings.get(cell["id"]), _load(cell, loads, document)
         if standing is not None:
             ratio, word = _compared(standing)
-            values = rows[label].values | {"ratio [95 %]": ratio, "verdict": word}
+            values = rows[label].values | {_SECOND: ratio, "verdict": word}
             rows[label] = Row(label, values, standing["verdict"])
     return list(rows.values())
 
@@ -221,7 +258,7 @@ def _configurations(document: Document) -> list[Row]:
         word = each["verdict"] or ""
         ratio = "1" if each["ratio"] is None else _ratio(each["ratio"], each["ci95"])
         price = ", ".join(each["price"]) or each["not_ranked"]
-        made.append(Row(each["name"], {"ratio [95 %]": ratio, "verdict": word, "price": price}, word))
+        made.append(Row(each["name"], {_RATIO: ratio, "verdict": word, "price": price}, word))
     return made
 
 
@@ -229,18 +266,20 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
     systems, cells = document["answer"]["systems"], document["cells"]
     standings = _standings(document["answer"]["configurations"], cells, loads)
     order = list(dict.fromkeys(_load(cell, loads, document) for cell in cells))
+    # The first of those that others are held against.
+    first = {name for each in document["answer"]["configurations"][:1] for name in each["cells"]}
     made = []
     for cell in sorted(cells, key=lambda each: order.index(_load(each, loads, document))):
         levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
         alone = cell["system"]["engine"] or cell["id"]
         standing = standings.get(cell["id"])
-        ratio, word = ("", "") if standing is None else _compared(standing)
+        ratio, word = ("1" if cell["id"] in first else "", "") if standing is None else _compared(standing)
         values = {
             cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]),
             "95 %": interval(cell),
             "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
             "published": published_value(cell["published"]) if cell["published"] else "",
-            "ratio [95 %]": ratio,
+            _RATIO: ratio,
             "verdict": word,
         }
         label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])

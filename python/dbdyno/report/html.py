@@ -9,6 +9,7 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.report import lines, sections
+from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
     breakdown_chart,
     growth_charts,
@@ -46,7 +47,9 @@ def _context(document: Document) -> dict[str, Any]:
         "started": document["started"][:19].replace("T", " "),
         "took": _took(document),
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
-        "headline": lines.headline(document),
+        "answer": document["answer"],
+        "recommended": recommended_words(document),
+        "effects": sections.effect_table(document),
         "warnings": lines.warnings(document),
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),

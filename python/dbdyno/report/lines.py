@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.document.cell import Bottleneck, Cell, Published, Round
-from dbdyno.document.reading import shown_times, texts
+from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Comparison, Document, Finding
 from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
-from dbdyno.results.judging import Pair, judge
 from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the bottleneck and one line for all cells says so.
@@ -160,53 +158,6 @@ def published_references(document: Document) -> list[str]:
 def _published_source(published: Published) -> str:
     parts = [published.get("machine", ""), str(published.get("year", ""))]
     return ", ".join(part for part in parts if part) or published.get("source", "")
-
-
-def headline(document: Document) -> str:
-    """Return the fastest cell and how it stands against its baseline; empty where cells must not be ranked.
-
-    It is said to be the fastest where it is faster than every other, all of them decided together. Of open loops that
-    keep up it is the one that answers soonest.
-    """
-    measured = [cell for cell in document["cells"] if cell["throughput"]["mean"] is not None]
-    metrics = {each["metric"] for each in document["comparisons"]}
-    if len(measured) < 2 or len(metrics) != 1 or any(each["not_comparable"] for each in document["comparisons"]):
-        return ""
-    questions = texts(document["report"].get("questions"))
-    if len({tuple(cell["factors"].get(name) for name in questions) for cell in measured}) > 1:
-        return ""
-    factors, metric = factor_names(document), metrics.pop()
-    best = max(measured, key=lambda cell: _merit(cell, metric))
-    others = [cell for cell in measured if cell is not best]
-    pairs = [Pair(each, best, metric=metric, confidence=document["confidence"]) for each in others]
-    made = judge(pairs, document["comparisons"][0]["margin"])
-    if any(each["not_comparable"] for each in made):
-        return ""
-    # What was not shown is not said.
-    rivals = [each["a"] for each in made if each["verdict"] != "faster"]
-    if metric == "throughput":
-        words = "Greatest mean" if rivals else "Fastest"
-        words += f": {cell_name(best, factors)}, {figure(best['throughput']['mean'])} {best['throughput']['unit']}"
-        words += f" ({interval(best)})" if best["throughput"]["ci95"] else ""
-    else:
-        words = f"Shortest {metric}" if rivals else f"Soonest ({metric} of the response time)"
-        words += f": {cell_name(best, factors)}, {latency(best, metric)} ms"
-    against = next((each for each in document["comparisons"] if each["b"] == best["id"] and each["ratio"]), None)
-    if against:
-        words += f", {comparison_ratio(against)} times {cell_names(document, [against['a']])}"
-    if rivals:
-        words += f"; not shown to be {'faster' if metric == 'throughput' else 'sooner'} than "
-        words += cell_names(document, rivals)
-    return words + "."
-
-
-def _merit(cell: Cell, metric: str) -> float:
-    """Return what is greatest for the best cell."""
-    if metric == "throughput":
-        return cell["throughput"]["mean"] or 0.0
-    times: Any = shown_times(cell["latency_ms"])
-    value = times and times[metric]
-    return -math.inf if value is None else -float(value)
 
 
 def bottlenecks(document: Document) -> list[Statement]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell, CellStatement, Round
 from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
@@ -13,7 +14,7 @@ from dbdyno.report import lines
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
-from dbdyno.report.numbers import figure, level, milliseconds, percent, whole
+from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, times, whole
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
 
@@ -69,6 +70,29 @@ def cell_table(document: Document) -> CellTable:
     return CellTable(
         [column for column, _ in columns], [list(row) for row in zip(*(v for _, v in columns), strict=True)]
     )
+
+
+def effect_table(document: Document) -> CellTable:
+    """Return what each level of a factor does against the factor's first one."""
+    heads = [Column(head, right=False) for head in ("factor", "level", "against", "where", "of")]
+    heads += [Column("ratio [95 %]", style="number"), Column("verdict", right=False), Column("price", right=False)]
+    systems = document["answer"]["systems"]
+    rows = []
+    for each in document["effects"]:
+        of = each["factor"] == "system"
+        names = [
+            systems.get(str(value), str(value)) if of else level(value) for value in (each["level"], each["against"])
+        ]
+        where = named(each["at"], systems) or (
+            f"depends on {', '.join(each['depends_on'])}" if each["depends_on"] else "all"
+        )
+        ends = "" if each["ci95"] is None else f" [{times(each['ci95'][0])}, {times(each['ci95'][1])}]"
+        ratio = NONE if each["ratio"] is None else times(each["ratio"]) + ends
+        price = "" if each["durability"] is None else f"{each['durability'][1]} and not {each['durability'][0]}"
+        if each["failed"] is not None:
+            price += f"{', ' * bool(price)}failures {percent(each['failed'][1])} and not {percent(each['failed'][0])}"
+        rows.append([each["factor"], *names, where, each["metric"], ratio, each["verdict"], price])
+    return CellTable(heads, rows)
 
 
 def phase_table(document: Document) -> CellTable | None:

@@ -1,4 +1,4 @@
-"""The table of the terminal."""
+"""The tables of the terminal: all that is known of a run, below its answer (:mod:`dbdyno.report.brief`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison, Document
+from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, fitted, table, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
@@ -39,26 +40,28 @@ from dbdyno.report.lines import (
 from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
+from dbdyno.results.metrics import ANSWERS
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
 
-def show(document: Document, console: Console) -> None:
-    """Write the run to the console, laid out for its width."""
-    console.print(run_view(document, console.width))
+def show_details(document: Document, console: Console) -> None:
+    """Write all that is known of the run to the console, laid out for its width."""
+    console.print(details(document, console.width))
 
 
-def run_view(document: Document, width: int) -> RenderableType:
-    """Return head, table, verdicts, bottlenecks and failures of a run, for a terminal of ``width`` columns."""
-    parts: list[RenderableType] = [_head(document)]
+def details(document: Document, width: int) -> RenderableType:
+    """Return tables, effects, verdicts, bottlenecks and failures of a run, for a terminal of ``width`` columns."""
     # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
-    parts += _statements(document, warnings(document), "!", "bold yellow")
+    parts: list[RenderableType] = _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
     parts += _further(document, phase_columns(document), width)
     data = data_columns(document)
     parts += _further(document, data, width)
     parts += [Text(DATA_NOTE, style="dim")] if data else []
     parts += _notes(document)
+    if document["effects"]:
+        parts += [Text(""), Text("Effects", style="bold"), *_effects(document)]
     if document["comparisons"]:
         parts += [Text(""), _comparisons(document)]
         parts += [Text(note, style="dim") for note in comparison_notes(document)]
@@ -93,15 +96,6 @@ def _further(document: Document, further: list[CellColumn], width: int) -> list[
         for each in further
     ]
     return [Text(""), table(fitted(_factor_columns(document), columns, width))] if columns else []
-
-
-def _head(document: Document) -> Text:
-    head = Text.assemble((document["experiment"], "bold"), "  ", (document["id"], "dim"))
-    if document["status"] != "done":
-        head.append(f"  {document['status']}", style="bold yellow")
-    if document["question"]:
-        head.append(f"\n{document['question']}")
-    return head
 
 
 def _number_columns(document: Document) -> list[Column]:
@@ -182,6 +176,16 @@ def _comparisons(document: Document) -> Table:
             Column("verdict", words, right=False, fold=True),
         ]
     )
+
+
+def _effects(document: Document) -> Iterable[RenderableType]:
+    """Give each factor's levels against its first one, pooled over all else: on throughput, then on latency."""
+    for metric, label in (("throughput", ""), (ANSWERS, f"{ANSWERS}: ")):
+        told = [each for each in document["effects"] if each["metric"] == metric]
+        for each in told:
+            against = f"{each['factor']}={level(each['against'])}" if each["factor"] != "system" else ""
+            text = Text.assemble(label, effect_words(each, document), (f"  against {against}" * bool(against), "dim"))
+            yield Padding(text, (0, 0, 0, 4 if each["at"] else 2), expand=False)
 
 
 def _bottlenecks(document: Document) -> Iterable[RenderableType]:

@@ -30,6 +30,8 @@ class Display:
         self._what = ""
         self._shown = ""
         self._names: dict[str, str] = {}
+        # Of trials that are interleaved, how many have not ended.
+        self._together = 0
         if console.is_terminal:
             columns = (BarColumn(24), TextColumn("{task.description}"))
             self._progress = Progress(*columns, console=console, transient=True)
@@ -61,6 +63,7 @@ class Display:
         self._names |= {cell.id: _name(cell) for cell in cells}
         self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells interleaved"
         self._shown = cells[0].id
+        self._together = len(cells) if len(cells) > 1 else 0
         self._update(self._what)
 
     def interval(self, cell: Cell, event: Interval) -> None:
@@ -79,6 +82,13 @@ class Display:
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
             return
+        if self._together:
+            # They last a moment each: one line is for all.
+            self._together -= 1
+            if record.status == "done":
+                if not self._together:
+                    self._console.print(self._what, highlight=False, markup=False, soft_wrap=True)
+                return
         text = f"block {record.block + 1}/{self._rounds} · {self._names.get(record.cell, record.cell)} · "
         if throughput is not None:
             text += f"{figure(throughput)} {self._label}/s"

@@ -1,0 +1,157 @@
+"""The answer of a run: what is ranked, at which loads, at what price, and how it is laid out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dbdyno.engines.registry  # noqa: F401 - engines are known by it
+from dbdyno.answer.build import build_answer
+from dbdyno.answer.short import short_systems
+from dbdyno.experiment.experiment import builtin_experiments
+from dbdyno.experiment.roles import roles_of
+from dbdyno.report.brief import brief_lines
+from dbdyno.stats import MARGIN
+from synthetic import cell, lookup_document, update_document
+
+NOISE = (1.0, 1.01, 0.99, 1.005, 0.995)
+
+
+def a_cell(rate: float, system: str = "sqlite:", place: int = 0, **more: Any) -> Any:
+    """Five rounds of a cell; further levels and changes by name."""
+    factors = {name: more.pop(name) for name in ("clients", "index", "cache") if name in more}
+    levels = {"system": system, **factors}
+    values = [rate * each for each in (NOISE[place:] + NOISE[:place])]
+    return cell(",".join(map(str, levels.values())), values, levels, system=system, **more)
+
+
+def answered(cells: list[Any], **roles: str) -> Any:
+    return build_answer({}, "mine", cells, roles, MARGIN, 0.95)
+
+
+def test_two_systems_are_told_apart_at_each_load() -> None:
+    cells = [
+        a_cell(rate, system, place, clients=clients)
+        for clients, rates in {1: (2900, 100), 16: (3000, 1000)}.items()
+        for place, (system, rate) in enumerate(zip(("postgresql:", "sqlite:"), reversed(rates), strict=True))
+    ]
+    made = answered(cells, clients="load")
+    assert made["text"][0].startswith("sqlite is faster than postgresql: 29.0 [")
+    assert "times at clients=1, 3.00 [" in made["text"][0]
+    assert made["recommended"]["configuration"] == "sqlite"
+
+
+def test_loads_are_never_ranked() -> None:
+    made = answered([a_cell(100, clients=1), a_cell(400, clients=4)], clients="load")
+    assert made["configurations"] == [] and made["recommended"] is None
+    assert made["text"] == ["From 100.0 1/s at clients=1 to 400.0 1/s at clients=4."]
+
+
+def test_a_configuration_that_is_less_durable_is_not_recommended_and_has_its_price_beside_it() -> None:
+    safe, unsafe = ({"durability": name, "rows_changed": 1000} for name in ("power-safe", "process-safe"))
+    cells = [
+        a_cell(100, "sqlite:", **safe),
+        a_cell(300, "sqlite:?journal_mode=wal", 1, **safe),
+        a_cell(900, "sqlite:?journal_mode=wal&synchronous=normal", 2, **unsafe),
+    ]
+    made = answered(cells)
+    assert made["recommended"]["configuration"] == "wal"
+    (priced,) = [text for text in made["text"] if "normal" in text]
+    assert "may lose the last commits at a power failure" in priced
+    assert [each["price"] != [] for each in made["configurations"]] == [False, False, True]
+
+
+def test_of_two_the_price_stands_in_the_same_sentence() -> None:
+    safe, unsafe = ({"durability": name, "rows_changed": 1000} for name in ("power-safe", "process-safe"))
+    made = answered([a_cell(100, "sqlite:", **safe), a_cell(900, "sqlite:?synchronous=off", 1, **unsafe)])
+    assert "power failure" in made["text"][0]
+    assert made["recommended"]["configuration"] == "sqlite"
+
+
+def test_a_configuration_that_fails_transactions_is_not_recommended() -> None:
+    failing = {"failed": {"locked": 60}, "completed": 940}
+    made = answered([a_cell(100, index="no"), a_cell(300, place=1, index="yes", **failing)], index="choice")
+    assert made["recommended"]["configuration"] == "index=no"
+    assert "6.0 % of transactions fail, and not 0 %" in made["text"][0]
+
+
+def test_what_removes_failures_is_a_gain() -> None:
+    failing = {"failed": {"locked": 60}, "completed": 940}
+    made = answered([a_cell(100, index="no", **failing), a_cell(300, place=1, index="yes")], index="choice")
+    assert made["recommended"]["configuration"] == "index=yes"
+    assert made["recommended"]["price"] == []
+
+
+def test_where_nothing_is_shown_to_be_faster_the_first_is_kept() -> None:
+    made = answered([a_cell(100, index="no"), a_cell(100.2, place=2, index="yes")], index="choice")
+    assert made["recommended"]["changes"] == {}
+    assert "within 2.0 %" in made["text"][0]
+
+
+def test_of_cells_that_did_other_work_none_is_ahead() -> None:
+    a, b = a_cell(100), a_cell(500, "postgresql:", 1)
+    for each, rows in ((a, 1.0), (b, 0.0)):
+        each["rows_per_transaction"], each["rows_standard_error"] = rows, 0.0
+    made = answered([a, b])
+    assert "did not do the same work" in made["text"][0]
+    assert made["recommended"]["changes"] == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["sqlite:"], ["sqlite"]),
+        (["sqlite:", "postgresql:"], ["sqlite", "postgresql"]),
+        (["sqlite:", "sqlite:?journal_mode=wal"], ["sqlite", "wal"]),
+        (["sqlite:?cache_size=1", "sqlite:?cache_size=2"], ["cache_size=1", "cache_size=2"]),
+        (["sqlite:", "postgresql:", "postgresql:?fsync=off"], ["sqlite", "postgresql", "postgresql fsync=off"]),
+        (["sqlite:?synchronous=off#fast", "sqlite:"], ["fast", "sqlite"]),
+        (["sqlite:", "sqlite:#2"], ["sqlite", "#2"]),
+        (["postgresql://me@a/x", "postgresql://me@b/x"], ["a/x", "b/x"]),
+        (["sqlite:/a/x.db", "sqlite:/b/x.db"], ["sqlite:/a/x.db", "sqlite:/b/x.db"]),
+    ],
+)
+def test_systems_are_called_by_what_tells_them_apart(names: list[str], short: list[str]) -> None:
+    assert list(short_systems(names).values()) == short
+
+
+def test_roles_follow_from_what_a_factor_decides() -> None:
+    found = {
+        each.name: roles_of(each.text, dict.fromkeys([*each.factors, "system"], ())) for each in builtin_experiments()
+    }
+    assert found["pk-lookup"]["threads"] == "load" and found["pk-lookup"]["cache"] == "choice"
+    assert found["key-order"]["rows"] == "load" and found["key-order"]["key"] == "choice"
+    assert found["dictionary-search"]["search"] == "load" and found["dictionary-search"]["like_index"] == "choice"
+    # Said by the experiment.
+    assert found["dictionary-search"]["sorted"] == "load"
+    # Of both: the number of clients differs too.
+    assert found["promo-code-engines"]["connection"] == "load"
+
+
+def test_without_a_definition_numbers_are_loads() -> None:
+    assert roles_of("select 1;", {"n": [1, 2], "how": ["a", "b"], "on": [True, False]}) == {
+        "n": "load",
+        "how": "choice",
+        "on": "choice",
+    }
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
+@pytest.mark.parametrize("document", [lookup_document(), update_document()])
+def test_labels_numbers_and_verdicts_are_whole_at_any_width(width: int, document: Any) -> None:
+    lines = [line.plain for line in brief_lines(document, width)]
+    text = "\n".join(lines)
+    assert all(len(line) <= width or " " not in line.strip() for line in lines), lines
+    words = " ".join(text.split())
+    for each in document["answer"]["configurations"]:
+        assert each["name"] in words
+        for standing in each["at"]:
+            assert standing["verdict"] in words
+    for cell_ in document["cells"][:2]:
+        for name in {"threads", "cache", "rows_per_transaction"} & cell_["factors"].keys():
+            assert str(cell_["factors"][name]) in words
+
+
+def test_the_answer_of_a_small_run_has_twenty_lines_at_most() -> None:
+    assert len(list(brief_lines(lookup_document(), 80))) <= 20
