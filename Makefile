@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema postgres ferretdb clean
 
 run: install
-	$(BIN)/dbdyno run pk-lookup --set threads=1,2,4 --rounds 2 --report pk-lookup.html
+	$(BIN)/dbdyno run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 25s --report pk-lookup.html
 
 install: $(VENV)/.installed
 

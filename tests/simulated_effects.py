@@ -13,7 +13,7 @@ import numpy
 from dbdyno.document.effects import Effect
 from dbdyno.results.effects import effects
 from dbdyno.stats import MARGIN
-from synthetic import cell
+from synthetic_cells import cell
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Simulated:
         """The logarithm of a cell's throughput."""
         own = 7.0 + sum(self.planted.get(name, 0.0) * level for name, level in levels.items())
         both = [levels[name] == self.levels[place] - 1 for place, name in enumerate(list(self.factors)[:2])]
-        return own + self.interacting * (len(both) == 2 and all(both))
+        return float(own + self.interacting * (len(both) == 2 and all(both)))
 
     def true_effect(self, effect: Effect) -> float:
         """The logarithm of what an effect really is."""
@@ -64,7 +64,7 @@ class Simulated:
         for pair in pairs:
             others = dict(zip(names, pair, strict=True))
             if all(others[name] == level for name, level in effect["at"].items()):
-                a, b = ({**others, effect["factor"]: effect[side]} for side in ("against", "level"))  # type: ignore[literal-required]
+                a, b = ({**others, effect["factor"]: effect[side]} for side in ("against", "level"))
                 told.append(self.true(b) - self.true(a))
         return sum(told) / len(told)
 

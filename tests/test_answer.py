@@ -13,7 +13,8 @@ from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.roles import roles_of
 from dbdyno.report.brief import brief_lines
 from dbdyno.stats import MARGIN
-from synthetic import cell, lookup_document, update_document
+from synthetic import lookup_document, update_document
+from synthetic_cells import cell
 
 NOISE = (1.0, 1.01, 0.99, 1.005, 0.995)
 
@@ -118,7 +119,13 @@ def test_systems_are_called_by_what_tells_them_apart(names: list[str], short: li
 
 def test_roles_follow_from_what_a_factor_decides() -> None:
     found = {
-        each.name: roles_of(each.text, dict.fromkeys([*each.factors, "system"], ())) for each in builtin_experiments()
+        each.name: roles_of(
+            each.text,
+            dict.fromkeys([*each.factors, "system"], ()),
+            each.head.report.model_dump(),
+            each.head.growth and each.head.growth.factor,
+        )
+        for each in builtin_experiments()
     }
     assert found["pk-lookup"]["threads"] == "load" and found["pk-lookup"]["cache"] == "choice"
     assert found["key-order"]["rows"] == "load" and found["key-order"]["key"] == "choice"
@@ -130,7 +137,7 @@ def test_roles_follow_from_what_a_factor_decides() -> None:
 
 
 def test_without_a_definition_numbers_are_loads() -> None:
-    assert roles_of("select 1;", {"n": [1, 2], "how": ["a", "b"], "on": [True, False]}) == {
+    assert roles_of("select 1;", {"n": [1, 2], "how": ["a", "b"], "on": [True, False]}, {}) == {
         "n": "load",
         "how": "choice",
         "on": "choice",

@@ -12,7 +12,7 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.events.watched import Observed
 from dbdyno.results.durable import observe
 from dbdyno.results.judging import Pair, judge, why_not_comparable
-from synthetic import a_round, cell
+from synthetic_cells import a_round, cell
 
 WRITES = """
 name = "writes"

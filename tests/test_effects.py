@@ -11,7 +11,7 @@ from dbdyno.document.effects import Effect
 from dbdyno.results.effects import effects
 from dbdyno.stats import MARGIN
 from simulated_effects import Simulated, tell
-from synthetic import cell
+from synthetic_cells import cell
 
 
 def chance(share: float, of: int) -> float:

@@ -13,7 +13,7 @@ from dbdyno.document import Document, Finding
 from dbdyno.findings.changes import cross_cell_findings
 from dbdyno.results.comparing import compare_with_baseline
 from dbdyno.stats import MARGIN
-from synthetic import cell
+from synthetic_cells import cell
 
 
 def document(rounds: Sequence[Sequence[float]], *, chain: bool = False, groups: int = 1) -> Document:

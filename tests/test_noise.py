@@ -12,7 +12,7 @@ from dbdyno.document import Document
 from dbdyno.noise import false_alarms, noise_of, noise_of_runs, stored_noise
 from dbdyno.results.judging import RunNoise
 from dbdyno.stats.intervals import usual_allowance
-from synthetic import cell
+from synthetic_cells import cell
 
 
 def twice(logs: list[float], **options: Any) -> Document:

@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from dbdyno.document import Document
-from dbdyno.report.numbers import figure, milliseconds, percent, rough, short, times
-from dbdyno.report.table import show
+from dbdyno.numbers import figure, milliseconds, percent, rough, short, times
+from dbdyno.report.brief import show_brief
+from dbdyno.report.table import show_details
 from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
@@ -19,10 +20,9 @@ TWO_SYSTEMS = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
 
 def shown(document: Document, width: int, *, terminal: bool = False) -> str:
     out = io.StringIO()
-    show(
-        document,
-        Console(file=out, width=width, force_terminal=terminal, color_system="truecolor" if terminal else None),
-    )
+    console = Console(file=out, width=width, force_terminal=terminal, color_system="truecolor" if terminal else None)
+    show_brief(document, console)
+    show_details(document, console)
     return out.getvalue()
 
 

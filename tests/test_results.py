@@ -452,7 +452,12 @@ def test_answers_to_other_questions_are_not_compared() -> None:
         ("2", "6"),
         ("3", "7"),
     ]
-    assert document["answer"]["configurations"] == []
+    # Nor does the answer rank them.
+    assert document["roles"] == {}
+    design["factors"] = {"system": ["one", "two"], "search": ["a", "b"], "sorted": ["no", "yes"]}
+    document = build_document(run_record(design), trials)
+    assert document["roles"]["search"] == "load"
+    assert all("search" not in each["levels"] for each in document["answer"]["configurations"])
 
 
 def test_systems_that_are_not_comparable_are_not_ranked() -> None:

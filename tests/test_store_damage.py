@@ -18,7 +18,7 @@ from dbdyno.history.build import build_history
 from dbdyno.history.metrics import metric
 from dbdyno.history.reading import read_history
 from dbdyno.report.html import html_report
-from dbdyno.report.table import show
+from dbdyno.report.table import show_details
 from dbdyno.store import open_store
 from dbdyno.stored.run import read_run
 
@@ -41,7 +41,7 @@ def shown(path: str) -> str:
     finally:
         store.close()
     out = StringIO()
-    show(document, Console(file=out))
+    show_details(document, Console(file=out))
     return out.getvalue() + html_report(document)
 
 

@@ -15,7 +15,7 @@ from dbdyno.document.effects import Answer, Recommended
 from dbdyno.document.effects import Configuration as Told
 from dbdyno.document.reading import JsonObject, objects, part, text
 from dbdyno.engines.known import known_engine
-from dbdyno.report.numbers import level as level_text
+from dbdyno.numbers import level as level_text
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import failing
 

@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.report.numbers import percent, times
+from dbdyno.numbers import percent, times
 from dbdyno.results.durable import class_of
 from dbdyno.results.effects import contrast_of
 from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, rows_differ

@@ -9,8 +9,8 @@ from typing import Any
 
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
+from dbdyno.numbers import level as level_text
 from dbdyno.plan.system import SystemSpec
-from dbdyno.report.numbers import level as level_text
 
 SYSTEM = "system"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
-from dbdyno.report.numbers import figure, milliseconds, percent, rough, times
+from dbdyno.numbers import figure, milliseconds, percent, rough, times
 from dbdyno.stats import Decision, Ratio, inverse
 
 # So many loads are told one by one.

@@ -18,7 +18,7 @@ from dbdyno.errors import DbdynoError
 app = typer.Typer(
     name="dbdyno",
     help="A dynamometer for databases: how fast, how sure, what limits it, what to change.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -453,13 +453,28 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
+_FIRST = """\
+A dynamometer for databases: how fast, how sure, what limits it, what to change.
+
+Three commands to try:
+  dbdyno run pk-lookup --set threads=1,2 --rounds auto --budget 1m
+  dbdyno run pk-update --system sqlite: --system wal=sqlite:?journal_mode=wal
+  dbdyno init my.toml && dbdyno run ./my.toml
+
+`dbdyno list` has the built-in experiments, `dbdyno systems` what is installed
+here, `dbdyno --help` all commands."""
+
+
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version")
     ] = False,
 ) -> None:
     del version
+    if context.invoked_subcommand is None:
+        typer.echo(_FIRST)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -13,9 +13,9 @@ from rich.text import Text
 from dbdyno.cli.running import INTERRUPTED, Asked
 from dbdyno.errors import InputError
 from dbdyno.noise import Noise, RunsNoise, noise_of, noise_of_runs
+from dbdyno.numbers import rough
 from dbdyno.report.columns import Column, table
 from dbdyno.report.export import check_writable, write_json
-from dbdyno.report.numbers import rough
 from dbdyno.run.execute import execute, prepare
 from dbdyno.stats import MARGIN, Ratio, detectable
 from dbdyno.store import open_store

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dbdyno.compare import Compared
 from dbdyno.document.shape import Comparison
-from dbdyno.report.numbers import rough
+from dbdyno.numbers import rough
 
 
 def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:

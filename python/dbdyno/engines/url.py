@@ -14,6 +14,8 @@ from dbdyno.errors import InputError
 from dbdyno.plan.system import SystemSpec
 
 _URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
+_OWN_NAME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)=(?P<url>[A-Za-z][A-Za-z0-9+.-]*(?::.*)?)", re.DOTALL)
+_PROGRAMS_NAME = re.compile(r"(?P<command>.*)\s#(?P<name>[A-Za-z][A-Za-z0-9_.-]*)", re.DOTALL)
 _AUTHORITY = re.compile(
     r"(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>\[[^\]]*\]|[^:@/\[\]]*)(?::(?P<port>[0-9]+))?"
 )
@@ -26,8 +28,15 @@ def parse_url(url: str) -> SystemSpec:
 
     The name of an engine alone is the system that dbdyno manages: ``postgresql`` is ``postgresql:``.
     In a setting's value, characters such as ``&``, ``%`` and ``#`` are written ``%26``, ``%25`` and ``%23``; a space
-    and a ``+`` are what they are. The settings themselves are checked where the engine is known. Raises InputError.
+    and a ``+`` are what they are. ``fast=sqlite:`` gives it a name of one's own, as ``sqlite:#fast``.
+    The settings themselves are checked where the engine is known. Raises InputError.
     """
+    own = _OWN_NAME.fullmatch(url.strip())
+    if own is not None:
+        spec = parse_url(own["url"])
+        if spec.label:
+            raise InputError(_shown(url), f"it has two names, `{own['name']}` and `{spec.label}`", "leave out one")
+        return _named(replace(spec, label=own["name"]))
     found = _URL.fullmatch(url.strip()) or _URL.fullmatch(f"{url.strip()}:")
     if not found:
         hint = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
@@ -81,10 +90,14 @@ def _port(url: str, text: str | None) -> int | None:
 
 
 def _program(name: str, url: str, rest: str) -> SystemSpec:
-    """Read ``exec:./program --option {factor}``. What a command holds is up to it: only ``#2`` at its end is ours."""
+    """Read ``exec:./program --option {factor}``.
+
+    What a command holds is up to it: only ``#2`` at its end is ours, and a name behind a space.
+    """
     command, _, label = rest.rpartition("#")
     if not label.isdecimal():
-        command, label = rest, ""
+        named = _PROGRAMS_NAME.fullmatch(rest)
+        command, label = (rest, "") if named is None else (named["command"], named["name"])
     command = command.strip()
     try:
         words = shlex.split(command)
@@ -151,7 +164,8 @@ def _named(spec: SystemSpec) -> SystemSpec:
         written = (f"{key}={_escaped(value)}" for key, value in spec.settings.items())
         name += "?" + "&".join(written)
     if spec.label:
-        name += f"#{spec.label}"
+        # A command may end with what looks like a label: a space tells one from it.
+        name += f" #{spec.label}" if spec.command and not spec.label.isdecimal() else f"#{spec.label}"
     return replace(spec, name=name)
 
 

@@ -22,20 +22,20 @@ _LENGTHS = frozenset({"stop", "warmup"})
 _AMOUNTS = frozenset({"rows", "file"})
 
 
-def roles_of(definition: str, factors: Mapping[str, Sequence[object]]) -> dict[str, Role]:
+def roles_of(
+    definition: str, factors: Mapping[str, Sequence[object]], report: Mapping[str, Any], grows_by: str | None = None
+) -> dict[str, Role]:
     """Say what each factor is; ``definition``: the experiment's file; ``factors``: their levels.
 
-    What the file says in ``report.roles`` holds. Else the system is a choice; a factor whose levels ask different
-    questions, or by which a table grows, is a load; and so is one that decides how many clients there are, how fast
+    What ``report`` says, the experiment's part of that name, in ``roles`` holds. Else the system is a choice; a factor
+    whose levels ask different questions, or by which a table grows, is a load; and so is one that decides how many clients there are, how fast
     they ask, what for, or how large the data are, whatever it decides besides. All others are choices. Of a file that
     is no experiment, factors whose levels are numbers are loads.
     """
-    data = _read(definition)
-    report = data.get("report", {})
-    said: Mapping[str, Role] = report.get("roles", {})
-    given = {*report.get("questions", ()), data.get("growth", {}).get("factor")}
+    said: Mapping[str, Role] = report.get("roles") or {}
+    given = {*(report.get("questions") or ()), grows_by}
     bound: dict[str, set[Role]] = {}
-    for location, reference in references(data):
+    for location, reference in references(_read(definition)):
         role = _role(location)
         if role is not None:
             bound.setdefault(reference.partition(".")[0], set()).add(role)
@@ -59,10 +59,9 @@ def _guess(levels: Sequence[object]) -> Role:
 
 def _read(definition: str) -> dict[str, Any]:
     try:
-        data = tomllib.loads(definition)
+        return tomllib.loads(definition)
     except tomllib.TOMLDecodeError:
         return {}
-    return data if isinstance(data.get("report", {}), dict) and isinstance(data.get("growth", {}), dict) else {}
 
 
 def _role(location: tuple[str | int, ...]) -> Role | None:

@@ -10,7 +10,7 @@ from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
-from dbdyno.report.numbers import rough
+from dbdyno.numbers import rough
 
 CONNECTING = Kind("connecting", ("connecting",))
 

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from dbdyno.history import lines
 from dbdyno.history.chart import series_chart
 from dbdyno.history.document import CellHistory, Change, History, Series
+from dbdyno.numbers import figure, percent
 from dbdyno.report.export import write_text
-from dbdyno.report.numbers import figure, percent
 from dbdyno.report.sections import flat
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Series
+from dbdyno.numbers import level, percent
 from dbdyno.report.lines import factor_level
-from dbdyno.report.numbers import level, percent
 from dbdyno.text import first_of, shortened
 
 _LONGEST_VALUE = 60

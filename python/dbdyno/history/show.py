@@ -12,8 +12,8 @@ from rich.text import Text
 
 from dbdyno.history import lines
 from dbdyno.history.document import CellHistory, Change, History, Series
+from dbdyno.numbers import figure, short
 from dbdyno.report.columns import Column, table
-from dbdyno.report.numbers import figure, short
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MARK = "│"

@@ -20,8 +20,8 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
+from dbdyno.numbers import NONE, figure, level, percent, times
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
-from dbdyno.report.numbers import NONE, figure, level, percent, times
 
 _GAP = 2
 # Of figures below a label.

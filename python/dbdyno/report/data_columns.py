@@ -7,8 +7,8 @@ from functools import partial
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
+from dbdyno.numbers import NONE, figure, percent, short
 from dbdyno.report.cell_columns import CellColumn
-from dbdyno.report.numbers import NONE, figure, percent, short
 from dbdyno.results.data import asked_of_device, memory_limit, tree
 
 # Those for which there is room on a terminal of 80 columns.

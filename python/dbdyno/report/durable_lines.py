@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
+from dbdyno.numbers import rough
 from dbdyno.report.lines import Statement, cell_names
-from dbdyno.report.numbers import rough
 from dbdyno.results.durable import class_of, worth_telling
 
 _KIB = 1024.0

@@ -16,6 +16,7 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.errors import InputError, reason
+from dbdyno.numbers import figure, level, percent, whole
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
@@ -39,7 +40,6 @@ from dbdyno.report.lines import (
     round_value,
     warnings,
 )
-from dbdyno.report.numbers import figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
 
 _ROUND_COLUMNS = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.document.shape import Document
+from dbdyno.numbers import percent
 from dbdyno.report import lines, sections
 from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
@@ -20,7 +21,6 @@ from dbdyno.report.charts import (
 )
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
-from dbdyno.report.numbers import percent
 from dbdyno.report.page import environment
 
 

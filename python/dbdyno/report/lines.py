@@ -8,7 +8,7 @@ from typing import Any
 from dbdyno.document.cell import Bottleneck, Cell, Published, Round
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Comparison, Document, Finding
-from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
+from dbdyno.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the bottleneck and one line for all cells says so.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dbdyno.document.cell import Cell, Load
 from dbdyno.document.shape import Document
+from dbdyno.numbers import NONE, figure, level, milliseconds, whole
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.lines import factor_level, factor_names
-from dbdyno.report.numbers import NONE, figure, level, milliseconds, whole
 
 PHASES = ("connect", "prepare", "execute", "fetch", "commit")
 

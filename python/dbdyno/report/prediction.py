@@ -11,9 +11,9 @@ from rich.text import Text
 
 from dbdyno.document.prediction import Point, Prediction, Series
 from dbdyno.engines.server.facts import size
+from dbdyno.numbers import NONE, figure, percent, rough, short
 from dbdyno.report.charts.prediction import prediction_chart
 from dbdyno.report.columns import Column, fitted, table
-from dbdyno.report.numbers import NONE, figure, percent, rough, short
 from dbdyno.report.page import environment
 
 NOTE = (

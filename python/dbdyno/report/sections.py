@@ -10,11 +10,11 @@ from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell, CellStatement, Round
 from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
+from dbdyno.numbers import NONE, figure, level, milliseconds, percent, times, whole
 from dbdyno.report import lines
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
-from dbdyno.report.numbers import NONE, figure, level, milliseconds, percent, times, whole
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
 

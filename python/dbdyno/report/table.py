@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison, Document
+from dbdyno.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, fitted, table, width_of
@@ -37,7 +38,6 @@ from dbdyno.report.lines import (
     round_value,
     warnings,
 )
-from dbdyno.report.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import ANSWERS

@@ -21,6 +21,7 @@ from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.counting import check_counting
+from dbdyno.run.estimate import estimate
 from dbdyno.run.growing import check_growth
 from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
@@ -290,6 +291,9 @@ def _carry_out(
     interrupted = provisioners.interrupted
     ended = False
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
+    console.print(
+        estimate(plan.cells, plan.rounds, trials, plan.stopping), style="dim", highlight=False, soft_wrap=True
+    )
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:

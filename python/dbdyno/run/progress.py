@@ -8,8 +8,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from dbdyno.design import SINGLE
 from dbdyno.events.trial import Interval
+from dbdyno.numbers import figure
 from dbdyno.plan.cell import Cell
-from dbdyno.report.numbers import figure
 from dbdyno.store import TrialRecord
 
 
@@ -94,16 +94,19 @@ class Display:
             text += f"{figure(throughput)} {self._label}/s"
         else:
             text += f"{record.status}: {record.error}"
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(text + self._left(), highlight=False, markup=False, soft_wrap=True)
 
     def _update(self, text: str) -> None:
         if self._progress is None or self._task is None:
             return
-        left = ""
-        if self._done:
-            seconds = (time.monotonic() - self._began) / self._done * (self._trials - self._done)
-            left = f" · {_duration(seconds)} left"
-        self._progress.update(self._task, description=text + left)
+        self._progress.update(self._task, description=text + self._left())
+
+    def _left(self) -> str:
+        """Say how long the rest takes, if it takes as long as what is done."""
+        if not self._done or self._done >= self._trials:
+            return ""
+        seconds = (time.monotonic() - self._began) / self._done * (self._trials - self._done)
+        return f" · {_duration(seconds)} left"
 
 
 def _name(cell: Cell) -> str:

@@ -14,6 +14,7 @@ from dbdyno.plan.cell import CompiledCell
 from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.afterwards import look_afterwards
+from dbdyno.run.beginning import Beginning
 from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.growing import grow
@@ -49,6 +50,9 @@ def carry_out(
     """
     began = time.monotonic()
     compiled = {each.cell.id: each for each in plan.cells}
+    beginning = Beginning(plan.cells)
+    for each in plan.done.values():
+        beginning.saw(each)
     # The last block that a run which goes on has already: what is missing before it is measured, and then it may end.
     known = max((block for _, block in plan.done), default=0)
     # A table that grows goes through all its sizes for several blocks at once: one for each window at a size.
@@ -64,6 +68,7 @@ def carry_out(
                 # What is drawn is in the store.
                 bare = _without_intervals(record.parts)
                 plan.done[record.cell, record.block] = replace(record, intervals=[], parts=bare)
+            beginning.saw(record)
             watcher.trial_ended(record, _throughput(record, compiled[record.cell]))
         if interrupted:
             return None

@@ -61,7 +61,7 @@ def build_document(
         confidence=confidence,
         unreadable=unreadable,
     )
-    roles = roles_of(run.definition, material.factors)
+    roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,

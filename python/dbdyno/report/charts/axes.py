@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
+from dbdyno.numbers import level
 from dbdyno.report.lines import factor_level, factor_names
-from dbdyno.report.numbers import level
 
 
 @dataclass(frozen=True, slots=True)

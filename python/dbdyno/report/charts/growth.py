@@ -11,8 +11,8 @@ import altair as alt
 from dbdyno.document.cell import Cell, Round
 from dbdyno.document.reading import number, part, ratio, text
 from dbdyno.document.shape import Document
+from dbdyno.numbers import short
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
-from dbdyno.report.numbers import short
 from dbdyno.results.alike import cells_but_for, words_of
 
 _AXIS_WIDTH, _HEIGHT = 62, 56

@@ -1,0 +1,37 @@
+"""What a run will take, said before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.stats import Stopping
+
+# Seconds beside the window and its warm-up: a process, a copy of the data, its counters.
+_AROUND_S = 0.7
+
+
+def estimate(cells: Sequence[CompiledCell], rounds: int, left: int, stopping: Stopping | None) -> str:
+    """Say how many trials there are and about how long they take, as far as the experiment tells it.
+
+    ``left``: trials that are not done yet. Where windows end by what is done in them, the first one will tell.
+    """
+    count = len(cells)
+    words = f"{count} cell{'s' * (count != 1)}, "
+    if stopping is not None:
+        words += f"{stopping.minimum} to {rounds} rounds, until the interval is within ±{stopping.target * 100:g} %"
+        return words + (f" or {duration(stopping.budget_s)} have passed" if stopping.budget_s else "")
+    words += f"{rounds} round{'s' * (rounds != 1)}"
+    loads = [each.definition.load for each in cells]
+    if any(load.stop.amounts or load.stop.seconds is None for load in loads):
+        return words + ": how long that takes, the first trials will tell"
+    seconds = sum(load.warmup.seconds + (load.stop.seconds or 0.0) + _AROUND_S for load in loads)
+    return words + f": about {duration(seconds / count * left)}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people: ``40 s``, ``4 min``, ``2 h 5 min``."""
+    if seconds < 90:
+        return f"{round(seconds)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

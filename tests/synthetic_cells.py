@@ -1,0 +1,52 @@
+"""SYNTHETIC cells with what judging looks at and no more. No number made here was measured anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def cell(name: str, values: Sequence[float | None], factors: dict[str, Any] | None = None, **changes: Any) -> Any:
+    """A cell with these throughputs, a block each (None: the trial failed), with what judging looks at and no more.
+
+    ``changes``: of each round; ``system`` and ``durability`` are the cell's.
+    """
+    system, durability = changes.pop("system", "sqlite:"), changes.pop("durability", None)
+    return {
+        "id": name,
+        "system": {"name": system, "engine": system.partition(":")[0], "durability": durability},
+        "factors": factors or {"cell": name},
+        "throughput": {"mean": sum(each or 0.0 for each in values) / len(values), "ci95": None, "unit": "1/s"},
+        "latency_ms": {},
+        "observed": changes.pop("observed", {"contradiction": "", "syncs_per_commit": None, "backlog": {}}),
+        "rows_per_transaction": None,
+        "rows_standard_error": None,
+        "rounds": [a_round(block, value, **changes) for block, value in enumerate(values)],
+    }
+
+
+def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, Any]:
+    """A round of a thousand transactions, of which nothing is known but how fast they were."""
+    basis = {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0, "other": 1.0}
+    return {
+        "block": block,
+        "status": "failed" if throughput is None else "done",
+        "throughput": throughput,
+        "rate": basis | changes.pop("rate", {}),
+        "issued": 1000,
+        "completed": 1000,
+        "skipped": 0,
+        "failed": {},
+        "rows_changed": 0,
+        "transactions_changing": 0,
+        "io": {},
+        "disk": {"device": None},
+        "observed": {},
+        "interleaving": {},
+        "elapsed_s": 1.0,
+        "window": {"clients": 1},
+        "latency_ms": {},
+        "durations": {"total_s": 3.0},
+        "intervals": [],
+        **changes,
+    }
