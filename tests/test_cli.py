@@ -41,6 +41,12 @@ def test_bad_input_is_one_message(cli: Cli, arguments: list[str], message: str) 
     assert errors.count("\n") <= 2
 
 
+def test_without_a_command_three_are_shown_to_try(cli: Cli) -> None:
+    shown = cli()
+    assert shown.count("  dbdyno ") == 3
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
 def test_the_experiments_are_listed(cli: Cli) -> None:
     text = cli("list")
     assert [line.split()[0] for line in text.splitlines()[1:] if not line.startswith(" ")] == [

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -204,6 +206,36 @@ def test_a_failing_statement_fails_its_trial_and_not_the_run(cli: Cli, small: Sm
     assert status == {"t": "done", "nowhere": "failed"}
     assert all("no such table: nowhere" in each["error"] for each in document["failed_trials"])
     assert cli.left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("system", "sql", "words"),
+    [
+        ("sqlite:", "select * from orders", ("no such table: orders", "--system sqlite:FILE")),
+        ("sqlite:own.db", "select cuont(*) from orders", ("no such function: cuont",)),
+        ("sqlite:garbage.db", "select * from orders", ("file is not a database",)),
+    ],
+)
+def test_a_run_that_cannot_begin_is_told_once(cli: Cli, system: str, sql: str, words: tuple[str, ...]) -> None:
+    with closing(sqlite3.connect(cli.directory / "own.db")) as own:
+        own.execute("create table orders (id integer primary key)")
+    (cli.directory / "garbage.db").write_text("this is no database, and long enough to be one " * 20)
+    file = cli.write(
+        "own.toml",
+        f'''
+        name = "own"
+        title = "own"
+        factors = {{ n = [1, 2, 3] }}
+        load = {{ clients = "${{n}}", stop = {{ transactions = 5 }} }}
+        transactions = [{{ name = "t", steps = [{{ execute = "{sql}" }}] }}]
+        ''',
+    )
+    process = cli.start("run", file, "--system", system, "--store", "runs.db")
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert all(each in errors for each in words), errors
+    assert errors.count("\n") == 1
+    assert "failed" not in out
 
 
 def test_failures_are_counted_apart(cli: Cli, small: Small) -> None:

@@ -28,9 +28,9 @@ def roles_of(
     """Say what each factor is; ``definition``: the experiment's file; ``factors``: their levels.
 
     What ``report`` says, the experiment's part of that name, in ``roles`` holds. Else the system is a choice; a factor
-    whose levels ask different questions, or by which a table grows, is a load; and so is one that decides how many clients there are, how fast
-    they ask, what for, or how large the data are, whatever it decides besides. All others are choices. Of a file that
-    is no experiment, factors whose levels are numbers are loads.
+    whose levels ask different questions, or by which a table grows, is a load; and so is one that decides how many
+    clients there are, how fast they ask, what for, or how large the data are, whatever it decides besides. All others
+    are choices. Of a file that is no experiment, factors whose levels are numbers are loads.
     """
     said: Mapping[str, Role] = report.get("roles") or {}
     given = {*(report.get("questions") or ()), grows_by}
