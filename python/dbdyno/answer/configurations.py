@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbdyno.answer.short import named
+from dbdyno.answer.short import by_themselves, level_name
 from dbdyno.document.cell import Cell
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.numbers import percent, times
@@ -108,10 +108,11 @@ def rank(
     varied = _varied(measured)
     choices = [name for name in varied if roles.get(name) != "load"]
     loads = [name for name in varied if roles.get(name) == "load"]
+    alone = by_themselves({name: [cell["factors"].get(name) for cell in measured] for name in choices})
     found: dict[Levels, Configuration] = {}
     for cell in measured:
         own = _levels(cell, choices)
-        made = found.setdefault(own, Configuration(own, named(dict(own), systems), {}))
+        made = found.setdefault(own, Configuration(own, _name(own, next(iter(found), own), systems, alone), {}))
         made.cells.setdefault(_levels(cell, loads), cell)
     first, *others = found.values()
     for each in others:
@@ -131,6 +132,12 @@ def _varied(cells: Sequence[Cell]) -> list[str]:
 
 def _levels(cell: Cell, names: Sequence[str]) -> Levels:
     return tuple((name, cell["factors"].get(name)) for name in names)
+
+
+def _name(levels: Levels, first: Levels, systems: Mapping[str, str], alone: Collection[str]) -> str:
+    """Call a configuration by the levels that the first one has not; the first by all of its own."""
+    other = [each for each, known in zip(levels, first, strict=True) if each != known] or levels
+    return " ".join(str(value) if value in alone else level_name(name, value, systems) for name, value in other)
 
 
 def _hold_against(first: Configuration, other: Configuration, confidence: float) -> None:

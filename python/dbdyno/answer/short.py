@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -79,3 +79,18 @@ def level_name(factor: str, value: Any, systems: Mapping[str, str]) -> str:
     if factor == SYSTEM:
         return systems.get(str(value), str(value))
     return f"{factor}={level_text(value)}"
+
+
+# Levels that do not say what they are of.
+_OF_ANYTHING = frozenset({"on", "off", "yes", "no", "true", "false", "default", "none", "full", "normal", "all"})
+
+
+def by_themselves(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
+    """Give the levels that need no factor beside them: words that no other factor has; ``levels``: by factor."""
+    factors: dict[str, set[str]] = {}
+    for name, own in levels.items():
+        if name != SYSTEM:
+            for each in own:
+                factors.setdefault(str(each), set()).add(name)
+    words = {each for own in levels.values() for each in own if isinstance(each, str) and each[:1].isalpha()}
+    return frozenset(each for each in words if len(factors.get(each, ())) == 1 and each not in _OF_ANYTHING)

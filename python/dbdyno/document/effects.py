@@ -41,7 +41,9 @@ class Effect(TypedDict):
     depends_on: list[str]
     """Factors whose levels it differs between; it then stands at each of them as well."""
     durability: list[str] | None
-    """The classes of durability that it leads from and to; null where it changes none."""
+    """The classes of durability that it leads from and to; null where it changes none, or not everywhere the same."""
+    durability_in: int
+    """In how many of its pairs it does so."""
     failed: list[float] | None
     """Shares of transactions that failed without it and with it; null where chance explains the difference."""
 
@@ -62,7 +64,7 @@ class Configuration(TypedDict):
     """One combination of the levels that are to be chosen, over all loads that it was measured at."""
 
     name: str
-    """Its levels, in short."""
+    """Its levels, in short: those that the first configuration has not."""
     levels: dict[str, Any]
     cells: list[str]
     ratio: float | None

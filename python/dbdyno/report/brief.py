@@ -125,7 +125,9 @@ def effect_words(effect: Effect, document: Document) -> str:
     elif effect["depends_on"]:
         words += f" (depends on {', '.join(effect['depends_on'])})"
     if effect["durability"]:
-        words += f", {effect['durability'][1]} and not {effect['durability'][0]}"
+        some = effect["durability_in"] < len(effect["cells"])
+        where = f" in {effect['durability_in']} of {len(effect['cells'])} pairs" if some else ""
+        words += f", {effect['durability'][1]} and not {effect['durability'][0]}{where}"
     if effect["failed"]:
         a, b = effect["failed"]
         words += f", {'adds' if b > a else 'removes'} {percent(abs(b - a))} failures"
@@ -253,13 +255,18 @@ def _pairs(document: Document, loads: Sequence[str]) -> list[Row]:
 
 
 def _configurations(document: Document) -> list[Row]:
-    made = []
-    for each in sorted(document["answer"]["configurations"], key=lambda each: -(each["ratio"] or 1.0)):
-        word = each["verdict"] or ""
-        ratio = "1" if each["ratio"] is None else _ratio(each["ratio"], each["ci95"])
-        price = ", ".join(each["price"]) or each["not_ranked"]
-        made.append(Row(each["name"], {_RATIO: ratio, "verdict": word, "price": price}, word))
-    return made
+    first, *others = document["answer"]["configurations"]
+    made = [(1.0, Row(first["name"], {_RATIO: "1"}))]
+    for each in others:
+        known = each["ratio"] is not None and not each["not_ranked"]
+        values = {
+            _RATIO: _ratio(each["ratio"], each["ci95"]) if known and each["ratio"] is not None else NONE,
+            "verdict": (each["verdict"] or "") if known else "not ranked",
+            "price": ", ".join(each["price"]) or each["not_ranked"],
+        }
+        # Those that are not ranked come last.
+        made.append((each["ratio"] or 0.0 if known else 0.0, Row(each["name"], values, each["verdict"] or "")))
+    return [row for _, row in sorted(made, key=lambda each: -each[0])]
 
 
 def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> list[Row]:
@@ -334,10 +341,5 @@ def _warnings(document: Document, width: int) -> Iterator[Text]:
     told = [*warnings(document), *findings(document)]
     if told:
         more = f" {len(told) - 1} more with --verbose." if len(told) > 1 else ""
-        first = _first_sentence(told[0].text)
+        first = textwrap.shorten(told[0].text, 2 * width - len(more), placeholder=" …")
         yield from _wrapped(f"! {first}{more}", width, "yellow", "  ")
-
-
-def _first_sentence(text: str) -> str:
-    head, stop, _ = text.partition(". ")
-    return head + (stop.strip() or "")

@@ -177,6 +177,7 @@ def _judged(ratio: Ratio | None, metric: str) -> Ratio | None:
 def _effect(
     change: _Change, ratio: Ratio | None, decision: Decision, roles: Mapping[str, str], depends: list[str]
 ) -> Effect:
+    classes = _durability(change.contexts)
     return {
         "factor": change.factor,
         "role": "load" if roles.get(change.factor) == "load" else "choice",
@@ -193,18 +194,19 @@ def _effect(
         "blocks": 0 if ratio is None else ratio.count,
         "cells": [[each.a["id"], each.b["id"]] for each in change.contexts],
         "depends_on": depends,
-        "durability": _durability(change.contexts),
+        "durability": None if classes is None else classes[0],
+        "durability_in": 0 if classes is None else classes[1],
         "failed": _failed(change.contexts),
     }
 
 
-def _durability(contexts: Sequence[_Context]) -> list[str] | None:
-    """Give the classes of durability that a change leads from and to, where it does so in each context alike."""
-    found = {(class_of(each.a), class_of(each.b)) for each in contexts if durability_differs(each.a, each.b)}
-    if len(found) != 1:
+def _durability(contexts: Sequence[_Context]) -> tuple[list[str], int] | None:
+    """Give the classes of durability that a change leads from and to, and in how many contexts it leads to another."""
+    found = [(class_of(each.a), class_of(each.b)) for each in contexts if durability_differs(each.a, each.b)]
+    if len(set(found)) != 1:
         return None
-    (a, b), *_ = found
-    return None if a is None or b is None else [a, b]
+    a, b = found[0]
+    return None if a is None or b is None else ([a, b], len(found))
 
 
 def _failed(contexts: Sequence[_Context]) -> list[float] | None:
