@@ -12,6 +12,7 @@ from dbdyno.answer.short import short_systems
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.roles import roles_of
 from dbdyno.report.brief import brief_lines
+from dbdyno.report.charts import answer_chart
 from dbdyno.stats import MARGIN
 from synthetic import lookup_document, update_document
 from synthetic_cells import cell
@@ -162,3 +163,16 @@ def test_labels_numbers_and_verdicts_are_whole_at_any_width(width: int, document
 
 def test_the_answer_of_a_small_run_has_twenty_lines_at_most() -> None:
     assert len(list(brief_lines(lookup_document(), 80))) <= 20
+
+
+def test_many_configurations_are_drawn_with_their_intervals_and_hostile_names_stay_text() -> None:
+    rates = {"one": 100.0, "two": 200.0, "<script>": 300.0, "four": 400.0, "five": 500.0, "six": 600.0}
+    cells = [a_cell(rate, place=place % 5, index=name) for place, (name, rate) in enumerate(rates.items())]
+    made: Any = {"answer": answered(cells, index="choice")}
+    figure = answer_chart(made)
+    assert figure is not None
+    assert all(name in figure.svg for name in ("two", "four", "five", "six"))
+    assert "<script" not in figure.svg and "script" in figure.svg
+    # Few are shown by the chart of throughput.
+    few: Any = {"answer": answered(cells[:3], index="choice")}
+    assert answer_chart(few) is None

@@ -12,6 +12,7 @@ from dbdyno.numbers import percent
 from dbdyno.report import lines, sections
 from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
+    answer_chart,
     breakdown_chart,
     growth_charts,
     latency_charts,
@@ -54,6 +55,7 @@ def _context(document: Document) -> dict[str, Any]:
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
+        "lead": answer_chart(document),
         "throughput": throughput_chart(document),
         "published": published_chart(document),
         "table": sections.cell_table(document),

@@ -89,6 +89,8 @@ def effect_table(document: Document) -> CellTable:
         ends = "" if each["ci95"] is None else f" [{times(each['ci95'][0])}, {times(each['ci95'][1])}]"
         ratio = NONE if each["ratio"] is None else times(each["ratio"]) + ends
         price = "" if each["durability"] is None else f"{each['durability'][1]} and not {each['durability'][0]}"
+        if each["durability"] is not None and each["durability_in"] < len(each["cells"]):
+            price += f" in {each['durability_in']} of {len(each['cells'])} pairs"
         if each["failed"] is not None:
             price += f"{', ' * bool(price)}failures {percent(each['failed'][1])} and not {percent(each['failed'][0])}"
         rows.append([each["factor"], *names, where, each["metric"], ratio, each["verdict"], price])

@@ -1,5 +1,6 @@
 """The charts of the HTML report, drawn to SVG without a network and readable without a script."""
 
+from dbdyno.report.charts.answer import answer_chart
 from dbdyno.report.charts.breakdown import breakdown_chart
 from dbdyno.report.charts.drawing import Figure
 from dbdyno.report.charts.growth import growth_charts
@@ -9,6 +10,7 @@ from dbdyno.report.charts.timeline import timeline_charts
 
 __all__ = [
     "Figure",
+    "answer_chart",
     "breakdown_chart",
     "growth_charts",
     "latency_charts",
