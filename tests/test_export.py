@@ -51,6 +51,7 @@ def test_a_factor_called_like_a_column_gets_a_name_of_its_own() -> None:
 
 def test_markdown_has_table_limits_and_failures() -> None:
     text = markdown_text(lookup_document())
+    assert text.index("**private is faster than shared: ") < text.index("Keep private: it is the fastest.")
     assert "| private | 4 |" in text
     assert "use fewer clients, or connections that share less" in text
     assert text.count("clients waited 75 %") == 1
