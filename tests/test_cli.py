@@ -72,6 +72,11 @@ def test_a_template_is_written_runs_and_is_not_overwritten(cli: Cli) -> None:
     assert cli("init", "my.toml") == "wrote my.toml; run it with: dbdyno run ./my.toml\n"
     text = (cli.directory / "my.toml").read_text()
     assert "it exists already" in cli("init", "my.toml", code=2)
+    # A built-in one as a file is the same experiment.
+    assert "wrote own.toml" in cli("init", "own.toml", "--from", "promo-code")
+    assert cli("describe", "./own.toml", "--toml") == cli("describe", "promo-code", "--toml")
+    assert cli("describe", "./own.toml") == cli("describe", "promo-code")
+    assert "there is no such experiment" in cli("init", "other.toml", "--from", "nothing", code=2)
     assert (cli.directory / "my.toml").read_text() == text
     assert "definitions" in cli("describe", "./my.toml")
 

@@ -18,6 +18,17 @@ from dbdyno.plan.system import SystemSpec
         ("sqlite:", SystemSpec("sqlite", name="sqlite:")),
         ("SQLite3:", SystemSpec("sqlite", name="sqlite:")),
         ("sqlite", SystemSpec("sqlite", name="sqlite:")),
+        (
+            "postgresql:///db?host=/run/postgresql&port=5433&sslmode=disable",
+            SystemSpec(
+                "postgresql",
+                host="/run/postgresql",
+                port=5433,
+                database="db",
+                settings={"sslmode": "disable"},
+                name="postgresql://%2Frun%2Fpostgresql:5433/db?sslmode=disable",
+            ),
+        ),
         ("my-own=sqlite", SystemSpec("sqlite", name="sqlite:#my-own", label="my-own")),
         (
             "fast=sqlite:?synchronous=off",

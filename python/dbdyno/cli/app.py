@@ -107,20 +107,29 @@ def describe(
     pgbench: _Pgbench = False,
     scale: _Scale = None,
     define: _Define = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Write its file to the output, and nothing else")] = False,
 ) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.show import print_description
+    from dbdyno.cli.show import print_description, print_toml
 
+    if toml:
+        print_toml(Named(experiment, pgbench, scale, define or []), system or [])
+        return
     print_description(Named(experiment, pgbench, scale, define or []), chosen or [], system or [])
 
 
 @app.command()
-def init(file: Annotated[Path, typer.Argument(help="The file to write; it must not exist")]) -> None:
-    """Write a commented experiment to begin with."""
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist")],
+    of: Annotated[
+        str | None, typer.Option("--from", metavar="NAME", help="A built-in experiment, to change it")
+    ] = None,
+) -> None:
+    """Write a commented experiment to begin with, or a built-in one as a file."""
     from dbdyno.cli.show import write_template
 
-    write_template(file)
+    write_template(file, of)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """The commands that show things."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,13 +101,22 @@ def _factors(experiment: "Experiment") -> Iterator[str]:
             yield f"{name} only where asked for, with --set: {', '.join(others)}"
 
 
-def write_template(file: Path) -> None:
-    """Write the commented experiment. Raises InputError where the file exists or cannot be written."""
-    from dbdyno.experiment import template_text
+def print_toml(named: "Named", systems: list[str]) -> None:
+    """Write an experiment's file to the output, as it is. Raises InputError."""
+    sys.stdout.write(named.experiment(systems).text)
 
+
+def write_template(file: Path, of: str | None = None) -> None:
+    """Write the commented experiment, or a built-in one by its name.
+
+    Raises InputError where there is no such experiment, or the file exists or cannot be written.
+    """
+    from dbdyno.experiment import load_experiment, template_text
+
+    content = template_text() if of is None else load_experiment(of).text
     try:
         with file.open("x", encoding="utf-8") as out:
-            out.write(template_text())
+            out.write(content)
     except FileExistsError:
         raise InputError(str(file), "it exists already", "give another name") from None
     except OSError as error:

@@ -6,7 +6,7 @@ import shlex
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from dbdyno.engines.known import engine_named, engine_of
 from dbdyno.engines.registry import ENGINES, NAMES
@@ -63,6 +63,8 @@ def parse_url(url: str) -> SystemSpec:
         return _named(SystemSpec(name, database=unquote(path) or None, settings=settings, label=label))
     if authority is None and path:
         raise InputError(_shown(url), "a host begins with `//`", f"write `{name}://host/database`, or `{name}:`")
+    if authority == "":
+        authority, path, settings = _as_libpq_has_it(name, url, path, settings)
     where = _AUTHORITY.fullmatch(authority or "")
     if not where:
         raise InputError(_shown(url), "the host cannot be read", f"write `{name}://user:password@host:port/database`")
@@ -79,6 +81,26 @@ def parse_url(url: str) -> SystemSpec:
             label=label,
         )
     )
+
+
+def _as_libpq_has_it(engine: str, url: str, path: str, settings: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+    """Take host, port, user, password and database from the settings of a URL that names no host.
+
+    So libpq has them, as `postgresql:///db?host=/run/postgresql&port=5433`: a host may be the directory of a socket.
+    Raises InputError for a database without a host.
+    """
+    rest = dict(settings)
+    host, port, user, password, database = (
+        rest.pop(name, None) for name in ("host", "port", "user", "password", "dbname")
+    )
+    if host is None:
+        if not path.strip("/"):
+            return "", path, dict(settings)
+        hint = f"add one, as in `{engine}:///database?host=/run/socket`"
+        raise InputError(_shown(url), "there is a database and no host", hint)
+    authority = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "") + "@" if user else ""
+    authority += f"[{host}]" if ":" in host and not host.startswith("[") else quote(host, safe="[]:")
+    return authority + (f":{port}" if port else ""), path or database or "", rest
 
 
 def _port(url: str, text: str | None) -> int | None:
@@ -158,7 +180,9 @@ def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
 def _named(spec: SystemSpec) -> SystemSpec:
     name = f"{spec.engine}:{spec.command}"
     if spec.host:
-        name += "//" + (f"{spec.user}@" if spec.user else "") + spec.host + (f":{spec.port}" if spec.port else "") + "/"
+        # A socket's directory has slashes, and a user's name may have what ends it.
+        user = f"{quote(spec.user, safe='')}@" if spec.user else ""
+        name += f"//{user}{quote(spec.host, safe='[]:')}" + (f":{spec.port}" if spec.port else "") + "/"
     name += spec.database or ""
     if spec.settings:
         written = (f"{key}={_escaped(value)}" for key, value in spec.settings.items())
