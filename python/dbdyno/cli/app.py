@@ -208,6 +208,36 @@ def run(
         raise typer.Exit(code)
 
 
+@app.command("try")
+def try_statements(
+    statements: Annotated[list[str], typer.Argument(metavar="SQL…", help="Statements, each in quotes")],
+    system: _System = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "30s",
+    target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "3%",
+    directory: DirOption = None,
+    allow_writes: _AllowWrites = False,
+    store: StoreOption = None,
+    json: _Json = None,
+    report: _Report = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+) -> None:
+    """Measure statements against each other, or one on several systems: on a database that is there."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked, Exports, run_experiment
+
+    asked = Asked(
+        named=Named(statements=statements),
+        systems=system or [],
+        target=target,
+        budget=budget,
+        directory=directory,
+        allow_writes=allow_writes,
+    )
+    code = run_experiment(asked, store, Exports(json, None, None, report), sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
 @app.command()
 def runs(
     experiment: Annotated[str | None, typer.Argument(help="Only runs of this experiment")] = None,
@@ -467,7 +497,7 @@ A dynamometer for databases: how fast, how sure, what limits it, what to change.
 
 Three commands to try:
   dbdyno run pk-lookup --set threads=1,2 --rounds auto --budget 1m
-  dbdyno run pk-update --system sqlite: --system wal=sqlite:?journal_mode=wal
+  dbdyno try 'select …' 'select …' --system sqlite:my.db
   dbdyno init my.toml && dbdyno run ./my.toml
 
 `dbdyno list` has the built-in experiments, `dbdyno systems` what is installed

@@ -10,15 +10,23 @@ from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 
 @dataclass(frozen=True)
 class Named:
-    """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are."""
+    """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are.
+
+    ``statements``: given by themselves, in place of an experiment.
+    """
 
     experiments: list[str] = field(default_factory=list)
     pgbench: bool = False
     scale: int | None = None
     defines: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed. Raises InputError."""
+        if self.statements:
+            from dbdyno.experiment.statements import statements_experiment
+
+            return statements_experiment(self.statements)
         if self.pgbench:
             from dbdyno.pgbench.experiment import from_options
 

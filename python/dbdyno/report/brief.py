@@ -275,6 +275,7 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
     order = list(dict.fromkeys(_load(cell, loads, document) for cell in cells))
     # The first of those that others are held against.
     first = {name for each in document["answer"]["configurations"][:1] for name in each["cells"]}
+    called = {name: each["name"] for each in document["answer"]["configurations"] for name in each["cells"]}
     made = []
     for cell in sorted(cells, key=lambda each: order.index(_load(each, loads, document))):
         levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
@@ -290,6 +291,8 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
             "verdict": word,
         }
         label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
+        if cell["id"] in called:
+            label = f"{_load(cell, loads, document)} {called[cell['id']]}".strip()
         made.append(Row(label, values, "" if standing is None else standing["verdict"]))
     return made
 

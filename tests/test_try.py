@@ -1,0 +1,64 @@
+"""`dbdyno try`: statements against each other, through the installed command line."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+
+
+@pytest.fixture
+def shop(cli: Cli) -> Path:
+    path = Path(cli.directory) / "shop.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create table orders (id integer primary key, customer int)")
+        made.executemany("insert into orders values (?, ?)", ((number, number % 500) for number in range(50_000)))
+        made.commit()
+    return path
+
+
+def test_two_statements_are_held_against_each_other_and_the_file_stays_as_it_is(cli: Cli, shop: Path) -> None:
+    before = shop.read_bytes()
+    told = cli(
+        "try",
+        "select count(*) from orders where customer = 7",
+        "select count(*) from orders where id = 7;",
+        "--system",
+        "sqlite:shop.db",
+        "--budget",
+        "3s",
+        "--json",
+        "out.json",
+        "--store",
+        "runs.db",
+    )
+    assert "first: select count(*) from orders where customer = 7; second: select" in " ".join(told.split())
+    document = json.loads((Path(cli.directory) / "out.json").read_text())
+    first, second = document["answer"]["configurations"]
+    assert (first["name"], second["name"]) == ("first", "second")
+    # A scan of 50,000 rows against a search by the key.
+    assert second["ratio"] > 2
+    assert shop.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["select * from orders where id = ?"], "give one value for each `?`"),
+        (["select 1", " ; "], "the second statement is empty"),
+        (["select 1"] * 9, "give 8 at most"),
+        (["select * from nowhere"], "no such table: nowhere"),
+        (["selct 1"], "syntax error"),
+    ],
+)
+def test_what_cannot_be_tried_is_one_message(cli: Cli, shop: Path, arguments: list[str], words: str) -> None:
+    process = cli.start("try", *arguments, "--system", f"sqlite:{shop.name}", "--budget", "2s", "--store", "runs.db")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert words in errors
+    assert errors.count("\n") == 1
