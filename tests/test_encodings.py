@@ -18,7 +18,11 @@ NARROW = {
 
 @pytest.mark.parametrize("encoding", NARROW)
 def test_what_cannot_be_shown_is_no_error(cli: Cli, small: Callable[..., str], encoding: str) -> None:
-    text = small(('"A small table"', '"Größe → 1"'), ("from t where id", "from größe where id"))
+    text = small(
+        ('"A small table"', '"Größe → 1"'),
+        ("[factors]", '[factors]\nwhich = ["t", "größe"]'),
+        ("from t where id", "from ${which} where id"),
+    )
     (cli.directory / "small.toml").write_text(text, encoding="utf-8")
 
     def narrow(*arguments: str, code: int) -> str:

@@ -160,7 +160,8 @@ def test_a_named_file_that_changes_between_trials_is_told(cli: Cli) -> None:
     text = "rounds = 3\n" + COUNT.replace("transactions = 3", "seconds = 2")
     process = cli.start("run", cli.write("count.toml", text), "--system", f"sqlite:{path}", "--store", "runs.db")
     assert process.stdout is not None
-    process.stdout.readline()
+    while not process.stdout.readline().startswith("block 1/"):
+        assert process.poll() is None
     with sqlite3.connect(path) as database:
         database.execute("insert into t values (5)")
     out, errors = process.communicate(timeout=120)

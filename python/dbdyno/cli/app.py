@@ -537,7 +537,8 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         app(args=arguments)
     except DbdynoError as error:
-        typer.echo(f"dbdyno: {error}", err=True)
+        # What the terminal's encoding does not know is shown as another character, and by no other encoding.
+        sys.stderr.write(f"dbdyno: {error}\n")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read the output has had enough of it.

@@ -10,8 +10,8 @@ from dbdyno.errors import InputError
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.store import TrialRecord
 
-# A message of the first client begins so.
-_FIRST = "client 0: "
+# A message of the first client begins so; and behind that, one of a client that was not let in.
+_FIRST, _NOT_LET_IN = "client 0: ", "connecting to "
 
 
 class Beginning:
@@ -32,20 +32,20 @@ class Beginning:
     def saw(self, record: TrialRecord) -> None:
         """Take note of a trial. Raises InputError where its system cannot begin.
 
-        That a client after the first cannot connect is a result: there may be a limit to how many may.
+        That a server lets a client not in is a result: there may be a limit to how many may, or another password.
         """
         compiled = self._cells[record.cell]
         system = compiled.cell.system
         if record.status == "done":
             self._begun.add(system.name)
-        first = record.error is not None and record.error.startswith(_FIRST)
         if system.name in self._begun or record.error is None or record.status != "failed":
             return
-        if record.error_kind == "engine" or (record.error_kind == "connect" and first):
+        words = record.error.removeprefix(_FIRST)
+        first = record.error_kind == "engine" or words != record.error
+        if record.error_kind in ("engine", "connect") and first and not words.startswith(_NOT_LET_IN):
             left = self._left[system.name]
             left.discard(_work(compiled))
             if not left:
-                words = record.error.removeprefix(_FIRST)
                 raise InputError(f"{system.name}: cell {record.cell}", words, _hint(compiled))
 
 
