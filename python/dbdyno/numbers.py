@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 NONE = "-"
 
 
@@ -54,6 +56,11 @@ def percent(share: float | None) -> str:
 def times(value: float) -> str:
     """Return a ratio with three significant digits: ``0.958``, ``1.90``, ``417``, ``1,783``."""
     return f"{value:.3f}" if abs(value) < 0.9995 else _three(value) if abs(value) < 1e3 else whole(value)
+
+
+def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
+    """Return a ratio with its interval, if it has one: ``1.92 [1.88, 1.96]``."""
+    return times(ratio) + ("" if ci95 is None else f" [{times(ci95[0])}, {times(ci95[1])}]")
 
 
 def whole(value: float | None) -> str:

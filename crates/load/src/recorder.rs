@@ -200,7 +200,7 @@ impl<'a> Recorder<'a> {
     fn next_interval(&mut self, end: u64) {
         self.timeline.take_in(&mut self.interval, &mut self.service);
         let Some(start) = self.start else { return };
-        // Where a thread is late for its turns its own time falls behind the timeline's.
+        // Where a thread is late for its slices its own time falls behind the timeline's.
         let active = self.interleaving.map_or(end.saturating_sub(start), |interleaving| {
             interleaving
                 .active(Clock::real().now())

@@ -46,7 +46,7 @@ const MANY: u32 = 4;
 ///
 /// A thread that is woken by an answer may push aside the one that gave it, which is about to wait for the next question:
 /// then each answer costs both of them a switch. Where there are so many clients that processors never lack work, that
-/// is of no use to anybody. With few of them, or with pauses, the server can run out of questions while the client
+/// is of no use to anybody. With few of them, or with time to think, the server can run out of questions while the client
 /// waits, so that there the kernel decides as it does for any program.
 pub(crate) fn give_way<E: Engine>(trial: &Trial, programs: &Programs) -> bool {
     trial.give_way && E::REMOTE && keep_all_busy(trial, programs.think(), processors())

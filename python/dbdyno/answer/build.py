@@ -53,7 +53,7 @@ def _told(each: Configuration) -> Told:
         "levels": dict(each.levels),
         "cells": [cell["id"] for cell in cells],
         "ratio": None if ratio is None else ratio.mean,
-        "ci95": None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high],
+        "ci95": None if ratio is None else ratio.ends,
         "verdict": None if each.decision is None or each.not_ranked else each.decision.verdict,
         "durability": classes[0] if len(set(classes)) == 1 else None,
         "failed": fmean(failing(cell) for cell in cells),
@@ -64,9 +64,7 @@ def _told(each: Configuration) -> Told:
             {
                 "load": dict(standing.load),
                 "ratio": None if standing.ratio is None else standing.ratio.mean,
-                "ci95": None
-                if standing.ratio is None or standing.ratio.low is None or standing.ratio.high is None
-                else [standing.ratio.low, standing.ratio.high],
+                "ci95": None if standing.ratio is None else standing.ratio.ends,
                 "verdict": standing.decision.verdict,
                 "metric": standing.metric,
             }
@@ -108,11 +106,5 @@ def _command(experiment: str, changed: Mapping[str, Any]) -> str:
     """Give a command that measures with what was chosen."""
     parts = ["dbdyno", "run", experiment]
     for name, level in changed.items():
-        parts += (
-            ["--system", _quoted(str(level))] if name == SYSTEM else ["--set", _quoted(f"{name}={level_text(level)}")]
-        )
+        parts += ["--system", quote(str(level))] if name == SYSTEM else ["--set", quote(f"{name}={level_text(level)}")]
     return " ".join(parts)
-
-
-def _quoted(value: str) -> str:
-    return quote(value)

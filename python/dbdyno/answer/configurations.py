@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbdyno.answer.short import by_themselves, level_name
 from dbdyno.document.cell import Cell
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.numbers import percent, times
+from dbdyno.results.alike import varied
 from dbdyno.results.durable import class_of
 from dbdyno.results.effects import contrast_of
-from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, rows_differ
+from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, more_is_better, rows_differ
 from dbdyno.results.metrics import ANSWERS, failing, usual_metric
-from dbdyno.stats import LEVEL, Decision, Ratio, decide, inverse
+from dbdyno.stats import LEVEL, Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
 
 Levels = tuple[tuple[str, Any], ...]
@@ -70,11 +71,10 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Configurations in the order of the run, the first that all are held against; the loads; what they are called."""
+    """Configurations in the order of the run; the loads; what most pairs of cells are compared by."""
 
     configurations: Sequence[Configuration]
     loads: Sequence[Levels]
-    choices: Sequence[str]
     metric: str
 
     @property
@@ -105,9 +105,9 @@ def rank(
     measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
     if not measured:
         return None
-    varied = _varied(measured)
-    choices = [name for name in varied if roles.get(name) != "load"]
-    loads = [name for name in varied if roles.get(name) == "load"]
+    factors = varied(measured)
+    choices = [name for name in factors if roles.get(name) != "load"]
+    loads = [name for name in factors if roles.get(name) == "load"]
     alone = by_themselves({name: [cell["factors"].get(name) for cell in measured] for name in choices})
     found: dict[Levels, Configuration] = {}
     for cell in measured:
@@ -120,14 +120,7 @@ def rank(
     _decide(others, margin)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
-    return Ranking(
-        list(found.values()), list(dict.fromkeys(_levels(cell, loads) for cell in measured)), choices, metric
-    )
-
-
-def _varied(cells: Sequence[Cell]) -> list[str]:
-    names = dict.fromkeys(name for cell in cells for name in cell["factors"])
-    return [name for name in names if len({str(cell["factors"].get(name)) for cell in cells}) > 1]
+    return Ranking(list(found.values()), list(dict.fromkeys(_levels(cell, loads) for cell in measured)), metric)
 
 
 def _levels(cell: Cell, names: Sequence[str]) -> Levels:
@@ -156,17 +149,12 @@ def _hold_against(first: Configuration, other: Configuration, confidence: float)
     for (load, a, b), metric in zip(pairs, metrics, strict=True):
         contrast = contrast_of(a, b, metric)
         contrasts.append(contrast)
-        other.at.append(Standing(load, _better(pooled([contrast], confidence), metric), _OPEN, metric))
+        other.at.append(Standing(load, more_is_better(pooled([contrast], confidence), metric), _OPEN, metric))
     if len(set(metrics)) == 1:
-        other.against = _better(pooled(contrasts, confidence), metrics[0])
+        other.against = more_is_better(pooled(contrasts, confidence), metrics[0])
 
 
 _OPEN = Decision("inconclusive", None, None, None)
-
-
-def _better(ratio: Ratio | None, metric: str) -> Ratio | None:
-    """Give a ratio of which more is better."""
-    return ratio if ratio is None or metric == "throughput" else inverse(ratio)
 
 
 def _decide(configurations: Sequence[Configuration], margin: float) -> None:
@@ -180,7 +168,7 @@ def _decide(configurations: Sequence[Configuration], margin: float) -> None:
     standings = [(each, place) for each in configurations for place in range(len(each.at))]
     decisions = decide([each.at[place].ratio for each, place in standings], margin, LEVEL / 2)
     for (each, place), decision in zip(standings, decisions, strict=True):
-        each.at[place] = Standing(each.at[place].load, each.at[place].ratio, decision, each.at[place].metric)
+        each.at[place] = replace(each.at[place], decision=decision)
 
 
 def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[str], list[str]]:

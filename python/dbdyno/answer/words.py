@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
-from dbdyno.numbers import figure, milliseconds, percent, rough, times
+from dbdyno.numbers import bracketed, figure, milliseconds, percent, rough
 from dbdyno.stats import Decision, Ratio, inverse
 
 # So many loads are told one by one.
@@ -20,9 +20,7 @@ def ratio_words(ratio: Ratio | None) -> str:
     """Write a ratio with its interval, as ``5.3 [4.9, 5.7]``."""
     if ratio is None:
         return "an unknown number of"
-    if ratio.low is None or ratio.high is None:
-        return f"{times(ratio.mean)} (one round)" if ratio.count < 2 else times(ratio.mean)
-    return f"{times(ratio.mean)} [{times(ratio.low)}, {times(ratio.high)}]"
+    return bracketed(ratio.mean, ratio.ends) + (" (one round)" if ratio.count < 2 else "")
 
 
 def rate_words(cell: Cell) -> str:

@@ -29,7 +29,7 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     """Return the parts of what a cell was in a run: its trial's ``plan``, its levels, its data.
 
     ``design`` and ``definition``: the run's. Left out are what differs between runs that ask the same: the run's seed,
-    the paths of database and library, and which of the turns a trial had; and the factor ``system``, since another
+    the paths of database and library, and which of the slices a trial had; and the factor ``system``, since another
     version of it is what a history is to show (its settings are in the plan).
     """
     task = part(plan, "task")

@@ -20,8 +20,9 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, figure, level, percent, times
+from dbdyno.numbers import NONE, bracketed, figure, percent
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
+from dbdyno.results.alike import varied
 
 _GAP = 2
 # Of figures below a label.
@@ -43,7 +44,6 @@ class Row:
 
     label: str
     values: dict[str, str]
-    verdict: str = ""
 
 
 def show_brief(document: Document, console: Console) -> None:
@@ -116,8 +116,7 @@ def effect_words(effect: Effect, document: Document) -> str:
     name = named({effect["factor"]: effect["level"]}, document["answer"]["systems"])
     if effect["ratio"] is None:
         return f"{name} unknown"
-    ends = "" if effect["ci95"] is None else f" [{times(effect['ci95'][0])}, {times(effect['ci95'][1])}]"
-    words = f"{name} {_TIMES}{times(effect['ratio'])}{ends}"
+    words = f"{name} {_TIMES}{bracketed(effect['ratio'], effect['ci95'])}"
     if effect["verdict"] == "inconclusive":
         words += " (open)"
     if effect["at"]:
@@ -157,7 +156,7 @@ def _beside(rows: Sequence[Row], heads: Sequence[str], label: int) -> Iterator[T
     """Write each row as a line: its label, then its figures."""
     yield Text(" " * label + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
     for row in rows:
-        line = Text(row.label.ljust(label)).append_text(_line(heads, row.values, rows, row.verdict))
+        line = Text(row.label.ljust(label)).append_text(_line(heads, row.values, rows))
         line.rstrip()
         yield line
 
@@ -167,7 +166,7 @@ def _below(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Te
     yield Text(" " * _INDENT + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
     for row in rows:
         yield from _wrapped(row.label, width, "", "  ")
-        line = Text(" " * _INDENT).append_text(_line(heads, row.values, rows, row.verdict))
+        line = Text(" " * _INDENT).append_text(_line(heads, row.values, rows))
         line.rstrip()
         yield line
 
@@ -181,10 +180,10 @@ def _one_by_one(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterat
                 yield from _wrapped(f"{head}: {row.values[head]}", width - _INDENT, "", "  ")
 
 
-def _line(heads: Sequence[str], values: Mapping[str, str], rows: Sequence[Row], verdict: str = "") -> Text:
+def _line(heads: Sequence[str], values: Mapping[str, str], rows: Sequence[Row]) -> Text:
     text = Text()
     for head in heads:
-        style = _STYLES.get(verdict, "") if head == "verdict" else ""
+        style = _STYLES.get(values.get(head, ""), "") if head == "verdict" else ""
         text.append(" " * _GAP)
         text.append(_placed(head, values.get(head, ""), rows), style=style)
     return text
@@ -223,14 +222,14 @@ def _rows(document: Document) -> list[Row]:
     Two configurations stand beside one another, a row for each load. Of many cells there is a row for each
     configuration, the fastest first; else one for each cell.
     """
-    found, varied = document["answer"]["configurations"], _varied(document)
-    loads = [name for name in varied if document["roles"].get(name) == "load"]
+    found, factors = document["answer"]["configurations"], varied(document["cells"])
+    loads = [name for name in factors if document["roles"].get(name) == "load"]
     several = len({_load(cell, loads, document) for cell in document["cells"]}) > 1
     if len(found) == 2 and several:
         return _pairs(document, loads)
     if len(found) > 2 and several and len(document["cells"]) > _ROWS:
         return _configurations(document)
-    return _cells(document, loads, [name for name in varied if name not in loads])
+    return _cells(document, loads, [name for name in factors if name not in loads])
 
 
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
@@ -250,7 +249,7 @@ def _pairs(document: Document, loads: Sequence[str]) -> list[Row]:
         if standing is not None:
             ratio, word = _compared(standing)
             values = rows[label].values | {_SECOND: ratio, "verdict": word}
-            rows[label] = Row(label, values, standing["verdict"])
+            rows[label] = Row(label, values)
     return list(rows.values())
 
 
@@ -260,12 +259,12 @@ def _configurations(document: Document) -> list[Row]:
     for each in others:
         known = each["ratio"] is not None and not each["not_ranked"]
         values = {
-            _RATIO: _ratio(each["ratio"], each["ci95"]) if known and each["ratio"] is not None else NONE,
+            _RATIO: bracketed(each["ratio"], each["ci95"]) if known and each["ratio"] is not None else NONE,
             "verdict": (each["verdict"] or "") if known else "not ranked",
             "price": ", ".join(each["price"]) or each["not_ranked"],
         }
         # Those that are not ranked come last.
-        made.append((each["ratio"] or 0.0 if known else 0.0, Row(each["name"], values, each["verdict"] or "")))
+        made.append((each["ratio"] or 0.0 if known else 0.0, Row(each["name"], values)))
     return [row for _, row in sorted(made, key=lambda each: -each[0])]
 
 
@@ -293,14 +292,8 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
         label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
         if cell["id"] in called:
             label = f"{_load(cell, loads, document)} {called[cell['id']]}".strip()
-        made.append(Row(label, values, "" if standing is None else standing["verdict"]))
+        made.append(Row(label, values))
     return made
-
-
-def _varied(document: Document) -> list[str]:
-    cells = document["cells"]
-    names = dict.fromkeys(name for cell in cells for name in cell["factors"])
-    return [name for name in names if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
 
 
 def _standings(
@@ -316,11 +309,7 @@ def _standings(
 
 
 def _compared(standing: Standing) -> tuple[str, str]:
-    return NONE if standing["ratio"] is None else _ratio(standing["ratio"], standing["ci95"]), standing["verdict"]
-
-
-def _ratio(ratio: float, ci95: Sequence[float] | None) -> str:
-    return times(ratio) + ("" if ci95 is None else f" [{times(ci95[0])}, {times(ci95[1])}]")
+    return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
 
 
 def _bottlenecks(document: Document, width: int) -> Iterator[Text]:

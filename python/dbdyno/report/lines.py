@@ -8,7 +8,8 @@ from typing import Any
 from dbdyno.document.cell import Bottleneck, Cell, Published, Round
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Comparison, Document, Finding
-from dbdyno.numbers import NONE, figure, level, milliseconds, percent, rough, short, times
+from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
+from dbdyno.results.alike import varied
 from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the bottleneck and one line for all cells says so.
@@ -29,9 +30,8 @@ class Statement:
 
 def factor_names(document: Document) -> list[str]:
     """Return the factors that tell the cells apart; all of them where there is but one cell."""
-    names = list(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
-    varied = [name for name in names if len({level(cell["factors"].get(name)) for cell in document["cells"]}) > 1]
-    return varied if len(document["cells"]) > 1 and varied else names
+    several = varied(document["cells"])
+    return several or list(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
 
 
 def cell_name(cell: Cell, names: list[str]) -> str:
@@ -277,13 +277,10 @@ def comparison_ratio(comparison: Comparison, named: bool = True) -> str:
     """
     if comparison["ratio"] is None:
         return NONE
-    ratio = times(comparison["ratio"])
+    ratio = bracketed(comparison["ratio"], None if comparison["lacking"] else comparison["ci95"])
     if named and comparison["metric"] != "throughput":
         ratio = f"{comparison['metric'].replace('_', '.')} {ratio}"
-    ci95 = comparison["ci95"]
-    if comparison["lacking"] or ci95 is None:
-        return f"{ratio} (?)" if comparison["lacking"] else ratio
-    return f"{ratio} [{times(ci95[0])}, {times(ci95[1])}]"
+    return f"{ratio} (?)" if comparison["lacking"] else ratio
 
 
 def _grouped(statements: list[tuple[str, str, str]]) -> list[Statement]:

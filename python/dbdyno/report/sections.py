@@ -10,7 +10,7 @@ from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell, CellStatement, Round
 from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, figure, level, milliseconds, percent, times, whole
+from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, whole
 from dbdyno.report import lines
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
@@ -86,8 +86,7 @@ def effect_table(document: Document) -> CellTable:
         where = named(each["at"], systems) or (
             f"depends on {', '.join(each['depends_on'])}" if each["depends_on"] else "all"
         )
-        ends = "" if each["ci95"] is None else f" [{times(each['ci95'][0])}, {times(each['ci95'][1])}]"
-        ratio = NONE if each["ratio"] is None else times(each["ratio"]) + ends
+        ratio = NONE if each["ratio"] is None else bracketed(each["ratio"], each["ci95"])
         price = "" if each["durability"] is None else f"{each['durability'][1]} and not {each['durability'][0]}"
         if each["durability"] is not None and each["durability_in"] < len(each["cells"]):
             price += f" in {each['durability_in']} of {len(each['cells'])} pairs"

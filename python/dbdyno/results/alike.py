@@ -6,6 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dbdyno.document.cell import Cell
+from dbdyno.numbers import level
+
+
+def varied(cells: Sequence[Cell]) -> list[str]:
+    """Return the factors of which cells have more levels than one, as people read levels."""
+    names = dict.fromkeys(name for cell in cells for name in cell["factors"])
+    return [name for name in names if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
 
 
 def cells_but_for(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str, Any], list[Cell]]]:

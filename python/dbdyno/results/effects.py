@@ -12,9 +12,9 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
 from dbdyno.results.alike import cells_along
 from dbdyno.results.durable import class_of
-from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, rows_differ
+from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, more_is_better, rows_differ
 from dbdyno.results.metrics import ANSWERS, failing, lower_bounds, rates_by_block, usual_metric, values_by_block
-from dbdyno.stats import LEVEL, Decision, Ratio, decide, inverse
+from dbdyno.stats import LEVEL, Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, contrast_of_rates, contrast_of_values, difference, pooled
 
 # Of the false differences that a run may have, half are left to the effects of what is to be chosen. A quarter is left
@@ -75,8 +75,7 @@ def effects(
     against. The chance of any false effect in a run is at most 2 %.
     """
     changes = [each for name, levels in factors.items() for each in _changes(cells, name, levels)]
-    of_choices = [each for each in changes if each.usual and roles.get(each.factor) != "load"]
-    others = [each for each in changes if not any(each is one for one in of_choices)]
+    of_choices, others = _parted(changes, roles)
     pairs = [
         (change, other, a, b)
         for change in changes
@@ -88,17 +87,15 @@ def effects(
         difference(change.at_level(other, a).contrasts, change.at_level(other, b).contrasts, confidence)
         for change, other, a, b in pairs
     ]
-    told = _decided(of_choices, margin, confidence, _OF_CHOICES)
-    judged = [_judged(pooled(each.contrasts, confidence), each.metric) for each in others]
-    decisions = decide([*judged, *apart], margin, _OF_OTHERS)
-    for change, decision in zip(others, decisions, strict=False):
-        told[id(change)] = pooled(change.contrasts, confidence), decision
-    depends: dict[int, list[str]] = {}
-    for (change, other, _, _), ratio, decision in zip(pairs, apart, decisions[len(others) :], strict=True):
-        shown = ratio is not None and decision.verdict in ("faster", "slower")
-        if shown and ratio is not None and not 1 / _DEPENDS < ratio.mean < _DEPENDS:
-            names = depends.setdefault(id(change), [])
-            names += [] if other in names else [other]
+    told, _ = _decided(of_choices, margin, confidence, _OF_CHOICES)
+    of_others, decisions = _decided(others, margin, confidence, _OF_OTHERS, apart)
+    # Each name once, in order.
+    depends: dict[int, dict[str, None]] = {}
+    for (change, other, _, _), ratio, decision in zip(pairs, apart, decisions, strict=True):
+        if ratio is None or decision.verdict not in ("faster", "slower"):
+            continue
+        if not 1 / _DEPENDS < ratio.mean < _DEPENDS:
+            depends.setdefault(id(change), {})[other] = None
     parts = {
         id(change): [
             change.at_level(other, level)
@@ -107,22 +104,36 @@ def effects(
         ]
         for change in changes
     }
-    told |= _decided([each for of in parts.values() for each in of], margin, confidence, _WITHIN)
+    of_parts, _ = _decided([each for of in parts.values() for each in of], margin, confidence, _WITHIN)
+    told |= of_others | of_parts
     made: list[Effect] = []
     for change in changes:
-        made.append(_effect(change, *told[id(change)], roles, depends.get(id(change), [])))
+        made.append(_effect(change, *told[id(change)], roles, list(depends.get(id(change), ()))))
         made += [_effect(each, *told[id(each)], roles, []) for each in parts[id(change)]]
     return made
 
 
+def _parted(changes: Sequence[_Change], roles: Mapping[str, str]) -> tuple[list[_Change], list[_Change]]:
+    """Give what choices do by what their cells are compared by, and all else."""
+    parted: tuple[list[_Change], list[_Change]] = ([], [])
+    for each in changes:
+        parted[not each.usual or roles.get(each.factor) == "load"].append(each)
+    return parted
+
+
 def _decided(
-    changes: Sequence[_Change], margin: float, confidence: float, level: float
-) -> dict[int, tuple[Ratio | None, Decision]]:
-    """Decide changes together, at a chance of any false difference among them."""
+    changes: Sequence[_Change],
+    margin: float,
+    confidence: float,
+    level: float,
+    beside: Sequence[Ratio | None] = (),
+) -> tuple[dict[int, tuple[Ratio | None, Decision]], list[Decision]]:
+    """Decide changes, and ratios ``beside`` them, together, at a chance of any false difference among all."""
     ratios = [pooled(each.contrasts, confidence) for each in changes]
-    judged = [_judged(ratio, each.metric) for ratio, each in zip(ratios, changes, strict=True)]
-    decisions = decide(judged, margin, level)
-    return {id(each): told for each, *told in zip(changes, ratios, decisions, strict=True)}  # type: ignore[misc]
+    judged = [more_is_better(ratio, each.metric) for ratio, each in zip(ratios, changes, strict=True)]
+    decisions = decide([*judged, *beside], margin, level)
+    told = zip(changes, ratios, decisions[: len(changes)], strict=True)
+    return {id(each): (ratio, decision) for each, ratio, decision in told}, decisions[len(changes) :]
 
 
 def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Iterator[_Change]:
@@ -170,10 +181,6 @@ def _levels_of(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]
     return [each for each in factors[other] if _key(each) in there]
 
 
-def _judged(ratio: Ratio | None, metric: str) -> Ratio | None:
-    return ratio if ratio is None or metric == "throughput" else inverse(ratio)
-
-
 def _effect(
     change: _Change, ratio: Ratio | None, decision: Decision, roles: Mapping[str, str], depends: list[str]
 ) -> Effect:
@@ -186,7 +193,7 @@ def _effect(
         "at": dict(change.at),
         "metric": change.metric,
         "ratio": None if ratio is None else ratio.mean,
-        "ci95": None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high],
+        "ci95": None if ratio is None else ratio.ends,
         "verdict": decision.verdict,
         "p": decision.p,
         "detectable": decision.detectable,

@@ -119,7 +119,7 @@ def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
     not_comparable = [each.not_comparable for each in pairs]
     lacking = [_lacking(each, ratio) for each, ratio in zip(pairs, ratios, strict=True)]
     judged = [
-        None if apart or lack or ratio is None else ratio if pair.by == "throughput" else inverse(ratio)
+        None if apart or lack else more_is_better(ratio, pair.by)
         for pair, ratio, apart, lack in zip(pairs, ratios, not_comparable, lacking, strict=True)
     ]
     return [
@@ -128,7 +128,7 @@ def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
             "b": pair.b["id"],
             "metric": pair.by,
             "ratio": None if ratio is None else ratio.mean,
-            "ci95": None if ratio is None or ratio.low is None or ratio.high is None else [ratio.low, ratio.high],
+            "ci95": None if ratio is None else ratio.ends,
             "bootstrap95": None if ratio is None or ratio.bootstrap is None else list(ratio.bootstrap),
             "intervals_disagree": ratio is not None and ratio.intervals_disagree,
             "verdict": None if apart else decision.verdict,
@@ -144,6 +144,11 @@ def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
             pairs, ratios, decide(judged, margin), not_comparable, lacking, strict=True
         )
     ]
+
+
+def more_is_better(ratio: Ratio | None, metric: str) -> Ratio | None:
+    """Return a ratio of a metric so that more is better: of a time the reciprocal."""
+    return ratio if ratio is None or metric == "throughput" else inverse(ratio)
 
 
 def ratio_of_pair(pair: Pair) -> Ratio | None:
@@ -184,7 +189,7 @@ def why_not_comparable(a: Cell, b: Cell) -> list[str]:
     shares of failures, where chance does not explain it. What failed may have been the greater part of the work, and
     the time is that of what is left.
     """
-    return [*durability_differs(a, b), *rows_differ(a, b), *hardly_any(a, b), *failures_differ(a, b)]
+    return [*durability_differs(a, b), *rows_differ(a, b), *(hardly_any(a, b) or failures_differ(a, b))]
 
 
 def durability_differs(a: Cell, b: Cell) -> list[str]:
@@ -210,6 +215,8 @@ def rows_differ(a: Cell, b: Cell) -> list[str]:
 
 def hardly_any(a: Cell, b: Cell) -> list[str]:
     """Say that of one of two cells so much failed that the rate is that of what is left; empty where it is not so."""
+    if not all(failing_by_round(cell) for cell in (a, b)):
+        return []
     of_a, of_b = (failing(cell) for cell in (a, b))
     lost = max(_nothing_but_failures(cell) for cell in (a, b))
     if lost > _NOTHING_ELSE:
@@ -222,7 +229,7 @@ def hardly_any(a: Cell, b: Cell) -> list[str]:
 def failures_differ(a: Cell, b: Cell) -> list[str]:
     """Say that more transactions failed of one of two cells than chance explains; empty where not."""
     shares = [failing_by_round(cell) for cell in (a, b)]
-    if not all(shares) or hardly_any(a, b):
+    if not all(shares):
         return []
     of_a, of_b = (fmean(each) for each in shares)
     if not _is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):

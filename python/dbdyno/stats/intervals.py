@@ -106,6 +106,11 @@ class Ratio:
     wider: float = 1.0
 
     @property
+    def ends(self) -> list[float] | None:
+        """Both ends of the t interval, as results have it; none where it has none."""
+        return None if self.low is None or self.high is None else [self.low, self.high]
+
+    @property
     def intervals_disagree(self) -> bool:
         """Whether an end of the two intervals is apart by more than a third of the t interval's half width."""
         if self.bootstrap is None or self.low is None or self.high is None:
