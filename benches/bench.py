@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.events.answers import Ready
+from dbdyno.events.reading import Heard
 from dbdyno.events.trial import TrialResult
 from dbdyno.experiment import load_experiment
 from dbdyno.worker import Worker, ask, worker_path
@@ -148,6 +150,63 @@ def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
     return ours / float(told.split()[0])
 
 
+# Lookups between a begin and a commit: the shortest statements that anybody times one by one.
+LOOKUPS = 5
+
+
+def timing_statements(bench: Bench) -> Iterator[Figure]:
+    """What it costs to time each statement: the throughput with it by that without."""
+    param = {"kind": "uniform", "low": 1, "high": KEYS}
+    lookups = [{"do": "execute", "statement": 0, "params": [param]}] * LOOKUPS
+    steps: list[dict[str, Any]] = [{"do": "begin"}, *lookups, {"do": "commit"}]
+    counts = {timed: instructions_of(bench, steps, timed) for timed in (True, False)}
+    name = "instructions, timing each statement"
+    yield Figure(name, counts[True] / counts[False], f"{counts[True]:.0f} / {counts[False]:.0f}", 1.01, at_most=True)
+    for clients in (1, 2):
+        ratios = [timed_by_untimed(bench, steps, clients, block) for block in range(INTERLEAVED_BLOCKS)]
+        name = f"timing each statement, {clients} client(s)"
+        yield Figure(name, statistics.median(ratios), spread(ratios), 0.99, at_most=False)
+
+
+def instructions_of(bench: Bench, steps: list[dict[str, Any]], timed: bool) -> float:
+    """Instructions of one of these transactions: what n more cost."""
+    first, more = 20_000, 10_000
+    record = {"interval_ms": 30_000, "operations": timed}
+    trial = {"transactions": [{"name": "t", "steps": steps}], "record": record}
+    plans = [json.dumps(bench.plan(LOOKUP, 1, many, 200_000, **trial)) for many in (first, first + more)]
+    counts = [bench.instructions([str(worker_path())], plan) for plan in plans]
+    return (counts[1] - counts[0]) / more
+
+
+def timed_by_untimed(bench: Bench, steps: list[dict[str, Any]], clients: int, block: int) -> float:
+    """The throughput with each statement timed by that without, of two workers in slices that take turns."""
+    workers = []
+    for place in range(2):
+        interleaving = {"length_ms": SLICE_NS / 1e6, "index": (place + block) % 2, "of": 2, "cpu": block}
+        trial = {
+            "interleaving": interleaving,
+            "transactions": [{"name": "t", "steps": steps}],
+            "record": {"operations": place == 0},
+        }
+        plan = bench.plan(LOOKUP, clients, INTERLEAVED_OPERATIONS // LOOKUPS, 200_000, **trial)
+        workers.append(Worker(plan, 120.0, coordinated=True))
+    heard = [iter(worker) for worker in workers]
+    for _ in ("warmup", "window"):
+        for each in heard:
+            next(event for event in (line.event for line in each) if isinstance(event, Ready))
+        start = json.dumps({"start_ns": time.monotonic_ns() + 100_000_000})
+        for worker in workers:
+            worker.tell(start)
+    with ThreadPoolExecutor() as pool:
+        rates = list(pool.map(rate_at_end, heard))
+    return rates[0] / rates[1]
+
+
+def rate_at_end(heard: Iterator[Heard]) -> float:
+    """The rate that a worker tells in the end."""
+    return rate(next(event for event in (line.event for line in heard) if isinstance(event, TrialResult)))
+
+
 def null_engine(bench: Bench) -> Iterator[Figure]:
     window = {"seconds": 1}
     results = (bench.ours(LOOKUP, 1, None, 2000, target={"engine": "null"}, window=window) for _ in range(BLOCKS))
@@ -267,7 +326,7 @@ def rate(result: TrialResult) -> float:
     return result.accounting.ok / result.elapsed_s
 
 
-ALL = (instructions, throughput, null_engine, identifiers, loading, start_up, showing, memory)
+ALL = (instructions, throughput, timing_statements, null_engine, identifiers, loading, start_up, showing, memory)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::Contention;
 use dbdyno_engine::waits::Waits;
 use dbdyno_load::accounting::Accounting;
+use dbdyno_load::latency::Latencies;
+use dbdyno_load::operations::CONTROLS;
 use dbdyno_load::outcome::{Cycles, Outcome};
 use dbdyno_load::rate::Rate;
 use dbdyno_load::report::EndedBy;
@@ -53,6 +55,9 @@ pub struct TrialResult<'a> {
     work: Work,
     /// Histograms by name: base64 of HdrHistogram's V2 format, deflated.
     histograms: BTreeMap<&'a str, String>,
+    /// Times of transactions and their operations, each by itself; left out where the plan wants none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operations: Option<Operations<'a>>,
     /// Latencies in milliseconds, by name: `service`, `response`, `queue`, and phases that were recorded.
     latency_ms: BTreeMap<&'a str, Summary>,
     /// CPU used.
@@ -81,6 +86,18 @@ pub struct TrialResult<'a> {
     memory: Memory,
     /// Where the clock's time comes from.
     clock: &'a str,
+}
+
+/// Times of transactions and their operations that ended well, by name; histograms as in `histograms`. One transaction
+/// that is one statement has `service` alone; one of several statements has these, and `service` for itself.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Operations<'a> {
+    /// Of transactions, where there are several.
+    transactions: BTreeMap<&'a str, String>,
+    /// Of statements.
+    statements: BTreeMap<&'a str, String>,
+    /// Of `begin`, `commit` and `rollback`.
+    controls: BTreeMap<&'a str, String>,
 }
 
 /// What came before the window.
@@ -324,6 +341,7 @@ impl<'a> TrialResult<'a> {
                 transactions_changing: outcome.changing,
             },
             histograms,
+            operations: operations(outcome)?,
             latency_ms,
             cpu: &outcome.cpu,
             server: outcome.server_cpu_percent.map(|process_percent| Server {
@@ -372,6 +390,28 @@ impl<'a> TrialResult<'a> {
             clock,
         })
     }
+}
+
+/// The histograms of what was done at all.
+fn operations(outcome: &Outcome) -> Result<Option<Operations<'_>>, EncodingFailed> {
+    let transactions = outcome.transactions.iter().map(|(name, ..)| name.as_str());
+    let statements = outcome.statements.iter().map(|(name, ..)| name.as_str());
+    let Some(times) = &outcome.operations else {
+        return Ok(None);
+    };
+    Ok(Some(Operations {
+        transactions: encode_each(transactions, &times.transactions)?,
+        statements: encode_each(statements, &times.statements)?,
+        controls: encode_each(CONTROLS.into_iter(), &times.controls)?,
+    }))
+}
+
+fn encode_each<'a>(
+    names: impl Iterator<Item = &'a str>,
+    histograms: &[Latencies],
+) -> Result<BTreeMap<&'a str, String>, EncodingFailed> {
+    let named = names.zip(histograms).filter(|(_, histogram)| !histogram.is_empty());
+    named.map(|(name, histogram)| Ok((name, encode(histogram)?))).collect()
 }
 
 fn segments(time: &dbdyno_load::time::Time) -> Segments {

@@ -5,13 +5,14 @@
 //! thread pays nothing for the others' waiting.
 
 use crate::live::{Live, Work};
+use crate::operations::{Standing, Timing};
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
 use crate::shared::Shared;
 use dbdyno_engine::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode, Trial};
 use dbdyno_plan::expression::Compiled;
-use dbdyno_plan::program::{ClientState, Execute, Op, Program};
+use dbdyno_plan::program::{ClientState, Execute, Op, Program, Programs};
 use dbdyno_plan::value::Values;
 use std::cell::RefCell;
 use std::task::Poll;
@@ -59,6 +60,13 @@ pub struct Runner<'a, E: Engine> {
     phases: bool,
     /// Each statement's start is noted, while they count.
     timed: bool,
+    /// Which transactions have each of their operations timed by itself.
+    timing: Timing,
+    /// The present one has: it stands for how many.
+    each: Option<Standing>,
+    /// When the operation began that is next to end, where each is timed; 0: the client has done something of its own
+    /// since the last one ended.
+    since: u64,
     /// No other client shares the thread, and the session is to last.
     alone: bool,
     /// Where the operations go on.
@@ -76,14 +84,6 @@ impl<'a, E: Engine> Runner<'a, E> {
     pub fn new(shared: &'a Shared<'a, E>, number: u32, uncounted: &'a Live) -> Self {
         let trial = shared.trial;
         let (place, of) = shared.place_of(number);
-        let plain = trial.connect == ConnectMode::Once && trial.retry.attempts <= 1;
-        let only = match shared.programs.all() {
-            [program] if plain => match &*program.ops {
-                [op @ Op::Execute(execute)] => Some((op, execute)),
-                _ => None,
-            },
-            _ => None,
-        };
         Self {
             shared,
             live: uncounted,
@@ -101,10 +101,13 @@ impl<'a, E: Engine> Runner<'a, E> {
             ),
             params: Values::default(),
             marks: Marks::new(may_be_timed(trial).then_some(shared.clock)),
-            plain,
-            only,
+            plain: is_plain(trial),
+            only: only_statement(trial, shared.programs),
             phases: trial.record.phases,
             timed: false,
+            timing: Timing::none(),
+            each: None,
+            since: 0,
             alone: E::REMOTE && trial.connect == ConnectMode::Once && shared.threads >= trial.clients,
             at: 0,
             asked: 0,
@@ -119,6 +122,13 @@ impl<'a, E: Engine> Runner<'a, E> {
         self.live = live;
         self.counted = counted;
         self.timed = counted && may_be_timed(trial);
+        let timed = counted && times_each(trial, self.shared.programs);
+        self.timing = if timed {
+            Timing::new(E::REMOTE, self.number)
+        } else {
+            Timing::none()
+        };
+        self.each = None;
         self.marks.reset();
     }
 
@@ -178,9 +188,9 @@ impl<'a, E: Engine> Runner<'a, E> {
     }
 
     /// Chooses the next transaction, begins it and runs it as far as it goes without waiting; gives its number. What is not
-    /// done is for [`Self::finish`].
+    /// done is for [`Self::finish`]. `now`: nanoseconds of the clock.
     #[inline(always)]
-    pub fn begin_next(&mut self, recorder: &mut Recorder<'_>) -> (usize, Stop) {
+    pub fn begin_next(&mut self, recorder: &mut Recorder<'_>, now: u64) -> (usize, Stop) {
         if let Some((op, execute)) = self.only {
             let stop = match self.execute(recorder, op, execute) {
                 Ok(rows) => {
@@ -200,6 +210,8 @@ impl<'a, E: Engine> Runner<'a, E> {
             return (chosen, Stop::NotBegun);
         }
         self.at = 0;
+        self.each = self.timing.choose();
+        self.since = now;
         self.work = Work::default();
         (chosen, self.go_on(recorder, &self.programs[chosen]))
     }
@@ -207,6 +219,7 @@ impl<'a, E: Engine> Runner<'a, E> {
     /// Runs a statement; an error is why the operations stop at it.
     #[inline(always)]
     fn execute(&mut self, recorder: &mut Recorder<'_>, op: &Op, execute: &Execute) -> Result<Rows, Stop> {
+        self.begin_each();
         let Some(session) = &mut self.session else {
             return Err(Stop::NotBegun);
         };
@@ -295,6 +308,8 @@ impl<'a, E: Engine> Runner<'a, E> {
                 Stop::Failed(failure) => return Err(failure),
                 Stop::NotBegun => {
                     self.at = 0;
+                    self.each = self.timing.choose();
+                    self.since = 0;
                     self.work = Work::default();
                     if self.session.is_none()
                         && let Err(failure) = self.connect(recorder).await
@@ -317,6 +332,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         let start = self.shared.clock.now();
         timer.sleep_until(start + nanoseconds).await;
         self.thought += self.shared.clock.now() - start;
+        self.since = 0;
     }
 
     /// Waits for the answer to the operation that was last begun.
@@ -348,6 +364,9 @@ impl<'a, E: Engine> Runner<'a, E> {
                 self.phases,
             );
         }
+        if let Some(standing) = self.each {
+            self.note_each(recorder, op, standing);
+        }
         Ok(())
     }
 
@@ -374,6 +393,9 @@ impl<'a, E: Engine> Runner<'a, E> {
                 Op::Execute(execute) => match self.execute(recorder, op, execute) {
                     Ok(rows) => {
                         self.work.statement(rows);
+                        if let Some(standing) = self.each {
+                            self.note_each(recorder, op, standing);
+                        }
                         None
                     }
                     Err(stop) => Some(stop),
@@ -383,8 +405,12 @@ impl<'a, E: Engine> Runner<'a, E> {
                     let pause = self.state.integer(time).max(0) as u64;
                     Some(Stop::Think(pause.saturating_mul(*unit_ns)))
                 }
-                Op::Evaluate { slot, expression } => self.evaluate(*slot, expression),
+                Op::Evaluate { slot, expression } => {
+                    self.since = 0;
+                    self.evaluate(*slot, expression)
+                }
                 _ => {
+                    self.since = 0;
                     at = self.state.step(op, at);
                     None
                 }
@@ -405,8 +431,25 @@ impl<'a, E: Engine> Runner<'a, E> {
         Some(Stop::Failed(Failure::new(FailureKind::Other, message)))
     }
 
+    /// An operation of the session begins: at the end of the one before it, if nothing came between.
+    #[inline(always)]
+    fn begin_each(&mut self) {
+        if self.each.is_some() && self.since == 0 {
+            self.since = self.shared.clock.now();
+        }
+    }
+
+    /// It has ended well; its transaction stands for so many.
+    #[inline(always)]
+    fn note_each(&mut self, recorder: &mut Recorder<'_>, op: &Op, standing: Standing) {
+        let now = self.shared.clock.now();
+        recorder.operations.step(op, now - self.since, standing);
+        self.since = now;
+    }
+
     /// Begins or ends a transaction; gives why the operations stop at it, if they do.
     fn control(&mut self, recorder: &mut Recorder<'_>, op: &Op) -> Option<Stop> {
+        self.begin_each();
         let Some(session) = &mut self.session else {
             return Some(Stop::NotBegun);
         };
@@ -424,12 +467,36 @@ impl<'a, E: Engine> Runner<'a, E> {
                     let now = self.shared.clock.now();
                     note_phases(recorder, op, &mut self.marks, self.asked, now, self.phases);
                 }
+                if let Some(standing) = self.each {
+                    self.note_each(recorder, op, standing);
+                }
                 None
             }
             Poll::Ready(Err(failure)) => Some(Stop::Failed(failure)),
             Poll::Pending => Some(Stop::Answer),
         }
     }
+}
+
+/// Whether nothing has to be done before or after a transaction that ends well.
+fn is_plain(trial: &Trial) -> bool {
+    trial.connect == ConnectMode::Once && trial.retry.attempts <= 1
+}
+
+/// The one statement of the one transaction of a plain trial that has no more: its time is the transaction's.
+fn only_statement<'a>(trial: &Trial, programs: &'a Programs) -> Option<(&'a Op, &'a Execute)> {
+    match programs.all() {
+        [program] if is_plain(trial) => match &*program.ops {
+            [op @ Op::Execute(execute)] => Some((op, execute)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether each operation of transactions that count is timed by itself.
+pub(crate) fn times_each(trial: &Trial, programs: &Programs) -> bool {
+    trial.record.operations && only_statement(trial, programs).is_none()
 }
 
 /// Whether the starts of a trial's statements are noted while they count.

@@ -171,7 +171,7 @@ impl Stretch {
         match ended.outcome {
             Ok(work) => {
                 recorder.rows(work);
-                recorder.late(ended.service);
+                recorder.late(ended.chosen, ended.service);
                 self.late = true;
                 self.cut = self.end.saturating_sub(ended.began) as f64 / (ended.end - ended.began).max(1) as f64;
             }
@@ -441,7 +441,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let mut goes_on = stretch.goes_on();
         while goes_on && !shared.stopped() {
             stretch.issued += 1;
-            let (chosen, stop) = self.runner.begin_next(&mut recorder);
+            let (chosen, stop) = self.runner.begin_next(&mut recorder, stretch.ended);
             match stop {
                 Stop::Done if plain => {}
                 Stop::Done => {

@@ -90,10 +90,15 @@ impl Counts {
 
     /// Moves what was counted to histograms.
     pub fn drain(&mut self, histograms: &mut [&mut Latencies]) {
+        self.drain_times(histograms, 1);
+    }
+
+    /// Moves what was counted to histograms, each as so many.
+    pub fn drain_times(&mut self, histograms: &mut [&mut Latencies], times: u64) {
         self.count_noted();
         for (place, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             for histogram in &mut *histograms {
-                histogram.saturating_record_n(least(place), *count);
+                histogram.saturating_record_n(least(place), *count * times);
             }
             *count = 0;
         }

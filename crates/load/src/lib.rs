@@ -13,6 +13,7 @@ pub mod event;
 pub mod interleaving;
 pub mod latency;
 pub mod live;
+pub mod operations;
 pub mod outcome;
 pub mod pacing;
 pub mod rate;

@@ -4,6 +4,7 @@ use crate::accounting::Accounting;
 use crate::coordinate::Watched;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
+use crate::operations::Histograms;
 use crate::rate::Rate;
 use crate::report::{ClientReport, EndedBy};
 use crate::shared::Shared;
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub changing: u64,
     /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
     pub histograms: BTreeMap<&'static str, Latencies>,
+    /// Times of transactions and their operations, each by itself, where they are wanted.
+    pub operations: Option<Histograms>,
     /// CPU used.
     pub cpu: CpuShare,
     /// CPU used by the server's processes, in percent of one processor; where they are known.
@@ -134,6 +137,7 @@ pub(crate) fn conclude<E: Engine>(
         returned_squared: 0.0,
         changing: 0,
         histograms: BTreeMap::new(),
+        operations: trial.record.operations.then(Histograms::default),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
         server_cpu_percent: watched
             .server_cpu
@@ -214,6 +218,9 @@ pub(crate) fn conclude<E: Engine>(
         for (name, histogram) in named {
             // All have the same bounds, so nothing can fail to fit.
             let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);
+        }
+        if let Some(operations) = &mut outcome.operations {
+            operations.add(recorder.operations);
         }
         outcome.thread.add(&share.counters);
         let (measured, thread) = times(&clients);

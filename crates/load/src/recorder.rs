@@ -8,6 +8,7 @@ use crate::accounting::Accounting;
 use crate::interleaving::Interleaving;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
+use crate::operations::Operations;
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
@@ -30,12 +31,24 @@ impl Phases {
     }
 }
 
+/// What a record is to hold, by the plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// The loop is open.
+    pub open: bool,
+    /// How many transactions there are.
+    pub transactions: usize,
+    /// How many statements, where they are timed.
+    pub timed_statements: Option<usize>,
+}
+
 /// The record of the clients of one thread.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     /// The counts by transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
+    shape: Shape,
     /// When the window began that is recorded, and its slices, where there are any.
     start: Option<u64>,
     interleaving: Option<Interleaving>,
@@ -53,6 +66,8 @@ pub struct Recorder<'a> {
     /// Lower bounds of the response time, in a closed loop of the service time, of what did not end well: until it failed, or
     /// until the end of the trial where it was skipped.
     pub at_least: Option<Latencies>,
+    /// Transactions and their operations, each by itself.
+    pub operations: Operations,
     /// Parts of transactions.
     pub phases: Phases,
     /// Connecting, of sessions that last the whole trial: that is before the window, and is kept all the same.
@@ -77,19 +92,21 @@ pub struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// An empty record.
-    pub fn new(live: &'a Live, timeline: &'a Timeline, open: bool) -> Self {
+    pub fn new(live: &'a Live, timeline: &'a Timeline, shape: Shape) -> Self {
         Self {
             live,
             timeline,
+            shape,
             start: None,
             interleaving: None,
             boundary: u64::MAX,
             interval: Counts::default(),
             service: latencies(),
-            response: open.then(latencies),
-            queue: open.then(latencies),
+            response: shape.open.then(latencies),
+            queue: shape.open.then(latencies),
             failed: None,
             at_least: None,
+            operations: Operations::default(),
             phases: Phases::default(),
             opened: None,
             accounting: Accounting::default(),
@@ -110,7 +127,8 @@ impl<'a> Recorder<'a> {
             return;
         }
         let opened = self.opened.take();
-        *self = Self::new(self.live, self.timeline, self.response.is_some());
+        *self = Self::new(self.live, self.timeline, self.shape);
+        self.operations = Operations::new(self.shape.transactions, self.shape.timed_statements);
         self.opened = opened;
         self.start = Some(start);
         self.interleaving = interleaving;
@@ -133,6 +151,7 @@ impl<'a> Recorder<'a> {
     #[inline(always)]
     pub fn ok(&mut self, transaction: usize, service: u64, end: u64) {
         self.live.ok(transaction);
+        self.operations.transaction(transaction, service);
         self.interval.record(service);
         if end >= self.boundary {
             self.next_interval(end);
@@ -140,7 +159,8 @@ impl<'a> Recorder<'a> {
     }
 
     /// A transaction ended well after the window: it is in the latencies, and in none of the counts.
-    pub fn late(&mut self, service: u64) {
+    pub fn late(&mut self, transaction: usize, service: u64) {
+        self.operations.transaction(transaction, service);
         self.interval.record(service);
     }
 
@@ -217,11 +237,17 @@ mod tests {
     use crate::live::LiveCounts;
     use proptest::prelude::*;
 
+    const SHAPE: Shape = Shape {
+        open: false,
+        transactions: 1,
+        timed_statements: None,
+    };
+
     proptest! {
         #[test]
         fn no_latency_is_lost_at_the_intervals_ends(steps in proptest::collection::vec(1u64..5_000_000, 1..200)) {
             let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
-            let mut recorder = Recorder::new(&live, &timeline, false);
+            let mut recorder = Recorder::new(&live, &timeline, SHAPE);
             recorder.begin(0, None);
             let mut now = 0;
             for step in &steps {
@@ -240,8 +266,8 @@ mod tests {
     #[test]
     fn what_was_recorded_before_the_window_is_forgotten() {
         let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
-        let mut recorder = Recorder::new(&live, &timeline, false);
-        recorder.late(5);
+        let mut recorder = Recorder::new(&live, &timeline, SHAPE);
+        recorder.late(0, 5);
         recorder.unserved(5, 6);
         recorder.phases.record("execute", 7);
         recorder.begin(100, None);

@@ -1,10 +1,11 @@
 //! The threads that clients run in.
 
+use crate::attempt::times_each;
 use crate::client;
 use crate::latency::Timeline;
 use crate::live::Live;
 use crate::pacing::ThreadTimer;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Shape};
 use crate::report::ClientReport;
 use crate::runtime::{self, SharedTimer};
 use crate::share::{Share, ThreadReport};
@@ -66,7 +67,16 @@ pub(crate) fn run_thread<'a, E: Engine>(
     threads: u32,
 ) -> (Record<'a>, Option<(u32, Failure)>) {
     let open = matches!(shared.trial.arrival, Arrival::Open { .. });
-    let recorder = RefCell::new(Recorder::new(live, timeline, open));
+    let shape = Shape {
+        open,
+        transactions: if shared.trial.record.operations {
+            shared.trial.transactions.len()
+        } else {
+            0
+        },
+        timed_statements: times_each(shared.trial, shared.programs).then_some(shared.trial.statements.len()),
+    };
+    let recorder = RefCell::new(Recorder::new(live, timeline, shape));
     let share = RefCell::new(Share::default());
     let numbers = (number..shared.trial.clients).step_by(threads as usize);
     let (recorder_of, share_of) = (&recorder, &share);

@@ -327,6 +327,9 @@ pub struct Record {
     /// Time connecting, executing (until the first row) and fetching (the other rows), apart; three clock reads a statement.
     #[serde(default)]
     pub phases: bool,
+    /// Time each transaction of several, each statement, and each beginning and end, by itself; a clock read for each.
+    #[serde(default = "yes")]
+    pub operations: bool,
     /// Length of an interval of the timeline, in milliseconds.
     #[serde(default = "second")]
     pub interval_ms: u64,
@@ -359,6 +362,7 @@ impl Default for Record {
     fn default() -> Self {
         Self {
             phases: false,
+            operations: true,
             interval_ms: second(),
             io: true,
             mutexes: None,

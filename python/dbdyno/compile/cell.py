@@ -47,7 +47,7 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
         **_load(definition),
         "statements": compiler.statements,
         "transactions": transactions,
-        "record": definition.measure.model_dump(include={"phases", "io", "mutexes", "waits"})
+        "record": definition.measure.model_dump(include={"phases", "operations", "io", "mutexes", "waits"})
         | {"interval_ms": _interval_ms(definition)},
     }
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]

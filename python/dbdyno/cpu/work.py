@@ -141,7 +141,14 @@ def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
 
 def _record(groups: list[int]) -> dict[str, Any]:
     """Record nothing that would be in the engine's way."""
-    return {"io": False, "mutexes": False, "waits": False, "interval_ms": 3_600_000, "groups": groups}
+    return {
+        "operations": False,
+        "io": False,
+        "mutexes": False,
+        "waits": False,
+        "interval_ms": 3_600_000,
+        "groups": groups,
+    }
 
 
 def _grouped(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:

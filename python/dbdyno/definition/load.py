@@ -100,12 +100,14 @@ class Load(Strict):
 class Measure(Strict):
     """What throughput counts, how a report calls it, and what is recorded beside it.
 
-    ``space``: the bytes of tables and indexes, and how full leaves are, when a trial is over.
+    ``operations``: the time of each statement; ``space``: the bytes of tables and indexes, and how full leaves are,
+    when a trial is over.
     """
 
     unit: Literal["transaction", "statement", "row"] = "transaction"
     label: Name | None = None
     phases: bool = False
+    operations: bool = True
     interval_ms: Positive | None = None
     io: bool = True
     mutexes: bool | None = None

@@ -5,7 +5,7 @@ The conventions are those of :mod:`dbdyno.document.shape`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 # pydantic makes the JSON Schema and asks for this one before Python 3.12.
 from typing_extensions import TypedDict
@@ -204,6 +204,23 @@ class CellStatement(TypedDict):
     """How the engine means to carry it out, with these values, a step a line; empty where it does not tell."""
 
 
+OperationKind = Literal["transaction", "statement", "control"]
+
+
+class Operation(TypedDict):
+    """The time of a transaction, of a statement, or of beginning, committing or rolling back, over all rounds."""
+
+    kind: OperationKind
+    name: str
+    count: int
+    """How often it ended well."""
+    seconds: float
+    """Of all clients together."""
+    share: float | None
+    """Of the time that transactions took which ended well."""
+    latency_ms: Latency
+
+
 class LoadStep(TypedDict):
     """One thing that was done to load the data."""
 
@@ -399,6 +416,8 @@ class Cell(TypedDict):
     failed: dict[str, int]
     """Failures by kind over all rounds."""
     statements: list[CellStatement]
+    operations: list[Operation]
+    """Empty where they were not timed."""
     load: Load | None
     """Loading the data; null where there was nothing to load, or it is not known."""
     growth: Growth | None

@@ -49,6 +49,18 @@ class Interleaving(Part):
     real_s: float
 
 
+class Operations(Part):
+    """Times of transactions and their operations that ended well, by name: histograms as in ``histograms``.
+
+    ``transactions``: empty where there is one; ``controls``: ``begin``, ``commit``, ``rollback``. One transaction that
+    is one statement has ``service`` alone.
+    """
+
+    transactions: dict[str, str]
+    statements: dict[str, str]
+    controls: dict[str, str]
+
+
 class TrialResult(Part):
     """What a trial found.
 
@@ -56,7 +68,8 @@ class TrialResult(Part):
     or later; ``besides``: those that ended well and do not count, of the warm-up and around the window; ``next_use``:
     where later values of the clients' counters go on; ``elapsed_s``: seconds of the window; ``watched_s``: those
     between the two readings of the machine's figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in
-    nanoseconds; ``latency_ms``: the same summed up, in milliseconds; ``clock``: where its time comes from.
+    nanoseconds; ``latency_ms``: the same summed up, in milliseconds; ``operations``: left out where
+    they were not timed; ``clock``: where its time comes from.
 
     Null where there is no such thing, or nothing tells: ``interleaving`` (the trial was not interleaved), ``server``,
     ``disk``, ``mutex``, ``observed``, ``waits``.
@@ -79,6 +92,7 @@ class TrialResult(Part):
     statements: dict[str, StatementCounts]
     work: Work
     histograms: dict[str, str]
+    operations: Operations | None = None
     latency_ms: dict[str, Summary]
     cpu: CpuShare
     server: Server | None

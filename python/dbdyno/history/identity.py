@@ -24,6 +24,8 @@ _DATA = ("tables", "setup")
 # A kernel keeps some of the memory for itself, another one another amount.
 _MEMORY_TOLERANCE = 0.05
 
+_HOW_IT_IS_TOLD = frozenset({"interval_ms", "operations"})
+
 
 def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: str) -> JsonObject:
     """Return the parts of what a cell was in a run: its trial's ``plan``, its levels, its data.
@@ -37,11 +39,11 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
     if task:
         parts["interleaving"] = part(task, "interleaving").get("length_ms")
-        # What a statement is called and how finely the timeline is drawn is no part of the work.
+        # What a statement is called, how finely the timeline is drawn and what is timed is no part of the work.
         parts["statements"] = [
             {name: value for name, value in each.items() if name != "name"} for each in objects(task.get("statements"))
         ]
-        parts["record"] = {name: value for name, value in part(task, "record").items() if name != "interval_ms"}
+        parts["record"] = {name: value for name, value in part(task, "record").items() if name not in _HOW_IT_IS_TOLD}
     parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}
     planned = next((each for each in objects(design.get("cells")) if each.get("id") == cell), {})
     parts |= {f"factor {name}": value for name, value in part(planned, "factors").items() if name != "system"}

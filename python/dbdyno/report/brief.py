@@ -22,6 +22,7 @@ from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
 from dbdyno.numbers import NONE, bracketed, figure, percent
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
+from dbdyno.report.operations import where_time_goes
 from dbdyno.results.alike import varied
 
 _GAP = 2
@@ -64,6 +65,7 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
     yield from _effects(document, width)
     yield Text("")
     yield from _table(document, width)
+    yield from _time(document, width)
     yield from _bottlenecks(document, width)
     yield from _warnings(document, width)
 
@@ -310,6 +312,22 @@ def _standings(
 
 def _compared(standing: Standing) -> tuple[str, str]:
     return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
+
+
+def _time(document: Document, width: int) -> Iterator[Text]:
+    """Say what took the time, in the configuration to take, or the first one, at the load that is measured last."""
+    taken, found = document["answer"]["recommended"], document["answer"]["configurations"]
+    wanted = [each for each in found if taken is not None and each["name"] == taken["configuration"]] or found[:1]
+    names = [name for each in wanted for name in each["cells"]]
+    cells = [cell for cell in document["cells"] if not names or cell["id"] in names]
+    cells = [cell for cell in cells if where_time_goes(cell)]
+    if cells:
+        where = ""
+        if len(document["cells"]) > 1:
+            factors = varied(document["cells"])
+            levels = {name: cells[-1]["factors"].get(name) for name in factors}
+            where = f" ({named(levels, document['answer']['systems'])})"
+        yield from _wrapped(f"Time{where}: {where_time_goes(cells[-1])}.", width, "", "  ")
 
 
 def _bottlenecks(document: Document, width: int) -> Iterator[Text]:

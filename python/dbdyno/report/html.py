@@ -22,6 +22,7 @@ from dbdyno.report.charts import (
 )
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
+from dbdyno.report.operations import NOTE
 from dbdyno.report.page import environment
 
 
@@ -60,6 +61,8 @@ def _context(document: Document) -> dict[str, Any]:
         "published": published_chart(document),
         "table": sections.cell_table(document),
         "notes": sections.notes(document),
+        "operations": sections.operation_table(document),
+        "operation_note": NOTE[0].upper() + NOTE[1:] + ".",
         "phases": sections.phase_table(document),
         "data": sections.data_table(document),
         "data_note": DATA_NOTE[0].upper() + DATA_NOTE[1:] + ".",

@@ -15,6 +15,7 @@ from dbdyno.report import lines
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
+from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
 
@@ -94,6 +95,17 @@ def effect_table(document: Document) -> CellTable:
             price += f"{', ' * bool(price)}failures {percent(each['failed'][1])} and not {percent(each['failed'][0])}"
         rows.append([each["factor"], *names, where, each["metric"], ratio, each["verdict"], price])
     return CellTable(heads, rows)
+
+
+def operation_table(document: Document) -> CellTable | None:
+    """Return the time of each transaction and statement; none where a transaction is one statement."""
+    rows = operation_rows(document)
+    if not rows:
+        return None
+    several = len({each.cell for each in rows}) > 1
+    heads = [Column(head, right=False) for head in (*(["cell"] if several else []), "operation")]
+    heads += [Column(head, style="number") for head in HEADS]
+    return CellTable(heads, [[*([each.cell] if several else []), each.name, *each.values] for each in rows])
 
 
 def phase_table(document: Document) -> CellTable | None:

@@ -38,6 +38,7 @@ from dbdyno.report.lines import (
     round_value,
     warnings,
 )
+from dbdyno.report.operations import HEADS, NOTE, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import ANSWERS
@@ -55,6 +56,7 @@ def details(document: Document, width: int) -> RenderableType:
     # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
     parts: list[RenderableType] = _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
+    parts += _operations(document, width)
     parts += _further(document, phase_columns(document), width)
     data = data_columns(document)
     parts += _further(document, data, width)
@@ -96,6 +98,18 @@ def _further(document: Document, further: list[CellColumn], width: int) -> list[
         for each in further
     ]
     return [Text(""), table(fitted(_factor_columns(document), columns, width))] if columns else []
+
+
+def _operations(document: Document, width: int) -> list[RenderableType]:
+    """Return the time of each transaction and statement; nothing where a transaction is one statement."""
+    rows = operation_rows(document)
+    if not rows:
+        return []
+    names = [Column("operation", [Text(each.name) for each in rows], right=False, fold=True)]
+    if len({each.cell for each in rows}) > 1:
+        names.insert(0, Column("cell", [Text(each.cell) for each in rows], right=False, fold=True))
+    figures = [Column(head, [Text(each.values[place]) for each in rows]) for place, head in enumerate(HEADS)]
+    return [Text(""), table(fitted(names, figures, width)), Text(NOTE, style="dim")]
 
 
 def _number_columns(document: Document) -> list[Column]:

@@ -36,6 +36,7 @@ from dbdyno.results.data import cell_growth, cell_memory_limit, cell_space, cell
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
 from dbdyno.results.metrics import rate_of
+from dbdyno.results.operations import cell_operations
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
 from dbdyno.results.trial import ReadTrial
@@ -70,6 +71,7 @@ def build_cell(
     for index in outliers([each["throughput"] or 0.0 for each in measured]):
         measured[index]["outlier"] = True
     latency, histograms, troubles = _latencies(done if latencies else [])
+    operations, unreadable = cell_operations(within if latencies else [])
     system = _system(planned, results)
     time = _time(done, within)
     throughput = _throughput(measured, measure, confidence)
@@ -100,6 +102,7 @@ def build_cell(
         "published": published,
         "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
         "statements": cell_statements(trials, done, system),
+        "operations": operations,
         "load": cell_load(read),
         "growth": cell_growth(read),
         "space": cell_space(read),
@@ -108,7 +111,7 @@ def build_cell(
         "memory_limit": cell_memory_limit(read),
         "rounds": rounds,
     }
-    return cell, troubles
+    return cell, [*troubles, *unreadable]
 
 
 def _told(result: TrialResult | ProgramResult) -> Told | None:

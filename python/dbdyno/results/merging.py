@@ -10,6 +10,7 @@ from dbdyno.events.machine import CpuShare
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.events.watched import Observed
 from dbdyno.results.histograms import Histogram, merge
+from dbdyno.results.operations import merge_operations
 
 _Value = TypeVar("_Value")
 
@@ -60,6 +61,7 @@ def merge_results(results: Sequence[TrialResult]) -> TrialResult:
             "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
             "warmup": Warmup(seconds=max(result.warmup.seconds for result in results)),
             "histograms": histograms,
+            "operations": merge_operations([result.operations for result in results]),
             "latency_ms": latency_ms,
             "cpu": _cpu(results, witness),
             "observed": _observed([each for result in results if (each := result.observed) is not None]),

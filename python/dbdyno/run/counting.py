@@ -64,7 +64,7 @@ def counted_plan(plan: JsonObject, statements: float) -> JsonObject:
         "arrival": {"loop": "closed"},
         "warmup": {"transactions": int(_WARMUP_STATEMENTS / max(statements, 1))},
         "window": {"statements": _STATEMENTS, "transactions": task["window"].get("transactions")},
-        "record": {"io": False, "mutexes": False, "interval_ms": 3_600_000},
+        "record": {"operations": False, "io": False, "mutexes": False, "interval_ms": 3_600_000},
     }
     return plan | {"task": task | changed}
 

@@ -1,0 +1,66 @@
+"""The time of each transaction and statement, in rows for tables and in a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbdyno.document.cell import Cell, Operation
+from dbdyno.document.shape import Document
+from dbdyno.numbers import figure, milliseconds, percent
+from dbdyno.report.lines import cell_name, factor_names
+
+HEADS = ("count", "share", "mean ms", "p50 ms", "p90 ms", "p99 ms", "max ms")
+NOTE = (
+    "share: of the time that transactions took; what is missing to 100 % is the client's own. "
+    "A statement's time begins where the one before it ends"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """What was timed, in which cell, and its figures in the order of :data:`HEADS`."""
+
+    cell: str
+    name: str
+    values: tuple[str, ...]
+
+
+def operation_rows(document: Document) -> list[OperationRow]:
+    """Return the operations of each cell, the longest first; none where a transaction is one statement."""
+    factors = factor_names(document)
+    rows = []
+    for cell in document["cells"]:
+        rows += [_row(cell_name(cell, factors), each) for each in _told(cell)]
+    return rows
+
+
+def where_time_goes(cell: Cell, most: int = 4) -> str:
+    """Say in a line what took the time of a cell's transactions; empty where there is one statement alone."""
+    told = [each for each in _told(cell) if each["kind"] != "transaction"]
+    parts = [
+        f"{called(each)} {percent(each['share'])} ({milliseconds(each['latency_ms']['mean'])} ms)"
+        for each in told[:most]
+        if each["share"]
+    ]
+    rest = sum(each["share"] or 0.0 for each in told[most:])
+    return ", ".join([*parts, *([f"others {percent(rest)}"] if rest else [])])
+
+
+def called(operation: Operation) -> str:
+    """Name an operation as a reader of SQL would."""
+    return operation["name"].upper() if operation["kind"] == "control" else operation["name"]
+
+
+def _told(cell: Cell) -> list[Operation]:
+    """Leave out what the latencies of transactions say: one transaction, and one that is one statement."""
+    steps = [each for each in cell["operations"] if each["kind"] != "transaction"]
+    transactions = [each for each in cell["operations"] if each["kind"] == "transaction"]
+    told = [*(transactions if len(transactions) > 1 else []), *(steps if len(steps) > 1 else [])]
+    return sorted(told, key=lambda each: (each["kind"] != "transaction", -each["seconds"]))
+
+
+def _row(cell: str, operation: Operation) -> OperationRow:
+    times = operation["latency_ms"]
+    figures = (milliseconds(times[name]) for name in ("mean", "p50", "p90", "p99", "max"))
+    name = f"transaction {operation['name']}" if operation["kind"] == "transaction" else called(operation)
+    return OperationRow(cell, name, (figure(operation["count"]), percent(operation["share"]), *figures))
