@@ -23,6 +23,16 @@ class InputError(DbdynoError):
         super().__init__(f"{place}: {problem}" + (f"; {hint}" if hint else ""))
 
 
+class ExtraMissing(InputError):
+    """What was asked for needs a library that comes with an extra of the package, and it is not installed."""
+
+    def __init__(self, library: str, extra: str, otherwise: str = "") -> None:
+        """``library``: the module that is missing; ``extra``: what brings it; ``otherwise``: what else would do."""
+        self.extra = extra
+        hint = f"`pip install 'dbdyno[{extra}]'` brings it" + (f", {otherwise}" if otherwise else "")
+        super().__init__(library, "it is not installed", hint)
+
+
 class SystemFailed(DbdynoError):
     """A system (a library, a server) could not be built, started or reached."""
 

@@ -11,11 +11,13 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.errors import InputError, reason
+from dbdyno.frames.cells import rounds_frame
 from dbdyno.numbers import figure, level, percent, whole
 from dbdyno.report.brief import recommended_words
 from dbdyno.report.cell_columns import CellColumn
@@ -43,12 +45,6 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.phases import loads, phase_columns
 
-_ROUND_COLUMNS = (
-    "status", "throughput", "unit", "elapsed_s", "issued", "ok", "failed", "skipped", "in_flight", "retries", "rows",
-    "rows_changed", "statements", "cpu_percent", "hottest_thread_percent", "service_p50_ms", "service_p90_ms",
-    "service_p99_ms", "service_p99_9_ms", "service_max_ms", "instructions", "outlier", "bottleneck", "error",
-)  # fmt: skip
-
 
 def check_writable(path: Path | str, option: str = "") -> None:
     """Make sure that a file can be written at ``path``, before a run begins. Nothing is left behind.
@@ -70,16 +66,19 @@ def check_writable(path: Path | str, option: str = "") -> None:
 
 
 def write_text(path: Path | str, text: str) -> None:
+    """Write a file of text in UTF-8, as :func:`write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path | str, content: bytes) -> None:
     """Write a file at once or not at all, readable as files made by the user are. ``InputError`` where it cannot be."""
     target = Path(path)
     temporary: Path | None = None
     try:
         # Beside the target, since a rename works within one file system only.
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=".dbdyno-", delete=False, encoding="utf-8", newline=""
-        ) as file:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".dbdyno-", delete=False) as file:
             temporary = Path(file.name)
-            file.write(text)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
@@ -109,30 +108,20 @@ def write_markdown(document: Document, path: Path | str) -> None:
 
 
 def csv_text(document: Document) -> str:
-    """Return the rounds as CSV: run, cell, factors, block (from 0), position in the block, then the numbers."""
-    factors = list(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
+    """Return the rounds as CSV, with the columns of :func:`dbdyno.frames.cells.rounds_frame`; empty where unknown."""
+    frame = rounds_frame(document)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    # A factor may be called like one of our columns.
-    head = [
-        f"factor_{name}" if name in {"run", "cell", "block", "position", *_ROUND_COLUMNS} else name for name in factors
-    ]
-    writer.writerow(["run", "cell", *head, "block", "position", *_ROUND_COLUMNS])
-    for cell in document["cells"]:
-        levels = [level(cell["factors"][name]) if name in cell["factors"] else "" for name in factors]
-        for each in cell["rounds"]:
-            service = each["latency_ms"].get("service")
-            values: list[object] = [
-                each["status"], each["throughput"], cell["throughput"]["unit"], each["elapsed_s"], each["issued"],
-                each["ok"], sum(each["failed"].values()), each["skipped"], each["in_flight"], each["retries"],
-                each["rows"], each["rows_changed"], each["statements"], each["cpu_percent"]["client"],
-                each["cpu_percent"]["hottest_thread"],
-            ]  # fmt: skip
-            values += [service[name] if service else None for name in ("p50", "p90", "p99", "p99_9", "max")]
-            bottleneck = each["bottleneck"]["resource"] if each["bottleneck"] else None
-            values += [each["instructions"], int(each["outlier"]), bottleneck, each["error"]]
-            writer.writerow([document["id"], cell["id"], *levels, each["block"], each["position"], *values])
+    writer.writerow([each.name for each in frame.columns])
+    for row in frame.rows():
+        writer.writerow([_csv_value(value) for value in row])
     return out.getvalue()
+
+
+def _csv_value(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds")
+    return level(value) if isinstance(value, bool) else value
 
 
 def markdown_text(document: Document) -> str:

@@ -1,0 +1,1 @@
+"""A result as rows and columns: what data frames, CSV and Parquet are made of."""
