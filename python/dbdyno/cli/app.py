@@ -51,6 +51,15 @@ _Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", he
 _Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write the report, one file with all in it")
 ]
+_Parquet = Annotated[
+    Path | None,
+    typer.Option(
+        "--parquet", metavar="DIR|FILE.parquet", help="Write a row a round as Parquet, or all tables into a directory"
+    ),
+]
+_Openmetrics = Annotated[
+    Path | None, typer.Option("--openmetrics", metavar="FILE", help="Write gauges in the text format of OpenMetrics")
+]
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="TIME", help="auto: begin no round after this long, as 10m")
 ]
@@ -176,13 +185,15 @@ def run(
     csv: _Csv = None,
     markdown: _Markdown = None,
     report: _Report = None,
+    parquet: _Parquet = None,
+    openmetrics: _Openmetrics = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
     from dbdyno.cli.naming import Named
     from dbdyno.cli.running import Asked, Exports, run_experiment
 
-    exports = Exports(json, csv, markdown, report)
+    exports = Exports(json, csv, markdown, report, parquet, openmetrics)
     asked = Asked(
         named=Named(experiment or [], pgbench, scale, define or []),
         chosen=chosen or [],
@@ -257,12 +268,14 @@ def show(
     json: _Json = None,
     csv: _Csv = None,
     markdown: _Markdown = None,
+    parquet: _Parquet = None,
+    openmetrics: _Openmetrics = None,
 ) -> None:
     """Show a stored run."""
     from dbdyno.cli.running import Exports
     from dbdyno.cli.show import show_run
 
-    show_run(run, store, Exports(json, csv, markdown, None))
+    show_run(run, store, Exports(json, csv, markdown, None, parquet, openmetrics))
 
 
 @app.command("report")

@@ -32,9 +32,11 @@ class Exports:
     csv: Path | None
     markdown: Path | None
     report: Path | None
+    parquet: Path | None = None
+    openmetrics: Path | None = None
 
     def check(self) -> None:
-        """Raise InputError where one cannot be written, before anything is measured."""
+        """Raise InputError where one cannot be written or needs what is not installed, before anything is measured."""
         from dbdyno.report.export import check_writable
 
         for option, path in (
@@ -42,9 +44,14 @@ class Exports:
             ("csv", self.csv),
             ("markdown", self.markdown),
             ("report", self.report),
+            ("openmetrics", self.openmetrics),
         ):
             if path is not None:
                 check_writable(path, f"--{option}")
+        if self.parquet is not None:
+            from dbdyno.report.parquet import check_parquet
+
+            check_parquet(self.parquet, "--parquet")
 
     def write(self, document: Document) -> None:
         """Write them."""
@@ -60,6 +67,14 @@ class Exports:
             from dbdyno.report.html import write_html
 
             write_html(document, self.report)
+        if self.parquet is not None:
+            from dbdyno.report.parquet import write_parquet
+
+            write_parquet(document, self.parquet)
+        if self.openmetrics is not None:
+            from dbdyno.report.openmetrics import write_openmetrics
+
+            write_openmetrics(document, self.openmetrics)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,85 @@
+"""Writing a result as Parquet: its rounds as one file, or all that can be said in rows as a directory of files."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.document.shape import Document
+from dbdyno.errors import InputError, reason
+from dbdyno.frames.cells import cells_frame, intervals_frame, rounds_frame
+from dbdyno.frames.frame import Frame
+from dbdyno.frames.judged import comparisons_frame, effects_frame
+from dbdyno.frames.libraries import check_arrow, to_arrow
+from dbdyno.report.export import check_writable, write_bytes
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+SUFFIX = ".parquet"
+
+# By the name of a file in a directory.
+_FILES: Mapping[str, Callable[[Mapping[str, Any]], Frame]] = {
+    "rounds": rounds_frame,
+    "cells": cells_frame,
+    "intervals": intervals_frame,
+    "effects": effects_frame,
+    "comparisons": comparisons_frame,
+}
+
+
+def check_parquet(path: Path, option: str = "") -> None:
+    """Make sure that :func:`write_parquet` can write to ``path``, before a run begins. Nothing is left behind.
+
+    Raises ExtraMissing where the library is not installed, and InputError, which names ``option`` where given.
+    """
+    check_arrow()
+    if _is_file(path):
+        check_writable(path, option)
+    elif path.is_dir():
+        for name in _FILES:
+            check_writable(path / f"{name}{SUFFIX}", option)
+    else:
+        place = f"{option} {path}".strip()
+        if path.exists():
+            hint = f"give a directory, or a file whose name ends in `{SUFFIX}`"
+            raise InputError(place, "is a file of another kind", hint)
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise InputError(place, "the directory cannot be made", "give one in a directory that can be written")
+
+
+def write_parquet(document: Document, path: Path) -> None:
+    """Write a result as Parquet.
+
+    ``path``: a file, where its name ends in ``.parquet``, gets a row for each round; else a directory, which is made
+    where there is none, gets a file each of rounds, cells, intervals, effects and comparisons. Each file is written at
+    once or not at all. Raises ExtraMissing where the library is not installed, InputError where a file cannot be
+    written.
+    """
+    if _is_file(path):
+        write_bytes(path, _content(document, rounds_frame))
+        return
+    contents = {name: _content(document, make) for name, make in _FILES.items()}
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(str(path), f"the directory cannot be made: {reason(error)}", "give another") from error
+    for name, content in contents.items():
+        write_bytes(path / f"{name}{SUFFIX}", content)
+
+
+def _is_file(path: Path) -> bool:
+    return path.suffix == SUFFIX and not path.is_dir()
+
+
+def _content(document: Document, make: Callable[[Mapping[str, Any]], Frame]) -> bytes:
+    table: Table = to_arrow(make(document))
+    from pyarrow import parquet
+
+    told = {"dbdyno.schema": document["schema"], "dbdyno.run": document["id"]}
+    out = io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata(told), out, compression="zstd")
+    return out.getvalue()
