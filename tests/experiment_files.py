@@ -10,9 +10,10 @@ from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import make_cells
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
-from dbdyno.experiment.document import builtin_names, package_path, parse
+from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.shipped import builtin_names, package_path
 
 ROOT = Path(__file__).parent.parent
 

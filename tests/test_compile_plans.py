@@ -12,8 +12,8 @@ from dbdyno.engines.server.settings import ServerSettings
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
-from dbdyno.experiment.document import package_path
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.shipped import package_path
 from experiment_files import (
     ALL,
     BUILTIN,

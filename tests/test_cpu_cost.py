@@ -14,8 +14,8 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.experiment.document import package_path
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.shipped import package_path
 from duckdb_library import URL as DUCKDB
 from duckdb_library import needs_duckdb
 from experiment_files import ROOT

@@ -11,8 +11,8 @@ from conftest import Cli
 from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.events.answers import Loaded
 from dbdyno.experiment import load_experiment
-from dbdyno.experiment.document import package_path
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.shipped import package_path
 from dbdyno.worker import ask
 from experiment_files import compiled
 

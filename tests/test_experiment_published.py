@@ -11,7 +11,7 @@ from dbdyno.engines.durability import with_durability
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment, load_published
-from dbdyno.experiment.document import package_path
+from dbdyno.shipped import package_path
 from experiment_files import FIXTURES
 
 Small = Callable[..., str]

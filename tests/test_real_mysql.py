@@ -8,7 +8,7 @@ import pytest
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.errors import InputError
-from dbdyno.experiment.document import package_path
+from dbdyno.shipped import package_path
 from real_mysql import OLD, PROGRAM, URL, needs_old_mysql, needs_real_mysql
 from test_check_command import CHECKS, lines_of
 from test_server_runs import needs_mysql, needs_postgresql, servers

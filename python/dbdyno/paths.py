@@ -1,4 +1,4 @@
-"""Where dbdyno keeps what it can make again: templates, built libraries, the copies a run works on."""
+"""Where dbdyno keeps things: the runs, and what it can make again, as templates, built libraries and copies."""
 
 import os
 from pathlib import Path
@@ -22,3 +22,10 @@ def cache_directory(*parts: str) -> Path:
         why = reason(error)
         raise InputError(str(path), f"the directory cannot be made: {why}", "set DBDYNO_CACHE to another") from error
     return path
+
+
+def default_path() -> Path:
+    """Return the path of the store used when none is named: ``runs.db`` in the user's data directory."""
+    from platformdirs import user_data_path
+
+    return user_data_path("dbdyno", appauthor=False) / "runs.db"

@@ -19,7 +19,7 @@ from dbdyno.cpu.counting import whose
 from dbdyno.cpu.document import BuildCount, CpuDocument, check_document
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.errors import InputError, StoreError, reason
-from dbdyno.store.opening import default_path
+from dbdyno.paths import default_path
 
 _DOCUMENT = "count.json"
 _TEXT = f"{SOURCE}.gz"

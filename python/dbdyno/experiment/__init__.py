@@ -1,10 +1,10 @@
 """Experiments: questions written down in TOML files, read and checked."""
 
 from dbdyno.definition.validation import ValidationErrors
-from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment, programs_experiment
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor
 from dbdyno.experiment.published import PublishedFigure, PublishedFigures, load_published
+from dbdyno.shipped import package_path
 
 
 def template_text() -> str:

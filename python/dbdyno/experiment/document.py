@@ -2,14 +2,12 @@
 
 import re
 import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dbdyno.definition.validation import nearest_or
 from dbdyno.errors import InputError, reason
-
-SUFFIX = ".toml"
+from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path
 
 
 class Document(NamedTuple):
@@ -21,27 +19,17 @@ class Document(NamedTuple):
     text: str
 
 
-def package_path(*parts: str) -> Path:
-    """Give the path of a file or folder that is shipped inside the package."""
-    return Path(str(resources.files("dbdyno").joinpath(*parts)))
-
-
-def builtin_names() -> list[str]:
-    """Name the built-in experiments, in the order of the alphabet."""
-    return sorted(path.stem for path in package_path("experiments").glob("*" + SUFFIX))
-
-
 def read_experiment_file(name_or_path: str) -> Document:
     """Read a built-in experiment by its name, or a file by its path (one with a slash or the suffix ``.toml``).
 
     Raises InputError where there is no such experiment or file, or where its TOML is broken, with the line.
     """
-    if "/" not in name_or_path and not name_or_path.endswith(SUFFIX):
+    if "/" not in name_or_path and not name_or_path.endswith(EXPERIMENT_SUFFIX):
         names = builtin_names()
         if name_or_path not in names:
-            hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{SUFFIX}`")
+            hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{EXPERIMENT_SUFFIX}`")
             raise InputError(name_or_path, "there is no such experiment", hint)
-        path = package_path("experiments", name_or_path + SUFFIX)
+        path = package_path("experiments", name_or_path + EXPERIMENT_SUFFIX)
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
     path = Path(name_or_path)
     try:

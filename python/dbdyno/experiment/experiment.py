@@ -13,13 +13,14 @@ from dbdyno.engines.statements import Statements
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
-from dbdyno.experiment.document import Document, builtin_names, package_path, parse, read_experiment_file
+from dbdyno.experiment.document import Document, parse, read_experiment_file
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, read_exclusions, read_factors
 from dbdyno.experiment.growth import wrong_growth
 from dbdyno.experiment.head import Head
 from dbdyno.experiment.optional import without_optional, wrong_optional
 from dbdyno.experiment.recommendations import wrong_recommendations
 from dbdyno.experiment.substitute import references, substitute, unknown_references
+from dbdyno.shipped import builtin_names, package_path
 
 _ENGINES = Statements()
 _FACTOR_KEYS = ("factors", "exclude")

@@ -9,11 +9,11 @@ from dbdyno.definition.validation import nearest
 from dbdyno.engines.durability import in_each_class
 from dbdyno.engines.url import parse_url, same_system
 from dbdyno.errors import InputError
-from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM
 from dbdyno.experiment.head import Published
 from dbdyno.plan.system import SystemSpec
+from dbdyno.shipped import package_path
 
 Row = Mapping[str, str]
 

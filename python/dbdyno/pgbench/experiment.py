@@ -12,9 +12,10 @@ from dbdyno.definition.validation import nearest_or
 from dbdyno.engines.statements import without_texts
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
-from dbdyno.experiment.document import package_path, parse
+from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
+from dbdyno.shipped import package_path
 
 # What pgbench's `-i` makes for each unit of scale.
 BRANCHES = 1

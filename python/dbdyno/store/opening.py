@@ -14,19 +14,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 
 from dbdyno.errors import InputError, StoreError, reason
+from dbdyno.paths import default_path
 from dbdyno.store.tables import META, METADATA, OLDER, SCHEMA_VERSION
 
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0
 _LOOK_AGAIN_S = 0.05
 SQLITE_HEADER = b"SQLite format 3\x00"
-
-
-def default_path() -> Path:
-    """Return the path of the store used when none is named: ``runs.db`` in the user's data directory."""
-    from platformdirs import user_data_path
-
-    return user_data_path("dbdyno", appauthor=False) / "runs.db"
 
 
 def store_url(where: str | None) -> URL:

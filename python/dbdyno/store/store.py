@@ -16,7 +16,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from dbdyno.errors import InputError, StoreError
 from dbdyno.moments import utc_now
-from dbdyno.store.opening import default_path, open_engine, reading, shown, store_error, store_url
+from dbdyno.paths import default_path
+from dbdyno.store.opening import open_engine, reading, shown, store_error, store_url
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
 from dbdyno.store.secrets import clean_json, mask_command
