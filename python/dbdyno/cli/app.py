@@ -9,6 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from dbdyno.cli.completing import (
+    complete_builtin,
+    complete_experiments,
+    complete_runs,
+    complete_runs_and_experiments,
+    complete_systems,
+)
 from dbdyno.cli.cpu import cpu
 from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
 from dbdyno.cli.predict import predict
@@ -19,7 +26,6 @@ app = typer.Typer(
     name="dbdyno",
     help="A dynamometer for databases: how fast, how sure, what limits it, what to change.",
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -30,8 +36,9 @@ for _engine in all_engines():
     if _commands is not None:
         app.add_typer(_commands, name=_engine.name)
 
-_Experiment = Annotated[str, typer.Argument(help="A built-in experiment, or a file: ./my.toml")]
-_EXPERIMENTS = typer.Argument(help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts")
+_EXPERIMENTS = typer.Argument(
+    help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts", autocompletion=complete_experiments
+)
 _Experiments = Annotated[list[str], _EXPERIMENTS]
 _ExperimentsOrNone = Annotated[list[str] | None, _EXPERIMENTS]
 _Pgbench = Annotated[
@@ -43,7 +50,13 @@ _Define = Annotated[
     list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="--pgbench: a variable")
 ]
 _System = Annotated[
-    list[str] | None, typer.Option("--system", metavar="URL", help="What to measure, as sqlite:?journal_mode=wal")
+    list[str] | None,
+    typer.Option(
+        "--system",
+        metavar="URL",
+        help="What to measure, as sqlite:?journal_mode=wal",
+        autocompletion=complete_systems,
+    ),
 ]
 _Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result document")]
 _Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a round")]
@@ -73,7 +86,9 @@ _AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
 ]
 _Margin = Annotated[str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")]
-_Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`")]
+_Run = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`", autocompletion=complete_runs)
+]
 
 # What a shell gives a program that Ctrl-C ended.
 _INTERRUPTED = 130
@@ -97,7 +112,12 @@ def list_systems() -> None:
 
 @app.command("check")
 def check_command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="What to check, as postgresql://me@host/database")],
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="What to check, as postgresql://me@host/database", autocompletion=complete_systems
+        ),
+    ],
     allow_writes: _AllowWrites = False,
 ) -> None:
     """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
@@ -132,7 +152,10 @@ def describe(
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write; it must not exist")],
     of: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="A built-in experiment, to change it")
+        str | None,
+        typer.Option(
+            "--from", metavar="NAME", help="A built-in experiment, to change it", autocompletion=complete_builtin
+        ),
     ] = None,
 ) -> None:
     """Write a commented experiment to begin with, or a built-in one as a file."""
@@ -155,7 +178,10 @@ def run(
     seed: SeedOption = None,
     directory: DirOption = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run that was cut short")
+        str | None,
+        typer.Option(
+            "--resume", metavar="RUN", help="Go on with a run that was cut short", autocompletion=complete_runs
+        ),
     ] = None,
     margin: _Margin = None,
     target: Annotated[
@@ -251,7 +277,9 @@ def try_statements(
 
 @app.command()
 def runs(
-    experiment: Annotated[str | None, typer.Argument(help="Only runs of this experiment")] = None,
+    experiment: Annotated[
+        str | None, typer.Argument(help="Only runs of this experiment", autocompletion=complete_experiments)
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The newest so many")] = 30,
     store: StoreOption = None,
 ) -> None:
@@ -304,8 +332,14 @@ _Across = Annotated[bool, typer.Option("--across-machines", help="Rank runs of d
 
 @app.command()
 def compare(
-    a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run, or a cell of one: RUN/threads=1")],
-    b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run or cell that is compared with it")],
+    a: Annotated[
+        str,
+        typer.Argument(metavar="RUN_A", help="A run, or a cell of one: RUN/threads=1", autocompletion=complete_runs),
+    ],
+    b: Annotated[
+        str,
+        typer.Argument(metavar="RUN_B", help="The run or cell that is compared with it", autocompletion=complete_runs),
+    ],
     margin: _Margin = None,
     metric: _Metric = None,
     across_machines: _Across = False,
@@ -321,10 +355,21 @@ def compare(
 @app.command()
 def gate(
     run: Annotated[
-        str, typer.Argument(metavar="RUN|EXPERIMENT", help="A run, or with `--against` what is to be measured")
+        str,
+        typer.Argument(
+            metavar="RUN|EXPERIMENT",
+            help="A run, or with `--against` what is to be measured",
+            autocompletion=complete_runs_and_experiments,
+        ),
     ] = "last",
     baseline: Annotated[
-        str, typer.Option("--baseline", metavar="RUN|NAME", help="The run that it must not be slower than")
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="RUN|NAME",
+            help="The run that it must not be slower than",
+            autocompletion=complete_runs,
+        ),
     ] = "",
     against: Annotated[
         str | None,
@@ -395,7 +440,12 @@ def gate(
 
 @app.command()
 def history(
-    experiment: Annotated[str, typer.Argument(help="A built-in experiment, the name of one, or a file: ./my.toml")],
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="A built-in experiment, the name of one, or a file: ./my.toml", autocompletion=complete_experiments
+        ),
+    ],
     metric: Annotated[
         str | None,
         typer.Option(help="throughput, p50, p99, p99.9, cpu or instructions; by default what a table is judged by"),
@@ -419,10 +469,16 @@ def history(
 @app.command()
 def noise(
     experiment: Annotated[
-        str | None, typer.Argument(help="A built-in experiment, or a file: ./my.toml; without one pk-lookup")
+        str | None,
+        typer.Argument(
+            help="A built-in experiment, or a file: ./my.toml; without one pk-lookup",
+            autocompletion=complete_experiments,
+        ),
     ] = None,
     chosen: SetOption = None,
-    system: Annotated[str, typer.Option("--system", metavar="URL", help="What to measure")] = "sqlite:",
+    system: Annotated[
+        str, typer.Option("--system", metavar="URL", help="What to measure", autocompletion=complete_systems)
+    ] = "sqlite:",
     runs: Annotated[
         int | None,
         typer.Option("--runs", min=3, help="Measure how much so many runs differ, which the gate then allows for"),
@@ -477,7 +533,10 @@ def noise(
 @app.command()
 def baseline(
     name: Annotated[str | None, typer.Argument(help="The baseline's name; without one, all are listed")] = None,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run to keep; by default the last")] = None,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The run to keep; by default the last", autocompletion=complete_runs),
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Forget the name; the run stays")] = False,
     store: StoreOption = None,
 ) -> None:

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from dbdyno.cli.completing import complete_experiments
 from dbdyno.cli.options import SetOption
 from dbdyno.errors import DbdynoError, InputError
 
@@ -37,7 +38,10 @@ _Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Writ
 @cpu.command(_COUNT)
 def count_command(
     work: Annotated[
-        str | None, typer.Argument(metavar="EXPERIMENT|FILE.sql", help="What is run, by one client")
+        str | None,
+        typer.Argument(
+            metavar="EXPERIMENT|FILE.sql", help="What is run, by one client", autocompletion=complete_experiments
+        ),
     ] = None,
     chosen: SetOption = None,
     sqlite: Annotated[

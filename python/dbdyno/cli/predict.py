@@ -6,18 +6,34 @@ from typing import Annotated
 
 import typer
 
+from dbdyno.cli.completing import complete_experiments, complete_runs, complete_systems
 from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
 
 
 def predict(
     experiment: Annotated[
-        str | None, typer.Argument(help="An experiment whose table grows, to calibrate with: key-order")
+        str | None,
+        typer.Argument(
+            help="An experiment whose table grows, to calibrate with: key-order", autocompletion=complete_experiments
+        ),
     ] = None,
     run: Annotated[
-        str | None, typer.Option("--from", metavar="RUN", help="Calibrate with a stored run in place of a new one")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="Calibrate with a stored run in place of a new one",
+            autocompletion=complete_runs,
+        ),
     ] = None,
     system: Annotated[
-        list[str] | None, typer.Option("--system", metavar="URL", help="What to calibrate with, as postgresql:")
+        list[str] | None,
+        typer.Option(
+            "--system",
+            metavar="URL",
+            help="What to calibrate with, as postgresql:",
+            autocompletion=complete_systems,
+        ),
     ] = None,
     chosen: SetOption = None,
     seed: SeedOption = None,
