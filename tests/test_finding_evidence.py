@@ -18,6 +18,7 @@ from dbdyno.events.trial import TrialResult
 from dbdyno.findings.connecting import connect_findings
 from dbdyno.findings.counts_vary import counts_vary
 from dbdyno.findings.registry import KINDS, RULES
+from dbdyno.results.histograms import encode_ns
 from dbdyno.store import TrialRecord
 from dbdyno.stored import build_document
 from experiment_files import TABLE, compiled, experiment
@@ -66,8 +67,14 @@ def found(*cells: Cell, **run: Any) -> list[Finding]:
     return build_document(run_record(design, **run), trials)["findings"]
 
 
-def searching(values: list[str], sql: str = "select * from w where word like ?") -> Any:
+def searching(values: list[Any], sql: str = "select * from w where word like ?") -> Any:
     return {"task": {"statements": [{"name": "s", "sql": sql, "example": values}], "window": {}, "clients": 1}}
+
+
+def whole(plan: list[str]) -> dict[str, Any]:
+    times = {"transactions": {}, "statements": {"s": encode_ns([500_000_000] * 900)}, "controls": {}}
+    counts = {"s": {"executions": 9, "rows": 9, "changed": 0}}
+    return result(engine={"plans": {"s": plan}}, statements=counts, operations=times)
 
 
 def searched(rows: int, plan: str = "SCAN w", **engine: Any) -> dict[str, Any]:
@@ -190,6 +197,13 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     ),
     "prefix scan": lambda blind: found(
         Cell([searched(7, "SCAN w", **({"plans": {}} if blind else {}))], "sqlite:", searching(["ab%"]))
+    ),
+    "whole table": lambda blind: found(
+        Cell(
+            [whole([] if blind else ["SCAN w"])],
+            "sqlite:",
+            searching([7], "select * from w where n = ?"),
+        )
     ),
     "recommendation": lambda blind: found(
         Cell([searched(7, "SEARCH w" if blind else "SCAN w")] * 3, "sqlite:", searching(["ab%"])),

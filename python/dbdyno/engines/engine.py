@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
@@ -252,6 +253,10 @@ class Engine:
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan goes to the rows it wants by an index; ``None``: there is none, or none can be read here."""
+        return None
+
+    def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
+        """Tell what a plan does with each table; ``None``: there is none, or reading all of a table is right."""
         return None
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":

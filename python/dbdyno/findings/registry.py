@@ -47,6 +47,7 @@ from dbdyno.findings import (
     two_levels,
     unreadable,
     unsettled,
+    whole_tables,
     writes_allowed,
 )
 from dbdyno.findings.rule import Material, Rule
@@ -61,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     other_counts.RULE,
     # Searches, and what was tried against them.
     prefix_scans.RULE,
+    whole_tables.RULE,
     recommendations.RULE,
     # What the run did, and saw.
     several_servers.RULE,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.mysql.settings import MysqlSettings
+    from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
@@ -109,6 +110,12 @@ class Mysql(ServerEngine):
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"))
+
+    def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
+        """Read its plan."""
+        from dbdyno.engines.plans import of_mysql
+
+        return of_mysql(plan) if plan else None
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a table of its plan is not read whole."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
@@ -107,6 +108,12 @@ class Postgresql(ServerEngine):
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"), versions=True, regards_case=True)
+
+    def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
+        """Read its plan."""
+        from dbdyno.engines.plans import of_postgresql
+
+        return of_postgresql(plan) if plan else None
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether its plan has a condition on an index."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
@@ -171,6 +172,12 @@ class Sqlite(Engine):
         from dbdyno.engines.sqlite.lock_findings import lock_findings
 
         return lock_findings(cells)
+
+    def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
+        """Read its plan."""
+        from dbdyno.engines.plans import of_sqlite
+
+        return of_sqlite(plan) if plan else None
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether it searches: a scan reads all of the index that it may name."""

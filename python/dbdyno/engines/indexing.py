@@ -1,0 +1,162 @@
+"""The index that would serve a statement: from the conditions in its text, where the plan reads a table whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbdyno.document.reading import JsonObject, objects
+from dbdyno.engines.known import known_engine
+from dbdyno.engines.statements import numbered
+from dbdyno.sql_tree import VALUE, sql_tree
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index on columns of a table. ``there``: the name of one that begins with them, which the plan leaves aside."""
+
+    table: str
+    columns: tuple[str, ...]
+    there: str | None = None
+
+    @property
+    def sql(self) -> str:
+        """The statement that makes it."""
+        name = "_".join(map(_word, ("on", self.table, *self.columns)))
+        return f"create index {name} on {self.table} ({', '.join(self.columns)})"
+
+
+def index_for(sql: str, engine: str, table: str, catalog: JsonObject) -> Index | None:
+    """Give an index that leads a statement to its rows of a table.
+
+    ``table``: its name or alias in the statement; ``catalog``: as it was read back. Columns that must equal something
+    come first; then one that lies in a range, or those of the order that is asked for. Columns of a join count where no
+    other must equal something, and no index has them first. ``None``: no condition of the text is one that an index
+    serves, or the text cannot be read.
+    """
+    grammar = known_engine(engine).grammar
+    tree = sql_tree(numbered(sql, VALUE, engine), grammar) if grammar else None
+    found = _scope(tree, table) if tree is not None else None
+    if found is None:
+        return None
+    scope, named = found
+    known = _columns(catalog, named.name)
+    equal, joined, ranged = _conditions(scope, named, known)
+    if not equal:
+        equal = [each for each in joined if _present(catalog, named.name, [each]) is None]
+    ordered = _order(scope, named, known) if not ranged else []
+    columns = [*equal, *(ranged[:1] or [each for each in ordered if each not in equal])]
+    if not columns:
+        return None
+    return Index(named.name, tuple(columns), _present(catalog, named.name, columns))
+
+
+def _scope(tree: exp.Expr, table: str) -> tuple[exp.Expr, exp.Table] | None:
+    """Find the query that reads a table, and where it names it; ``None`` where several do, or none."""
+    from sqlglot import exp
+
+    kinds = (exp.Select, exp.Update, exp.Delete)
+    wanted = table.lower()
+    named = [each for each in tree.find_all(exp.Table) if wanted in (each.alias_or_name.lower(), each.name.lower())]
+    aliased = [each for each in named if each.alias_or_name.lower() == wanted] or named
+    if len(aliased) != 1:
+        return None
+    scope = aliased[0].find_ancestor(*kinds)
+    return None if scope is None else (scope, aliased[0])
+
+
+def _conditions(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Give the columns that must equal a value, those that equal another table's, and those that lie in a range."""
+    from sqlglot import exp
+
+    equal: list[str] = []
+    joined: list[str] = []
+    ranged: list[str] = []
+    kinds = (exp.Select, exp.Update, exp.Delete)
+    for node in scope.find_all(exp.EQ, exp.In, exp.Is, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between):
+        if node.find_ancestor(*kinds) is not scope or node.find_ancestor(exp.Not, exp.Or, exp.Case) is not None:
+            continue
+        if node.find_ancestor(exp.Where, exp.Join) is None:
+            continue
+        sides = [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])]
+        for place, side in enumerate(sides):
+            column = side.unnest()
+            other = sides[1 - place] if len(sides) == 2 else None
+            if not isinstance(column, exp.Column) or not _of(column, scope, table, known):
+                continue
+            # Two columns of one table are compared row by row.
+            others = [] if other is None else [each for each in other.find_all(exp.Column) if not _is_value(each)]
+            if any(_of(each, scope, table, known) for each in others):
+                continue
+            is_equal = isinstance(node, exp.EQ | exp.In | exp.Is)
+            into = ranged if not is_equal else joined if others else equal
+            if column.name not in into:
+                into.append(column.name)
+    return equal, joined, [each for each in ranged if each not in equal]
+
+
+def _order(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> list[str]:
+    """Give the columns of the order or the groups that are asked for, where an index can have them in it."""
+    from sqlglot import exp
+
+    order = scope.args.get("order")
+    if order is not None:
+        keys = [each.this.unnest() for each in order.expressions]
+        if len({bool(each.args.get("desc")) for each in order.expressions}) > 1:
+            return []
+    else:
+        group = scope.args.get("group")
+        keys = [each.unnest() for each in group.expressions] if group is not None else []
+    if not all(isinstance(each, exp.Column) and _of(each, scope, table, known) for each in keys):
+        return []
+    return list(dict.fromkeys(each.name for each in keys))
+
+
+def _of(column: exp.Column, scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> bool:
+    """Whether a column is one of the table's."""
+    if _is_value(column):
+        return False
+    if column.table:
+        return column.table.lower() == table.alias_or_name.lower()
+    if known:
+        return column.name.lower() in known
+    return len(list(_tables(scope))) == 1
+
+
+def _is_value(column: exp.Column) -> bool:
+    """Whether it stands for a place for a value."""
+    return column.name.startswith(VALUE)
+
+
+def _tables(scope: exp.Expr) -> Iterator[exp.Table]:
+    from sqlglot import exp
+
+    kinds = (exp.Select, exp.Update, exp.Delete)
+    return (each for each in scope.find_all(exp.Table) if each.find_ancestor(*kinds) is scope)
+
+
+def _columns(catalog: JsonObject, table: str) -> list[str]:
+    return [str(each.get("name")).lower() for each in objects(_table(catalog, table).get("columns"))]
+
+
+def _table(catalog: JsonObject, name: str) -> JsonObject:
+    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() == name.lower())
+    return next(named, {})
+
+
+def _present(catalog: JsonObject, table: str, columns: Sequence[str]) -> str | None:
+    """Name a usable index that begins with these columns, in any order."""
+    wanted = {each.lower() for each in columns}
+    for index in objects(_table(catalog, table).get("indexes")):
+        keys = [str(each.get("column")).lower() for each in objects(index.get("keys"))][: len(wanted)]
+        if set(keys) == wanted and index.get("usable", True) and not index.get("partial"):
+            return str(index.get("name"))
+    return None
+
+
+def _word(name: str) -> str:
+    return "".join(each if each.isalnum() else "_" for each in name)

@@ -1,0 +1,121 @@
+"""What a plan does with each table: what engines' folders tell of their own plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Read:
+    """How a plan reads a table. ``table``: by its name or its alias, as the plan has it; ``line``: what says it.
+
+    ``whole``: all of it, or all of ``index``, is read; else an index leads to the rows.
+    """
+
+    table: str
+    whole: bool
+    line: str
+    index: str | None = None
+
+
+@dataclass(frozen=True)
+class PlanRead:
+    """What a plan was seen to do. ``sorts``: the lines of the plan that put rows in order or in groups first."""
+
+    reads: list[Read] = field(default_factory=list)
+    sorts: list[str] = field(default_factory=list)
+
+
+# SQLite: `SCAN t`, `SCAN t USING COVERING INDEX i`, before 3.36 `SCAN TABLE t AS a`; `SEARCH t USING INDEX i (c=?)`.
+_SQLITE = re.compile(
+    r"(?P<how>SCAN|SEARCH) (?:TABLE )?(?P<table>[^\s(]+)(?: AS (?P<alias>\S+))?"
+    r"(?: USING (?:AUTOMATIC )?(?:PARTIAL )?(?:COVERING )?INDEX (?P<index>\S+))?"
+)
+# What is read there is no table of the user's.
+_NO_TABLE = re.compile(r"SCAN (?:\d+ )?(?:CONSTANT|SUBQUERY|\()|VIRTUAL TABLE", re.IGNORECASE)
+
+
+def of_sqlite(plan: Sequence[str]) -> PlanRead:
+    """Read SQLite's ``EXPLAIN QUERY PLAN``: https://www.sqlite.org/eqp.html."""
+    found = PlanRead()
+    for line in plan:
+        step = line.strip()
+        if step.startswith("USE TEMP B-TREE FOR"):
+            found.sorts.append(step)
+        made = _SQLITE.match(step)
+        if made and not _NO_TABLE.search(step):
+            automatic = "AUTOMATIC" in step
+            whole = made["how"] == "SCAN" or automatic
+            found.reads.append(Read(made["alias"] or made["table"], whole, step, None if automatic else made["index"]))
+    return found
+
+
+_POSTGRESQL = re.compile(
+    r"(?P<how>Seq Scan|Index Only Scan|Index Scan|Bitmap Heap Scan|Tid Scan|Tid Range Scan)(?: Backward)?"
+    r"(?: using (?P<index>\S+))? on (?P<table>\S+)(?: (?P<alias>\S+))?$"
+)
+
+
+def of_postgresql(plan: Sequence[str]) -> PlanRead:
+    """Read PostgreSQL's ``EXPLAIN (COSTS OFF)``: "Using EXPLAIN" of its documentation."""
+    found = PlanRead()
+    for place, line in enumerate(plan):
+        step = line.strip().removeprefix("->").strip().removeprefix("Parallel ")
+        if step in ("Sort", "Incremental Sort"):
+            found.sorts.append("; ".join([step, *(key for key in _below(plan, place) if key.startswith("Sort Key:"))]))
+        made = _POSTGRESQL.match(step)
+        if made is None:
+            continue
+        by_index = made["how"] in ("Index Scan", "Index Only Scan")
+        conditions = any(each.startswith("Index Cond:") for each in _below(plan, place))
+        whole = made["how"] == "Seq Scan" or (by_index and not conditions)
+        table = (made["alias"] or made["table"]).rpartition(".")[2].strip('"')
+        found.reads.append(Read(table, whole, step, made["index"]))
+    return found
+
+
+def _below(plan: Sequence[str], place: int) -> Iterator[str]:
+    """Give the lines that say more of a step: those up to the next one."""
+    for line in plan[place + 1 :]:
+        if "->" in line:
+            return
+        yield line.strip()
+
+
+_BY_AN_INDEX = frozenset(
+    {
+        "system",
+        "const",
+        "eq_ref",
+        "ref",
+        "fulltext",
+        "ref_or_null",
+        "index_merge",
+        "range",
+        "unique_subquery",
+        "index_subquery",
+    }
+)
+
+
+def of_mysql(plan: Sequence[str]) -> PlanRead:
+    """Read a row a line of MySQL's and MariaDB's ``EXPLAIN``: `simple, t, ALL, Using where; Using filesort`."""
+    found = PlanRead()
+    for line in plan:
+        parts = line.split(", ")
+        if len(parts) < 3:
+            continue
+        extra = parts[-1]
+        if "Using filesort" in extra or "Using temporary" in extra:
+            found.sorts.append(extra)
+        if parts[2] in _BY_AN_INDEX or parts[2] in ("ALL", "index"):
+            keys = [each.removeprefix("key ") for each in parts[3:] if each.startswith("key ")]
+            found.reads.append(Read(parts[1], parts[2] in ("ALL", "index"), line, keys[0] if keys else None))
+    return found
+
+
+def whole_reads(read: PlanRead) -> Iterable[Read]:
+    """Give the tables that are read whole, each once."""
+    return {each.table: each for each in read.reads if each.whole}.values()

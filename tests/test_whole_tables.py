@@ -1,0 +1,173 @@
+"""Plans that read a table whole, the index that would spare it, and when nothing is said."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import Cli
+from dbdyno.engines.indexing import index_for
+from dbdyno.engines.plans import of_mysql, of_postgresql, of_sqlite, whole_reads
+from test_server_runs import needs_mysql, needs_postgresql
+
+JOIN = (
+    "select o.total from orders o join customers c on c.id = o.customer "
+    "where c.city = ? and o.placed between 3 and 4 order by o.placed"
+)
+KEYED: dict[str, Any] = {
+    "tables": [
+        {"name": "customers", "columns": [{"name": "id"}, {"name": "city"}], "indexes": []},
+        {
+            "name": "orders",
+            "columns": [{"name": "id"}, {"name": "customer"}, {"name": "placed"}],
+            "indexes": [{"name": "by_placed", "usable": True, "partial": False, "keys": [{"column": "placed"}]}],
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql", "mysql"])
+@pytest.mark.parametrize(
+    ("sql", "table", "columns"),
+    [
+        ("select count(*) from orders where customer = 7", "orders", ("customer",)),
+        ("select * from orders where state = 1 order by placed desc limit 3", "orders", ("state", "placed")),
+        ("select * from orders where state = 1 and placed > 3 order by id", "orders", ("state", "placed")),
+        (JOIN, "c", ("city",)),
+        (JOIN, "o", ("customer", "placed")),
+        ("update orders set total = 1 where customer in (1, 2)", "orders", ("customer",)),
+        ("delete from orders where placed < ?", "orders", ("placed",)),
+        ("select * from orders order by placed limit 10", "orders", ("placed",)),
+        ("select customer, count(*) from orders group by customer", "orders", ("customer",)),
+        # Nothing that an index serves.
+        ("select * from orders where lower(name) = 'x'", "orders", None),
+        ("select * from orders where a = 1 or b = 2", "orders", None),
+        ("select * from orders where a = b", "orders", None),
+        ("select * from orders where not a = 1", "orders", None),
+        ("select * from orders order by placed, total desc", "orders", None),
+        ("select count(*) from orders", "orders", None),
+        ("select * from orders a join orders b on a.id = b.parent", "orders", None),
+        ("this is no statement (", "orders", None),
+    ],
+)
+def test_the_index_follows_from_the_conditions(engine: str, sql: str, table: str, columns: tuple[str, ...]) -> None:
+    index = index_for(sql, engine, table, {})
+    assert (None if index is None else index.columns) == columns
+
+
+def test_an_index_that_is_there_is_named_and_columns_are_looked_up_in_the_catalogue() -> None:
+    index = index_for("select * from orders where placed = ?", "sqlite", "orders", KEYED)
+    assert index is not None and index.there == "by_placed"
+    sql = "select total from orders join customers on customers.id = customer where city = 'x' and placed = 2"
+    of_orders, of_customers = (index_for(sql, "sqlite", table, KEYED) for table in ("orders", "customers"))
+    assert of_orders is not None and of_orders.columns == ("placed",)
+    assert of_customers is not None and of_customers.columns == ("city",)
+    assert of_customers.sql == "create index on_customers_city on customers (city)"
+
+
+@given(st.lists(st.text(max_size=60), max_size=8))
+def test_plans_of_any_text_can_be_read(plan: list[str]) -> None:
+    for read in (of_sqlite, of_postgresql, of_mysql):
+        assert len(read(plan).reads) <= len(plan)
+
+
+def test_what_a_plan_reads_whole() -> None:
+    sqlite = [
+        "SCAN o",
+        "SEARCH c USING INTEGER PRIMARY KEY (rowid=?)",
+        "SCAN CONSTANT ROW",
+        "USE TEMP B-TREE FOR ORDER BY",
+    ]
+    assert [each.table for each in whole_reads(of_sqlite(sqlite))] == ["o"]
+    assert of_sqlite(sqlite).sorts == ["USE TEMP B-TREE FOR ORDER BY"]
+    automatic = of_sqlite(["SEARCH c USING AUTOMATIC COVERING INDEX (id=?)"]).reads[0]
+    assert automatic.whole and automatic.index is None
+    tree = [
+        "Sort",
+        "  Sort Key: o.placed",
+        "  ->  Hash Join",
+        "        Hash Cond: (o.customer = c.id)",
+        "        ->  Parallel Seq Scan on orders o",
+        "              Filter: (placed > 3)",
+        "        ->  Index Scan using customers_pkey on customers c",
+        "              Index Cond: (id = 4)",
+        "        ->  Index Only Scan using by_placed on orders p",
+    ]
+    read = of_postgresql(tree)
+    assert [each.table for each in whole_reads(read)] == ["o", "p"]
+    assert read.sorts == ["Sort; Sort Key: o.placed"]
+    rows = ["simple, orders, ALL, Using where; Using filesort", "simple, c, eq_ref, key PRIMARY, ref s.o.customer"]
+    assert [each.table for each in whole_reads(of_mysql(rows))] == ["orders"]
+
+
+SHOP = """
+name = "shop"
+title = "Orders of a customer"
+question = "What takes the time?"
+rounds = 1
+
+[tables.orders]
+rows = 30_000
+
+[tables.orders.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+customer = { type = "integer", fill = { uniform = [0, 5000] } }
+total = { type = "integer", fill = { uniform = [0, 100] } }
+
+[load]
+clients = 1
+stop = { transactions = 30 }
+
+[[transactions]]
+name = "page"
+steps = [
+    { execute = "select total from orders where customer = ?", name = "of customer", params = [{ uniform = [0, 5] }] },
+    { execute = "select total from orders where id = ?", name = "by key", params = [{ key = "orders.id" }] },
+]
+"""
+
+
+def told_of(cli: Cli, text: str, *arguments: str) -> list[dict[str, Any]]:
+    document = cli.run(cli.write("shop.toml", text), *arguments)
+    return [each for each in document["findings"] if each["kind"] == "whole table"]
+
+
+@pytest.mark.parametrize(
+    "system",
+    ["sqlite:", pytest.param("postgresql:", marks=needs_postgresql), pytest.param("mysql:", marks=needs_mysql)],
+)
+def test_a_costly_scan_is_told_with_its_index_and_not_once_it_is_there(cli: Cli, system: str) -> None:
+    found = told_of(cli, SHOP, "--system", system)
+    assert [(each["evidence"]["table"], each["evidence"]["columns"]) for each in found] == [("orders", ["customer"])]
+    assert "reads all of orders" in found[0]["text"]
+    assert "`create index on_orders_customer on orders (customer)`" in found[0]["text"]
+    indexed = SHOP.replace("[load]", '[[tables.orders.indexes]]\ncolumns = ["customer"]\n\n[load]')
+    assert told_of(cli, indexed, "--system", system) == []
+
+
+def test_nothing_is_said_of_a_small_table(cli: Cli) -> None:
+    assert told_of(cli, SHOP.replace("rows = 30_000", "rows = 100")) == []
+
+
+def test_the_statement_that_is_told_makes_the_plan_another(cli: Cli) -> None:
+    path = Path(cli.directory) / "shop.db"
+    query = "select count(*) from orders where customer = 7 and state = 'open' order by placed"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create table orders (id integer primary key, customer int, state text, placed int)")
+        rows = ((number, number % 500, "open", number) for number in range(60_000))
+        made.executemany("insert into orders values (?, ?, ?, ?)", rows)
+        made.commit()
+    cli("try", query, "--system", "sqlite:shop.db", "--budget", "2s", "--json", "out.json", "--store", "runs.db")
+    findings = json.loads((Path(cli.directory) / "out.json").read_text())["findings"]
+    (sql,) = [each["evidence"]["sql"] for each in findings if each["kind"] == "whole table"]
+    with closing(sqlite3.connect(path)) as made:
+        made.execute(sql)
+        plan = " ".join(row[3] for row in made.execute(f"explain query plan {query}"))
+    assert "SCAN" not in plan and "on_orders_customer_state" in plan
