@@ -62,3 +62,22 @@ def test_what_cannot_be_tried_is_one_message(cli: Cli, shop: Path, arguments: li
     assert process.returncode == 2
     assert words in errors
     assert errors.count("\n") == 1
+
+
+def test_two_named_files_are_two_systems_while_they_take_turns(cli: Cli, shop: Path) -> None:
+    """Each trial works on its own file: the slices of one are not measured on the other's."""
+    indexed = shop.with_name("indexed.db")
+    indexed.write_bytes(shop.read_bytes())
+    with closing(sqlite3.connect(indexed)) as made:
+        made.execute("create index by_customer on orders (customer)")
+        made.execute("delete from orders where id > 40000")
+        made.commit()
+    systems = ["--system", f"without=sqlite:{shop.name}", "--system", f"with=sqlite:{indexed.name}"]
+    query = "select id from orders where customer = 7"
+    cli("try", query, *systems, "--budget", "3s", "--json", "out.json", "--store", "runs.db")
+    document = json.loads((Path(cli.directory) / "out.json").read_text())
+    # Every round of a cell returns the rows of its own file.
+    rows = [{round["rows"] / round["completed"] for round in cell["rounds"]} for cell in document["cells"]]
+    assert rows == [{100.0}, {80.0}]
+    plans = [cell["statements"][0]["plan"][0] for cell in document["cells"]]
+    assert [plan.split()[0] for plan in plans] == ["SCAN", "SEARCH"]

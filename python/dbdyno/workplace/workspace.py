@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 from dbdyno.errors import SystemFailed, reason
@@ -53,6 +54,13 @@ class Workspace:
         except OSError as error:
             self.close()
             raise SystemFailed(f"{self.path}: the directory cannot be made: {reason(error)}") from error
+
+    def part(self) -> Path:
+        """Make a directory in it that nobody else works in. Raises SystemFailed."""
+        try:
+            return Path(tempfile.mkdtemp(prefix="part-", dir=self.path))
+        except OSError as error:
+            raise SystemFailed(f"{self.path}: a directory cannot be made in it: {reason(error)}") from error
 
     @property
     def held(self) -> int | None:

@@ -37,7 +37,8 @@ class FileProvisioner(ABC):
         self._allow_writes = place.allow_writes
         self.observations: list[dict[str, Any]] = []
         self._judged: set[str] = set()
-        self._directory = place.workspace.path
+        # Provisioners have files of the same names: those of two named files are at work side by side.
+        self._directory = place.workspace.part()
         self._files = [self._trial_file("trial.db")]
         self._libraries: dict[Hashable, Library] = {}
         # Of named files: how they were at first, and copies that have all that lay beside them.
