@@ -1,0 +1,264 @@
+"""The pages of the documentation that are made from the code: mkdocs asks for them when it builds the site.
+
+They are the command line, the keys of an experiment's file, and the built-in experiments. None is a file, so that none
+can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from dbdyno.cli.app import app
+from dbdyno.definition.definition import Definition
+from dbdyno.experiment import Experiment
+from dbdyno.experiment.document import package_path
+from dbdyno.experiment.experiment import builtin_experiments
+from dbdyno.experiment.head import Head
+
+COMMANDS = "reference/commands.md"
+KEYS = "reference/experiment-keys.md"
+EXPERIMENTS = "reference/experiments.md"
+_ROOT = Path(__file__).parent.parent
+# Where an experiment has a page of its own, with what was measured.
+_RESULTS = ("experiments/{}.md", "{}.md")
+
+
+def pages() -> dict[str, str]:
+    """Give each page's place below docs/ and its Markdown."""
+    makers: dict[str, Callable[[], Iterator[str]]] = {COMMANDS: _commands, KEYS: _keys, EXPERIMENTS: _experiments}
+    return {place: "\n".join(make()) + "\n" for place, make in makers.items()}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages to the site (a hook of mkdocs)."""
+    from mkdocs.structure.files import File
+
+    for place, text in pages().items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Leave what lies outside docs/ as text: the site has pages only (a hook of mkdocs)."""
+    return re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:python|crates|tests|benches|tools)/[^)]*\)", r"`\1`", markdown)
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    if rows:
+        yield from ("", _row(*head), "|" + "---|" * len(head), *(_row(*row) for row in rows))
+
+
+def _plain(text: str | None) -> str:
+    """Give a docstring as Markdown."""
+    text = re.sub(r" ?\(:\w+:`[^`]+`\)", "", " ".join((text or "").split()))
+    return text.replace("``", "`")
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _text(text: str) -> str:
+    """Give a plain text so that Markdown shows it as it is."""
+    return re.sub(r"([<>*_\[\]])", r"\\\1", text)
+
+
+# The command line
+
+
+def _commands() -> Iterator[str]:
+    yield from ("# Commands", "", "This page is made from the program itself. `dbdyno COMMAND --help` shows the same.")
+    root = typer.main.get_command(app)
+    listed = dict(_visible(root))
+    yield from _table(
+        ("command", "what it does"),
+        [(f"[`{name}`](#{_slug(name)})", _text(_help(each))) for name, each in sorted(listed.items())],
+    )
+    yield from (
+        "",
+        "Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 regression and 4 inconclusive (`gate`), 130 interrupted.",
+    )
+    for name, each in sorted(listed.items()):
+        yield from _command(name, each)
+
+
+def _visible(group: Any, before: str = "dbdyno") -> Iterator[tuple[str, Any]]:
+    for name, each in group.commands.items():
+        if each.hidden:
+            continue
+        full = f"{before} {name}"
+        if hasattr(each, "commands"):
+            if each.invoke_without_command or each.params[:-1]:
+                yield full, each
+            yield from _visible(each, full)
+        else:
+            yield full, each
+
+
+def _help(command: Any) -> str:
+    return " ".join((command.help or "").split())
+
+
+def _slug(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    context = command.context_class(command, info_name=name)
+    usage = " ".join(piece for piece in command.collect_usage_pieces(context) if not piece.startswith("COMMAND"))
+    yield from ("", f"## {name}", "", _text(_help(command)), "", f"    {name} {usage}")
+    for kind in ("argument", "option"):
+        records = [
+            each.get_help_record(context)
+            for each in command.params
+            if each.param_type_name == kind and not each.hidden and each.name != "help"
+        ]
+        yield from _table((kind, "meaning"), [(_code(_of_types(said)), _text(_shown(told))) for said, told in records])
+
+
+# What typer calls a value that has no name of its own.
+_VALUES = {"int range": "N", "int": "N", "float": "NUMBER", "str": "TEXT", "path": "PATH"}
+
+
+def _of_types(record: str) -> str:
+    record = re.sub(r"^(\S+) <list\[str\]>$", r"\1", record)
+    return re.sub(r"<([^>]+)>", lambda found: _VALUES.get(found[1], found[1].upper()), record)
+
+
+def _shown(told: str) -> str:
+    return re.sub(r"\s*\[[^\]]*x[<>][^\]]*\]", "", told)
+
+
+# The keys of an experiment's file
+
+
+def _keys() -> Iterator[str]:
+    yield from (
+        "# Keys of an experiment's file",
+        "",
+        "This page is made from the types that read the file. Each table of the file has a table here.",
+        "[The format of experiments](../experiment-format.md) explains them, with examples.",
+        "",
+        "`factors` and `exclude` are read apart from the other keys: see",
+        "[Factors](../experiment-format.md#factors).",
+        "",
+        "## The file",
+    )
+    head, body = Head.model_json_schema(), Definition.model_json_schema()
+    yield from _properties({**head, "properties": {**head["properties"], **body["properties"]}}, head, body)
+    known = {**head["$defs"], **body["$defs"]}
+    for name in sorted(known):
+        yield from ("", f"## {name}", "", _plain(known[name].get("description")))
+        yield from _properties(known[name])
+
+
+def _properties(schema: dict[str, Any], *of: dict[str, Any]) -> Iterator[str]:
+    needed = {key for each in (of or (schema,)) for key in each.get("required", ())}
+    yield from _table(
+        ("key", "value", "if left out"),
+        [
+            (_code(key), _kind(each), "needed" if key in needed else _default(each))
+            for key, each in schema.get("properties", {}).items()
+        ],
+    )
+
+
+def _default(schema: dict[str, Any]) -> str:
+    default = schema.get("default")
+    if isinstance(default, bool):
+        return _code(str(default).lower())
+    if isinstance(default, str):
+        return _code(f'"{default}"') if default else ""
+    return _code(str(default)) if isinstance(default, int | float) else ""
+
+
+_WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`", "null": ""}
+
+
+# Of which tables one is meant, told by some of them.
+_FAMILIES = {
+    frozenset({"Serial", "Uniform"}): "[generator](../experiment-format.md#generators)",
+    frozenset({"Execute", "Repeat"}): "[step](../experiment-format.md#transactions)",
+}
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """Say in words what a value is."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "const" in schema:
+        return _code(f'"{schema["const"]}"' if isinstance(schema["const"], str) else str(schema["const"]).lower())
+    if "enum" in schema:
+        return ", ".join(_code(f'"{each}"') for each in schema["enum"])
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
+        names = {each.get("$ref", "").rpartition("/")[2] for each in choices}
+        for one, called in _FAMILIES.items():
+            if one <= names:
+                return called
+        told = [_kind(each) for each in choices]
+        return " or ".join(dict.fromkeys(each for each in told if each))
+    if schema.get("type") == "array":
+        items = schema.get("items") or schema.get("prefixItems", [{}])[0]
+        return f"list of {_kind(items)}"
+    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"table by name: {_kind(schema['additionalProperties'])}"
+    return _WORDS.get(schema.get("type", ""), "[as the format says](../experiment-format.md)")
+
+
+# The built-in experiments
+
+
+def _experiments() -> Iterator[str]:
+    yield from (
+        "# Built-in experiments",
+        "",
+        "This page is made from the experiments that are shipped. `dbdyno run NAME` runs one.",
+        "`dbdyno describe NAME` shows its statements, and `dbdyno init my.toml --from NAME` copies it.",
+    )
+    for each in builtin_experiments():
+        yield from _experiment(each)
+
+
+def _experiment(experiment: Experiment) -> Iterator[str]:
+    head = experiment.head
+    yield from ("", f"## {head.name}", "", f"{_text(head.title)}.", "", f"**Question.** {_text(head.question)}", "")
+    yield from (f"**Source.** {_text(head.source)}.", "")
+    if head.published:
+        yield from (*_published(experiment), "")
+    yield f"**Rounds.** {head.rounds}, unless `--rounds` says otherwise."
+    usual = experiment.usual_factors()
+    rows = []
+    for name, factor in experiment.factors.items():
+        levels = [level.name for level in usual[name].levels]
+        rest = [level.name for level in factor.levels if level.name not in levels]
+        rows.append((_code(name), ", ".join(map(_code, levels)), ", ".join(map(_code, rest))))
+    yield from _table(("factor", "levels", "where `--set` asks for them"), rows)
+    for place in (pattern.format(head.name) for pattern in _RESULTS):
+        if (_ROOT / "docs" / place).exists():
+            yield from ("", f"What was measured: [{head.name}](../{place}).")
+            return
+
+
+def _published(experiment: Experiment) -> Iterator[str]:
+    published = experiment.head.published
+    assert published is not None  # noqa: S101 - asked for where there is one
+    path = package_path("published", published.file)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    figures = list(csv.reader(line for line in lines if line and not line.startswith("#")))[1:]
+    yield (
+        f"**Published figures.** {len(figures)} of {published.year}, in `{published.file}`,"
+        f" measured on: {_text(published.machine)}."
+    )
+    yield from (_text(line.lstrip("# ").rstrip(".")) + "." for line in lines if line.startswith("#"))
