@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 # Tests have an environment of their own: its worker is built fast rather than to be fast, and nobody is to measure with it.
 TEST_VENV := .venv-test
 TEST_BIN := $(TEST_VENV)/bin
+DOCS_VENV := .venv-docs
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 # Most of what is in these packages nobody imports; what is imported is compiled then.
@@ -25,7 +26,7 @@ endif
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema postgres ferretdb clean
+.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 25s --report pk-lookup.html
@@ -116,5 +117,14 @@ schema: dev
 	$(TEST_BIN)/python -m dbdyno.document.schema docs/result.schema.json
 	$(TEST_BIN)/python -m dbdyno.predict.schema docs/prediction.schema.json
 
+# The site of docs/, in target/site: open target/site/index.html. A broken link is an error.
+docs: $(DOCS_VENV)/.installed
+	PYTHONPATH=python $(DOCS_VENV)/bin/mkdocs build --strict
+
+$(DOCS_VENV)/.installed: requirements-docs.lock
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python $(PIP_REQUIRED) -r requirements-docs.lock
+	touch $@
+
 clean:
-	rm -rf target dist $(VENV) $(TEST_VENV)
+	rm -rf target dist $(VENV) $(TEST_VENV) $(DOCS_VENV)
