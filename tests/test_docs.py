@@ -1,0 +1,203 @@
+"""The documentation: its links lead somewhere, and the commands that its guides show do what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from markdown_it import MarkdownIt
+
+from conftest import Cli
+from dbdyno.engines.server.installations import find_installations
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+# Pages whose commands are run, each on a machine that has what the page is about.
+GUIDES = ["index.md", "tour.md", *sorted(f"guides/{path.name}" for path in (DOCS / "guides").glob("*.md"))]
+# A page's commands and the servers that they name.
+SERVERS = re.compile(r"\b(postgresql|mysql|mongodb):")
+
+
+def parse(text: str) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(text)
+
+
+def generated() -> dict[str, str]:
+    """The pages that the site has and docs/ has not."""
+    spec = spec_from_file_location("reference", ROOT / "tools/reference.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages: dict[str, str] = module.pages()
+    return pages
+
+
+# Links
+
+
+def anchors(text: str) -> set[str]:
+    """The names of a page's headings in links, as GitHub and the site make them."""
+    tokens = parse(text)
+    found: list[str] = []
+    seen: Counter[str] = Counter()
+    for heading, inline in pairwise(tokens):
+        if heading.type == "heading_open":
+            told = "".join(each.content for each in inline.children or [] if each.type in {"text", "code_inline"})
+            name = re.sub(r"[^\w\- ]", "", told.lower()).replace(" ", "-")
+            found.append(f"{name}-{seen[name]}" if seen[name] else name)
+            seen[name] += 1
+    return set(found)
+
+
+def links(text: str) -> Iterator[str]:
+    for token in parse(text):
+        for each in token.children or []:
+            target = each.attrGet("href") if each.type == "link_open" else each.attrGet("src")
+            if isinstance(target, str) and not re.match(r"[a-z]+:", target):
+                yield target
+
+
+def broken(pages: Mapping[Path, str]) -> list[str]:
+    """The links of pages, by their paths, that lead to no file, page or heading."""
+    found = []
+    for path, text in pages.items():
+        for link in links(text):
+            place, _, anchor = link.partition("#")
+            target = (path.parent / place).resolve() if place else path
+            if target not in pages and not target.exists():
+                found.append(f"{path.name}: {link}: there is no such file")
+            elif anchor and anchor not in anchors(pages.get(target) or target.read_text()):
+                found.append(f"{path.name}: {link}: there is no such heading")
+    return found
+
+
+def test_links_lead_to_files_and_headings_that_are_there() -> None:
+    pages = {path: path.read_text() for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"))}
+    pages |= {DOCS / place: text for place, text in generated().items()}
+    assert len(pages) > 20
+    assert broken(pages) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    text = "# A `page`\n\n[a](#a-page) [b](other.md#b-c) [c](none.md) [d](other.md#no) ![e](e.png) [f](#f)\n"
+    found = broken({page: text, other: "# B, c\n"})
+    assert [each.split(": ")[1] for each in found] == ["none.md", "other.md#no", "e.png", "#f"]
+
+
+def test_the_reference_has_each_command_option_and_experiment(cli: Cli) -> None:
+    pages = generated()
+    assert "`--same-durability CLASS`" in pages["reference/commands.md"]
+    assert "## dbdyno cpu count" in pages["reference/commands.md"]
+    assert "| `memory_limit_mb` | number |" in pages["reference/experiment-keys.md"]
+    for line in cli("list").splitlines()[1:]:
+        if line[:1].strip():
+            assert f"\n## {line.split()[0]}\n" in pages["reference/experiments.md"]
+
+
+# Commands
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a page, and the exit codes that the page says it can have."""
+
+    arguments: list[str]
+    codes: frozenset[int]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a page shows."""
+
+    name: str
+    text: str
+
+
+def steps(text: str) -> Iterator[Command | File]:
+    """What a reader of a page does, in order: write its files, and run its commands."""
+    for token in parse(text):
+        if token.type != "fence":
+            continue
+        title = re.search(r'title="([^"]+)"', token.info)
+        if title:
+            yield File(title[1], token.content)
+        elif token.info.split()[:1] in (["sh"], ["console"]):
+            yield from commands(token.content)
+
+
+def commands(block: str) -> Iterator[Command]:
+    """The commands of a block that are dbdyno's, or that fill a SQLite database from a file."""
+    for each in block.replace("\\\n", " ").splitlines():
+        if not each.removeprefix("$ ").startswith(("dbdyno ", "sqlite3 ")):
+            continue
+        line, _, remark = each.removeprefix("$ ").partition("  # ")
+        words = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+        words.whitespace_split, words.commenters = True, ""
+        arguments = list(words)
+        said = re.match(r"exit code ([0-9, or]+)", remark)
+        yield Command(arguments, frozenset(map(int, re.findall(r"\d+", said[1]))) if said else frozenset({0}))
+
+
+def do(cli: Cli, step: Command | File) -> None:
+    """Do what a page says. Fails where that does not end as the page says."""
+    if isinstance(step, File):
+        path = cli.directory / step.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(step.text)
+        return
+    program, *arguments = step.arguments
+    if program == "sqlite3":
+        database, sign, file = arguments
+        assert sign == "<"
+        # A script may attach other databases, by relative paths.
+        with contextlib.chdir(cli.directory), closing(sqlite3.connect(database)) as made:
+            made.executescript(Path(file).read_text())
+        return
+    assert not {"|", "&", "&&", ";", "<", ">"} & set(arguments), f"only a shell can do this: {step.arguments}"
+    process = cli.start(*arguments)
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode in step.codes, f"{step.arguments}: exit code {process.returncode}\n{out}\n{errors}"
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_commands_of_a_guide_do_what_it_says(page: str, server_cli: Cli) -> None:
+    told = list(steps((DOCS / page).read_text()))
+    arguments = [argument for each in told if isinstance(each, Command) for argument in each.arguments]
+    named = {engine for each in arguments for engine in SERVERS.findall(each)}
+    for engine in sorted(named):
+        if not find_installations(engine):
+            pytest.skip(f"there is no {engine} server on this machine to start")
+    for each in told:
+        do(server_cli, each)
+
+
+def test_each_guide_has_commands() -> None:
+    assert len(GUIDES) >= 7
+    for page in GUIDES:
+        assert any(isinstance(each, Command) for each in steps((DOCS / page).read_text())), page
+
+
+def test_a_command_that_fails_is_found(cli: Cli) -> None:
+    page = '```toml title="a.toml"\nname = 1\n```\n\n```sh\ndbdyno describe \\\n  a.toml\n```\n'
+    file, command = steps(page)
+    assert command == Command(["dbdyno", "describe", "a.toml"], frozenset({0}))
+    do(cli, file)
+    with pytest.raises(AssertionError, match="exit code 2"):
+        do(cli, command)
+    (said,) = commands("dbdyno describe a.toml  # exit code 0 or 2\n")
+    do(cli, said)
