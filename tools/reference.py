@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(cell.replace("\n", " ") for cell in cells) + " |"
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
@@ -65,12 +66,13 @@ def _plain(text: str | None) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
+    # Within a table a bar ends a cell, and backslashes before it are shown by some readers.
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`" if text else ""
 
 
 def _text(text: str) -> str:
     """Give a plain text so that Markdown shows it as it is."""
-    return re.sub(r"([<>*_\[\]])", r"\\\1", text)
+    return re.sub(r"([<>*_\[\]|])", r"\\\1", text)
 
 
 # The command line
@@ -131,7 +133,8 @@ _VALUES = {"int range": "N", "int": "N", "float": "NUMBER", "str": "TEXT", "path
 
 
 def _of_types(record: str) -> str:
-    record = re.sub(r"^(\S+) <list\[str\]>$", r"\1", record)
+    if not record.startswith("-"):
+        return record.partition(" <")[0]
     return re.sub(r"<([^>]+)>", lambda found: _VALUES.get(found[1], found[1].upper()), record)
 
 
@@ -167,7 +170,7 @@ def _properties(schema: dict[str, Any], *of: dict[str, Any]) -> Iterator[str]:
     yield from _table(
         ("key", "value", "if left out"),
         [
-            (_code(key), _kind(each), "needed" if key in needed else _default(each))
+            (_code(key), _kind(each, key), "needed" if key in needed else _default(each))
             for key, each in schema.get("properties", {}).items()
         ],
     )
@@ -185,6 +188,13 @@ def _default(schema: dict[str, Any]) -> str:
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`", "null": ""}
 
 
+# What the schema has no type for, since it is a text that is read further.
+_UNTYPED = {
+    **dict.fromkeys(("execute", "run", "setup", "undo"), "[statement](../experiment-format.md#tables)"),
+    "expression": "[expression](../experiment-format.md#expressions)",
+    "type": "[type](../experiment-format.md#tables)",
+    "when": "[comparison](../experiment-format.md#transactions)",
+}
 # Of which tables one is meant, told by some of them.
 _FAMILIES = {
     frozenset({"Serial", "Uniform"}): "[generator](../experiment-format.md#generators)",
@@ -192,7 +202,7 @@ _FAMILIES = {
 }
 
 
-def _kind(schema: dict[str, Any]) -> str:
+def _kind(schema: dict[str, Any], key: str = "") -> str:
     """Say in words what a value is."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
@@ -211,10 +221,10 @@ def _kind(schema: dict[str, Any]) -> str:
         return " or ".join(dict.fromkeys(each for each in told if each))
     if schema.get("type") == "array":
         items = schema.get("items") or schema.get("prefixItems", [{}])[0]
-        return f"list of {_kind(items)}"
+        return f"list of {_kind(items, key)}"
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"table by name: {_kind(schema['additionalProperties'])}"
-    return _WORDS.get(schema.get("type", ""), "[as the format says](../experiment-format.md)")
+    return _WORDS.get(schema.get("type", ""), _UNTYPED.get(key, "value"))
 
 
 # The built-in experiments
