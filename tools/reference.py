@@ -27,7 +27,7 @@ KEYS = "reference/experiment-keys.md"
 EXPERIMENTS = "reference/experiments.md"
 _ROOT = Path(__file__).parent.parent
 # Where an experiment has a page of its own, with what was measured.
-_RESULTS = ("experiments/{}.md", "{}.md")
+_RESULTS = ("experiments/{}.md", "{}.md", "{}-workload.md")
 
 
 def pages() -> dict[str, str]:
@@ -267,8 +267,6 @@ def _published(experiment: Experiment) -> Iterator[str]:
     path = package_path("published", published.file)
     lines = path.read_text(encoding="utf-8").splitlines()
     figures = list(csv.reader(line for line in lines if line and not line.startswith("#")))[1:]
-    yield (
-        f"**Published figures.** {len(figures)} of {published.year}, in `{published.file}`,"
-        f" measured on: {_text(published.machine)}."
-    )
-    yield from (_text(line.lstrip("# ").rstrip(".")) + "." for line in lines if line.startswith("#"))
+    yield f"**Published figures.** {len(figures)} rows of {published.year}, in `{published.file}`."
+    said = [line.lstrip("# ") for line in lines if line.startswith("#")]
+    yield from (_text(each.rstrip(".")) + "." for each in said or [f"Measured on {published.machine}"])
