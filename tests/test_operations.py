@@ -74,9 +74,10 @@ def test_each_operation_is_counted_as_often_as_it_ran(cli: Cli, clients_as: str)
         of_transactions = sum(each["seconds"] for (kind, _), each in found.items() if kind == "transaction")
         of_steps = sum(each["seconds"] for (kind, _), each in found.items() if kind != "transaction")
         # What is left is the client's own; buckets of histograms are a thousandth wide.
-        assert 0.5 * of_transactions < of_steps <= 1.01 * of_transactions
-        shares = [each["share"] for (kind, _), each in found.items() if kind == "transaction"]
-        assert sum(shares) == pytest.approx(1)
+        shares = sum(each["share"] for (kind, _), each in found.items() if kind == "transaction")
+        assert 0.5 < shares <= 1.0001
+        # What is left of the share is of transactions that failed, whose statements are timed as well.
+        assert 0.5 * of_transactions < of_steps <= 1.01 * of_transactions / shares
 
 
 def test_the_terminal_and_the_page_show_them(cli: Cli) -> None:

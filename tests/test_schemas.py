@@ -57,11 +57,12 @@ def test_events_are_as_the_schema_says(tmp_path: Path) -> None:
     target = load_target(cell, path)
     events = said(cell.load_plan(target)) + said(cell.trial_plan(trial_target(cell, path), 1))
     events += said(task("inspect", target=target)) + said(task("check", target=target))
+    events += said(task("ask", target=target, sql="select 1"))
     events += said(task("reach", target=target, own=[], statements=["attach 'x' as y", "select 1"]))
     events += said(task("device", directory=str(tmp_path), seconds=0.01, bytes=1 << 20, depths=[1]))
     events += said(task("inspect", target={"engine": "sqlite", "path": path, "library": "/nowhere"}), code=1)
     assert {each["event"] for each in events} >= {
-        "loaded", "phase", "interval", "result", "facts", "check", "checked", "reach", "device", "error",
+        "loaded", "phase", "interval", "result", "facts", "check", "checked", "reach", "answer", "device", "error",
     }  # fmt: skip
     for each in events:
         validate(each)

@@ -77,7 +77,7 @@ def test_two_named_files_are_two_systems_while_they_take_turns(cli: Cli, shop: P
     cli("try", query, *systems, "--budget", "3s", "--json", "out.json", "--store", "runs.db")
     document = json.loads((Path(cli.directory) / "out.json").read_text())
     # Every round of a cell returns the rows of its own file.
-    rows = [{round["rows"] / round["completed"] for round in cell["rounds"]} for cell in document["cells"]]
+    rows = [{each["rows"] / each["completed"] for each in cell["rounds"]} for cell in document["cells"]]
     assert rows == [{100.0}, {80.0}]
     plans = [cell["statements"][0]["plan"][0] for cell in document["cells"]]
     assert [plan.split()[0] for plan in plans] == ["SCAN", "SEARCH"]

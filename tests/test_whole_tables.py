@@ -42,6 +42,8 @@ KEYED: dict[str, Any] = {
         ("select * from orders where state = 1 and placed > 3 order by id", "orders", ("state", "placed")),
         (JOIN, "c", ("city",)),
         (JOIN, "o", ("customer", "placed")),
+        # Nothing says that few rows of the other table are wanted.
+        ("select * from orders join customers c on c.id = orders.customer", "orders", None),
         ("update orders set total = 1 where customer in (1, 2)", "orders", ("customer",)),
         ("delete from orders where placed < ?", "orders", ("placed",)),
         ("select * from orders order by placed limit 10", "orders", ("placed",)),

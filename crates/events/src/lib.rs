@@ -60,6 +60,11 @@ pub enum Event<'a> {
         /// Each of them.
         objects: Vec<Object>,
     },
+    /// The value that answers a question.
+    Answer {
+        /// As text; null where there is none.
+        answer: Option<String>,
+    },
     /// What inserts do to the pages of B-trees.
     Btree {
         /// An answer to each question, in order.

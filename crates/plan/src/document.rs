@@ -51,6 +51,8 @@ pub enum Task {
     Writes(Box<Writes>),
     /// Find out which statements reach beyond the database that they run in.
     Reach(Box<Reach>),
+    /// Ask a question that is answered by one value.
+    Ask(Box<Ask>),
     /// Hold a lock on a server until standard input ends, and tell which databases nobody holds one for.
     Hold(Box<Hold>),
     /// See whether a system's sessions do what every engine's must.
@@ -414,6 +416,16 @@ pub struct LoadColumn {
     pub stream: u64,
     /// What goes into it.
     pub fill: Generator,
+}
+
+/// Ask a question that is answered by one value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// The system.
+    pub target: Target,
+    /// A statement that returns the value, in its first row.
+    pub sql: String,
 }
 
 /// Tell the space that tables and their indexes take.

@@ -4,6 +4,7 @@
 //! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written.
 
 mod amalgamation;
+mod asking;
 mod coordinated;
 mod error;
 mod events;

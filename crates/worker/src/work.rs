@@ -1,5 +1,6 @@
 //! Carries out a plan's task with the engine it names.
 
+use crate::asking;
 use crate::coordinated::Coordinated;
 use crate::error::WorkError;
 use crate::events::Events;
@@ -50,6 +51,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             Ok(())
         }
         Task::Writes(task) => writes::find(task, plan.seed, events),
+        Task::Ask(task) => asking::ask(task, events),
         Task::Hold(task) => hold(task, events, stop),
         Task::Reach(task) => writes::look_beyond(task, events),
         Task::Check(task) => check(&Target::try_from(&task.target)?, events),

@@ -35,7 +35,8 @@ def build_answer(
         return {"text": [], "systems": systems, "configurations": [], "recommended": None}
     if len(ranking.configurations) < 2:
         measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
-        said = words.of_loads(measured, ranking.loads, systems)
+        times = part(design, "report").get("times") is True
+        said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
         return {"text": said, "systems": systems, "configurations": [], "recommended": None}
     return {
         "text": words.answer(ranking, systems, margin),

@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
+from dbdyno.document.reading import number
 from dbdyno.numbers import bracketed, figure, milliseconds, percent, rough
 from dbdyno.stats import Decision, Ratio, inverse
+
+STATEMENT = "statement"
+"""The factor of a file of statements."""
 
 # So many loads are told one by one.
 _FEW_LOADS = 4
@@ -47,6 +51,40 @@ def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[st
     names = [name for name, _ in loads[0]] if loads else []
     where = [named({name: cell["factors"].get(name) for name in names}, systems) for cell in (best, worst)]
     return [f"From {rate_words(worst)} at {where[1]} to {rate_words(best)} at {where[0]}."]
+
+
+def of_times(cells: Sequence[Cell]) -> list[str]:
+    """Say which of several statements takes most of the time of running each once."""
+    times = {cell["id"]: time_of(cell) for cell in cells}
+    total = sum(each or 0.0 for each in times.values())
+    if not total:
+        return []
+    longest = max(cells, key=lambda cell: times[cell["id"]] or 0.0)
+    most, ci95 = times[longest["id"]] or 0.0, interval_of(longest)
+    span = f" [{milliseconds(ci95[0])}, {milliseconds(ci95[1])}]" if ci95 else ""
+    name = str(longest["factors"].get(STATEMENT, longest["id"]))
+    if len(cells) == 1:
+        return [f"{name} takes {milliseconds(most)}{span} ms."]
+    rest = f"{percent(most / total)} of the {milliseconds(total)} ms that all {len(cells)} take together"
+    return [f"{name} takes {milliseconds(most)}{span} ms: {rest}, each run once."]
+
+
+def time_of(cell: Cell) -> float | None:
+    """Give the milliseconds that one execution takes of a client."""
+    mean = cell["throughput"]["mean"]
+    return 1e3 * _clients(cell) / mean if mean else None
+
+
+def interval_of(cell: Cell) -> tuple[float, float] | None:
+    """Give the 95 % interval of that."""
+    ci95 = cell["throughput"]["ci95"]
+    if not ci95 or ci95[0] <= 0:
+        return None
+    return 1e3 * _clients(cell) / ci95[1], 1e3 * _clients(cell) / ci95[0]
+
+
+def _clients(cell: Cell) -> float:
+    return next((number(each["window"], "clients") for each in cell["rounds"]), None) or 1.0
 
 
 def answer(ranking: Ranking, systems: Mapping[str, str], margin: float) -> list[str]:

@@ -276,6 +276,40 @@ def try_statements(
 
 
 @app.command()
+def queries(
+    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
+    system: _System = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),
+    ] = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "1m",
+    target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "5%",
+    directory: DirOption = None,
+    allow_writes: _AllowWrites = False,
+    store: StoreOption = None,
+    json: _Json = None,
+    report: _Report = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+) -> None:
+    """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked, Exports, run_experiment
+
+    asked = Asked(
+        named=Named([file], values=values or [], directory=directory),
+        systems=system or [],
+        target=target,
+        budget=budget,
+        directory=directory,
+        allow_writes=allow_writes,
+    )
+    code = run_experiment(asked, store, Exports(json=json, report=report), sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
 def runs(
     experiment: Annotated[
         str | None, typer.Argument(help="Only runs of this experiment", autocompletion=complete_experiments)

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dbdyno.engines import names_program
-from dbdyno.errors import InputError
+from dbdyno.engines.url import parse_url
+from dbdyno.errors import InputError, reason
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 
 
@@ -12,7 +14,7 @@ from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 class Named:
     """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are.
 
-    ``statements``: given by themselves, in place of an experiment.
+    ``statements``: given by themselves, in place of an experiment. ``values``: of parameters.
     """
 
     experiments: list[str] = field(default_factory=list)
@@ -20,6 +22,8 @@ class Named:
     scale: int | None = None
     defines: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+    directory: str | None = None
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed. Raises InputError."""
@@ -36,8 +40,37 @@ class Named:
         if len(self.experiments) > 1:
             problem = "several experiments are named"
             raise InputError("experiment", problem, "name one; scripts of pgbench need `--pgbench`")
+        if self.experiments and self.experiments[0].endswith(".sql"):
+            return self._queries(self.experiments[0], systems)
         if self.experiments:
             return load_experiment(self.experiments[0])
         if systems and all(map(names_program, systems)):
             return programs_experiment()
         raise InputError("experiment", "none is named", "`dbdyno list` shows the built-in ones")
+
+    def _queries(self, file: str, systems: Sequence[str]) -> Experiment:
+        """Read a file of statements, and draw the values of columns from the first system."""
+        from dbdyno.experiment.queries import MOST_VALUES, Column, queries_experiment, read_queries
+        from dbdyno.run.sampling import sample_column
+
+        system = parse_url(systems[0] if systems else "sqlite:")
+        given: dict[str, str] = {}
+        for each in self.values:
+            name, equals, words = each.partition("=")
+            if not equals or not words.strip():
+                raise InputError("--set", f"{each} gives no values", "write `--set customer=1..1000`")
+            given[name.strip().removeprefix(":")] = words.strip()
+
+        def sample(column: Column) -> Sequence[int | float | str]:
+            return sample_column(system, column.table, column.column, MOST_VALUES, self.directory)
+
+        return queries_experiment(read_queries(_text(file), file, system.engine), given, file, sample)
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(file, f"the file cannot be read: {reason(error)}", "name a file of statements") from error
+    except UnicodeDecodeError:
+        raise InputError(file, "the file is not UTF-8 text", "name a file of statements") from None

@@ -28,10 +28,10 @@ INTERRUPTED = 130
 class Exports:
     """Files to write, where they are asked for."""
 
-    json: Path | None
-    csv: Path | None
-    markdown: Path | None
-    report: Path | None
+    json: Path | None = None
+    csv: Path | None = None
+    markdown: Path | None = None
+    report: Path | None = None
     parquet: Path | None = None
     openmetrics: Path | None = None
 

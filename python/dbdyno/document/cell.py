@@ -217,7 +217,7 @@ class Operation(TypedDict):
     seconds: float
     """Of all clients together."""
     share: float | None
-    """Of the time that transactions took which ended well."""
+    """Of the time that transactions took, with those that failed."""
     latency_ms: Latency
 
 

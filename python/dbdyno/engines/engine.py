@@ -255,6 +255,10 @@ class Engine:
         """Whether a plan goes to the rows it wants by an index; ``None``: there is none, or none can be read here."""
         return None
 
+    def sample(self, table: str, column: str, most: int) -> str | None:
+        """Write a query that gives values of a column as an array of JSON, drawn at random; ``None``: it has none."""
+        return None
+
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Tell what a plan does with each table; ``None``: there is none, or reading all of a table is right."""
         return None

@@ -30,13 +30,14 @@ class Index:
         return f"create index {name} on {self.table} ({', '.join(self.columns)})"
 
 
-def index_for(sql: str, engine: str, table: str, catalog: JsonObject) -> Index | None:
+def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False) -> Index | None:
     """Give an index that leads a statement to its rows of a table.
 
-    ``table``: its name or alias in the statement; ``catalog``: as it was read back. Columns that must equal something
-    come first; then one that lies in a range, or those of the order that is asked for. Columns of a join count where no
-    other must equal something, and no index has them first. ``None``: no condition of the text is one that an index
-    serves, or the text cannot be read.
+    ``table``: its name or alias in the statement; ``catalog``: as it was read back; ``inner``: it is read once for each
+    row of another table. Columns that must equal something come first; then one that lies in a range, or those of the
+    order that is asked for. Columns of a join count where no other must equal something, no index has them first, and
+    few rows of the other table are wanted. ``None``: no condition of the text is one that an index serves, or the text
+    cannot be read.
     """
     grammar = known_engine(engine).grammar
     tree = sql_tree(numbered(sql, VALUE, engine), grammar) if grammar else None
@@ -46,7 +47,7 @@ def index_for(sql: str, engine: str, table: str, catalog: JsonObject) -> Index |
     scope, named = found
     known = _columns(catalog, named.name)
     equal, joined, ranged = _conditions(scope, named, known)
-    if not equal:
+    if not equal and (inner or _others_are_found(scope, named, catalog)):
         equal = [each for each in joined if _present(catalog, named.name, [each]) is None]
     ordered = _order(scope, named, known) if not ranged else []
     columns = [*equal, *(ranged[:1] or [each for each in ordered if each not in equal])]
@@ -97,6 +98,12 @@ def _conditions(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> tupl
             if column.name not in into:
                 into.append(column.name)
     return equal, joined, [each for each in ranged if each not in equal]
+
+
+def _others_are_found(scope: exp.Expr, table: exp.Table, catalog: JsonObject) -> bool:
+    """Whether another table of the query has a column that must equal a value: its rows lead to this one's."""
+    others = (each for each in _tables(scope) if each is not table)
+    return any(_conditions(scope, each, _columns(catalog, each.name))[0] for each in others)
 
 
 def _order(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> list[str]:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 class Read:
     """How a plan reads a table. ``table``: by its name or its alias, as the plan has it; ``line``: what says it.
 
-    ``whole``: all of it, or all of ``index``, is read; else an index leads to the rows.
+    ``whole``: all of it, or all of ``index``, is read; else an index leads to the rows. ``inner``: it is read once for
+    each row of another table, as far as that shows.
     """
 
     table: str
     whole: bool
     line: str
     index: str | None = None
+    inner: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ def of_sqlite(plan: Sequence[str]) -> PlanRead:
         if made and not _NO_TABLE.search(step):
             automatic = "AUTOMATIC" in step
             whole = made["how"] == "SCAN" or automatic
-            found.reads.append(Read(made["alias"] or made["table"], whole, step, None if automatic else made["index"]))
+            index = None if automatic else made["index"]
+            inner = automatic or bool(found.reads)
+            found.reads.append(Read(made["alias"] or made["table"], whole, step, index, inner))
     return found
 
 
@@ -112,7 +116,8 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
             found.sorts.append(extra)
         if parts[2] in _BY_AN_INDEX or parts[2] in ("ALL", "index"):
             keys = [each.removeprefix("key ") for each in parts[3:] if each.startswith("key ")]
-            found.reads.append(Read(parts[1], parts[2] in ("ALL", "index"), line, keys[0] if keys else None))
+            whole, inner = parts[2] in ("ALL", "index"), bool(found.reads)
+            found.reads.append(Read(parts[1], whole, line, keys[0] if keys else None, inner))
     return found
 
 

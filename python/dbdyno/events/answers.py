@@ -203,6 +203,13 @@ class Reach(Part):
     beyond: list[Beyond | None]
 
 
+class Answer(Part):
+    """The value that answers a question, as text; null where there is none."""
+
+    event: Literal["answer"]
+    answer: str | None
+
+
 class Held(Part):
     """A lock is held. ``abandoned``: the databases of killed runs."""
 

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from dbdyno.errors import DbdynoError
 from dbdyno.events.answers import (
+    Answer,
     Btree,
     Check,
     Checked,
@@ -47,6 +48,7 @@ Event = Annotated[
     | Writes
     | Reach
     | Held
+    | Answer
     | Check
     | Checked
     | Counted,

@@ -29,7 +29,8 @@ class Report(Strict):
     """The factors along a chart's axis and of its lines, and the one whose levels findings compare, else ``x``.
 
     ``questions``: factors each of whose levels asks something else, so that cells of different levels are not compared.
-    ``roles``: factors that are another than their places in the file say (:mod:`dbdyno.experiment.roles`).
+    ``times``: tables have the time of an execution. ``roles``: factors that are another than their places in the file
+    say (:mod:`dbdyno.experiment.roles`).
     """
 
     x: Name | None = None
@@ -37,6 +38,7 @@ class Report(Strict):
     chain: bool = False
     along: Name | None = None
     questions: list[Name] = Field(default_factory=list)
+    times: bool = False
     roles: dict[Name, Literal["load", "choice"]] = Field(default_factory=dict)
 
 

@@ -59,7 +59,7 @@ def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, 
     catalog, engine = cell["system"]["catalog"], engine_name(cell)
     served = False
     for each in whole_reads(read):
-        index = index_for(statement["sql"], engine, each.table, catalog)
+        index = index_for(statement["sql"], engine, each.table, catalog, inner=each.inner)
         # Read by the index that would be advised, it is as good as it gets.
         if index is not None and (index.there is None or index.there != each.index):
             served = True

@@ -16,11 +16,14 @@ from rich.console import Console
 from rich.text import Text
 
 from dbdyno.answer.short import named
+from dbdyno.answer.words import STATEMENT, interval_of, time_of
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, bracketed, figure, percent
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.plans import whole_reads
+from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
 from dbdyno.results.alike import varied
@@ -29,6 +32,8 @@ _GAP = 2
 # Of figures below a label.
 _INDENT = 2
 _TIMES = "\N{MULTIPLICATION SIGN}"
+# A kind of findings that has lines of its own.
+WHOLE_TABLE = "whole table"
 # So many rows are shown; the rest is left to --verbose.
 _ROWS = 12
 _EFFECTS = 4
@@ -36,7 +41,7 @@ _NARROWEST = 40
 _STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 _RATIO, _SECOND = "ratio [95 %]", "2nd/1st [95 %]"
 # What goes first where there is no room.
-_SPARE = ("price", "published", "p99 ms", "95 %")
+_SPARE = ("price", "published", "p99 ms", "95 %", "ms 95 %", "plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
     yield Text("")
     yield from _table(document, width)
     yield from _time(document, width)
+    yield from _indexes(document, width)
     yield from _bottlenecks(document, width)
     yield from _warnings(document, width)
 
@@ -215,7 +221,7 @@ def _width(rows: Sequence[Row], head: str) -> int:
 
 def _placed(head: str, value: str, rows: Sequence[Row]) -> str:
     width = _width(rows, head)
-    return value.ljust(width) if head in ("verdict", _RATIO, _SECOND, "price") else value.rjust(width)
+    return value.ljust(width) if head in ("verdict", _RATIO, _SECOND, "price", "plan") else value.rjust(width)
 
 
 def _rows(document: Document) -> list[Row]:
@@ -277,6 +283,7 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
     # The first of those that others are held against.
     first = {name for each in document["answer"]["configurations"][:1] for name in each["cells"]}
     called = {name: each["name"] for each in document["answer"]["configurations"] for name in each["cells"]}
+    times = document["report"].get("times") is True
     made = []
     for cell in sorted(cells, key=lambda each: order.index(_load(each, loads, document))):
         levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
@@ -284,8 +291,7 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
         standing = standings.get(cell["id"])
         ratio, word = ("1" if cell["id"] in first else "", "") if standing is None else _compared(standing)
         values = {
-            cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]),
-            "95 %": interval(cell),
+            **(_of_one(cell) if times else _rate(cell)),
             "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
             "published": published_value(cell["published"]) if cell["published"] else "",
             _RATIO: ratio,
@@ -294,8 +300,33 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
         label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
         if cell["id"] in called:
             label = f"{_load(cell, loads, document)} {called[cell['id']]}".strip()
-        made.append(Row(label, values))
+        made.append(Row(label.removeprefix(f"{STATEMENT}=") if times else label, values))
     return made
+
+
+def _rate(cell: Cell) -> dict[str, str]:
+    return {cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]), "95 %": interval(cell)}
+
+
+def _of_one(cell: Cell) -> dict[str, str]:
+    """Give the time of one execution with its interval, the rows that it returns, and what its plan reads whole."""
+    span = interval_of(cell)
+    return {
+        "ms": milliseconds(time_of(cell)),
+        "ms 95 %": f"{milliseconds(span[0])} to {milliseconds(span[1])}" if span else "",
+        "rows": figure(cell["rows_per_transaction"]),
+        "plan": _plan(cell),
+    }
+
+
+def _plan(cell: Cell) -> str:
+    """Say in a few words what is costly in the plan of a cell's one statement."""
+    engine = engine_of_product(cell["system"]["engine"])
+    read = engine.read_plan(cell["statements"][0]["plan"]) if len(cell["statements"]) == 1 else None
+    if read is None:
+        return ""
+    tables = [each.table for each in whole_reads(read)]
+    return ", ".join([*([f"all of {' and '.join(tables)}"] if tables else []), *(["sort"] if read.sorts else [])])
 
 
 def _standings(
@@ -343,12 +374,29 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
     yield from _wrapped("Bottleneck, inferred: " + ", ".join(words) + ".", width, "", "  ")
 
 
+def _indexes(document: Document, width: int) -> Iterator[Text]:
+    """Give the statements that make the indexes which would spare a costly scan or sort."""
+    missing: dict[str, list[str]] = {}
+    for each in document["findings"]:
+        if each["kind"] == WHOLE_TABLE and not each["evidence"].get("there"):
+            told = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
+            names = [str(cell["factors"][STATEMENT]) for cell in told if STATEMENT in cell["factors"]]
+            known = missing.setdefault(str(each["evidence"].get("sql")), [])
+            known += [name for name in names if name not in known]
+    if missing:
+        yield from _wrapped("Indexes that plans lack (not measured):", width)
+    for sql, names in list(missing.items())[:_EFFECTS]:
+        where = f"  -- {', '.join(names)}" if names and document["report"].get("times") else ""
+        yield from _wrapped(f"  {sql};{where}", width, "", "    ")
+
+
 def _warnings(document: Document, width: int) -> Iterator[Text]:
     failed = failed_trials(document)
     if failed:
         trials = len(document["failed_trials"])
         yield from _wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
-    told = [*warnings(document), *findings(document)]
+    indexes = {each["text"] for each in document["findings"] if each["kind"] == WHOLE_TABLE}
+    told = [*warnings(document), *(each for each in findings(document) if each.text not in indexes)]
     if told:
         more = f" {len(told) - 1} more with --verbose." if len(told) > 1 else ""
         first = textwrap.shorten(told[0].text, 2 * width - len(more), placeholder=" …")

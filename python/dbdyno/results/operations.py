@@ -18,7 +18,9 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
     services = {None, *(result.histograms.get("service") for result in results)}
     operations: list[Operation] = []
     troubles: list[str] = []
-    total = 0.0
+    # What failed took its time too, and its statements are among those that ended well.
+    failed = _seconds(merge(each.histograms["failed"] for each in results if "failed" in each.histograms))
+    total = failed
     for kind, name in dict.fromkeys(key for each in timed for key in each):
         try:
             merged = merge(each[kind, name] for each in timed if (kind, name) in each)
@@ -34,7 +36,7 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
         operations.append(made)
         total += made["seconds"] if kind == "transaction" else 0.0
     for each in operations:
-        each["share"] = each["seconds"] / total if total else None
+        each["share"] = each["seconds"] / total if total > failed else None
     return operations, troubles
 
 
@@ -81,12 +83,16 @@ def _histograms(result: TrialResult, operations: Operations) -> Iterator[tuple[t
 
 
 def _operation(kind: OperationKind, name: str, times: Histogram) -> Operation:
-    latency = times.latency_ms()
     return {
         "kind": kind,
         "name": name,
         "count": times.count,
-        "seconds": times.count * (latency["mean"] or 0.0) / 1e3,
+        "seconds": _seconds(times),
         "share": None,
-        "latency_ms": latency,
+        "latency_ms": times.latency_ms(),
     }
+
+
+def _seconds(times: Histogram | None) -> float:
+    """Give the sum of times in seconds."""
+    return 0.0 if times is None else times.count * (times.latency_ms()["mean"] or 0.0) / 1e3

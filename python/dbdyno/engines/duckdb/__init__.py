@@ -104,6 +104,12 @@ class Duckdb(Engine):
 
         return Database.of(result, clients)
 
+    def sample(self, table: str, column: str, most: int) -> str | None:
+        """Give the values as an array of JSON."""
+        from dbdyno.engines.samples import json_of
+
+        return json_of("to_json(list(v))", table, column, most, "random()")
+
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan says that it goes by an index. Where it does not, that may be decided when it is run."""
         return True if any("Index Scan" in step for step in plan) else None

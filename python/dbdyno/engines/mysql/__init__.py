@@ -117,6 +117,12 @@ class Mysql(ServerEngine):
 
         return of_mysql(plan) if plan else None
 
+    def sample(self, table: str, column: str, most: int) -> str | None:
+        """Give the values as an array of JSON."""
+        from dbdyno.engines.samples import json_of
+
+        return json_of("json_arrayagg(v)", table, column, most, "rand()")
+
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a table of its plan is not read whole."""
         from dbdyno.engines.mysql.searching import looks_up

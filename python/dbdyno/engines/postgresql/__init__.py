@@ -115,6 +115,12 @@ class Postgresql(ServerEngine):
 
         return of_postgresql(plan) if plan else None
 
+    def sample(self, table: str, column: str, most: int) -> str | None:
+        """Give the values as an array of JSON."""
+        from dbdyno.engines.samples import json_of
+
+        return json_of("json_agg(v)", table, column, most, "random()")
+
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether its plan has a condition on an index."""
         from dbdyno.engines.postgresql.searching import looks_up

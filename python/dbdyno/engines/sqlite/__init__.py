@@ -179,6 +179,12 @@ class Sqlite(Engine):
 
         return of_sqlite(plan) if plan else None
 
+    def sample(self, table: str, column: str, most: int) -> str | None:
+        """Give the values as an array of JSON."""
+        from dbdyno.engines.samples import json_of
+
+        return json_of("json_group_array(v)", table, column, most, "random()")
+
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether it searches: a scan reads all of the index that it may name."""
         from dbdyno.engines.sqlite.searching import looks_up

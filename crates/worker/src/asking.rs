@@ -1,0 +1,83 @@
+//! A question to a system that is answered by one value: what the laboratory wants to know of data that are there.
+
+use crate::error::WorkError;
+use crate::events::Events;
+use dbdyno_engine::driver::{Driver as _, Measure, Site};
+use dbdyno_engine::{Capture, Engine, Failure, Marks, Session as _, Wanted};
+use dbdyno_engines::Target;
+use dbdyno_events::Event;
+use dbdyno_load::runtime;
+use dbdyno_plan::document::{Ask, FailureKind, Trial};
+use dbdyno_plan::value::{Owned, Values};
+use serde_json::json;
+use std::task::Poll;
+
+/// Asks, and tells the first column of the first row as text.
+pub fn ask(task: &Ask, events: &Events) -> Result<(), WorkError> {
+    let target = Target::try_from(&task.target)?;
+    let answer = target.measure(&trial(task)?, Asking)??;
+    events.write(&Event::Answer { answer })?;
+    Ok(())
+}
+
+/// A trial of the one statement, as an engine is made ready for.
+fn trial(task: &Ask) -> Result<Trial, WorkError> {
+    let step = json!({"do": "execute", "statement": 0, "into": ["answer"]});
+    let trial = json!({
+        "target": task.target,
+        "clients": 1,
+        "window": {"transactions": 1},
+        "statements": [{"name": "question", "sql": task.sql}],
+        "transactions": [{"name": "question", "steps": [step]}],
+    });
+    serde_json::from_value(trial).map_err(|error| WorkError::Output(error.into()))
+}
+
+struct Asking;
+
+impl Measure for Asking {
+    type Output = Result<Option<String>, Failure>;
+
+    fn measure<E: Engine>(self, engine: &E, _site: Site<'_>) -> Self::Output {
+        if !E::REMOTE {
+            return runtime::run_alone(first_value(engine));
+        }
+        let mut answers = runtime::run_together(std::iter::once(first_value(engine)))
+            .map_err(|error| Failure::new(FailureKind::Other, format!("starting to wait for events: {error}")))?;
+        answers.pop().unwrap_or(Ok(None))
+    }
+}
+
+async fn first_value<E: Engine>(engine: &E) -> Result<Option<String>, Failure> {
+    let mut session = engine.connect(0).await?;
+    session.prepare_all().await?;
+    let (mut variables, slots) = (vec![Owned::Null], [0]);
+    let mut marks = Marks::new(None);
+    let mut wanted = Wanted {
+        slots: &slots,
+        variables: &mut variables,
+    };
+    let asked = session.execute(0, &Values::default(), Capture::new(&mut wanted), &mut marks);
+    match asked {
+        Poll::Ready(rows) => {
+            rows?;
+        }
+        Poll::Pending => {
+            let mut wanted = Wanted {
+                slots: &slots,
+                variables: &mut variables,
+            };
+            session.answer(Capture::new(&mut wanted), &mut marks).await?;
+        }
+    }
+    // It has answered: how its session ends is of no matter.
+    let _ = session.close().await;
+    Ok(match variables.pop() {
+        None | Some(Owned::Null) => None,
+        Some(Owned::Boolean(value)) => Some(value.to_string()),
+        Some(Owned::Integer(value)) => Some(value.to_string()),
+        Some(Owned::Real(value)) => Some(value.to_string()),
+        Some(Owned::Text(value)) => Some(value),
+        Some(Owned::Bytes(value)) => Some(String::from_utf8_lossy(&value).into_owned()),
+    })
+}

@@ -1,0 +1,172 @@
+"""`dbdyno queries`: the statements of a file, each by itself, through the installed command line."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import Cli
+from dbdyno.errors import InputError
+from dbdyno.experiment.queries import Column, queries_experiment, read_queries, read_values
+from test_server_runs import needs_mysql, needs_postgresql
+
+FILE = """\
+-- The statements of the shop.
+-- :customer = 1..500
+
+-- name: orders of a customer
+select * from orders where customer = :customer; -- not :this
+/* :nor this; */
+select 'a;b', ":c", id::text from orders where state = :state and customer in (:customer, 7);
+
+select count(*) from orders
+"""
+
+
+def test_statements_parameters_and_names_are_read() -> None:
+    first, second, third = read_queries(FILE, "shop.sql", "postgresql")
+    assert (first.name, first.sql, first.parameters, first.line) == (
+        "orders of a customer",
+        "select * from orders where customer = ?",
+        ("customer",),
+        4,
+    )
+    assert second.name == "q2" and second.parameters == ("state", "customer")
+    assert second.sql == "select 'a;b', \":c\", id::text from orders where state = ? and customer in (?, 7)"
+    assert third.sql == "select count(*) from orders" and third.values == {"customer": "1..500"}
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        ("1..1000", {"uniform": [1, 1000]}),
+        ("-5 .. 5", {"uniform": [-5, 5]}),
+        ("'it''s', 'b, c'", {"pick": ["it's", "b, c"]}),
+        ("1, 2.5, open", {"pick": [1, 2.5, "open"]}),
+        ("'one'", {"pick": ["one"]}),
+        ("@city of customers", Column("customers", "city")),
+    ],
+)
+def test_values_are_ranges_lists_and_columns(words: str, made: Any) -> None:
+    assert read_values(words, "here") == made
+
+
+@pytest.mark.parametrize("words", ["5..1", "@city", "'open", "1,,2", " "])
+def test_other_values_are_refused(words: str) -> None:
+    with pytest.raises(InputError, match=r"write `1\.\.1000`"):
+        read_values(words, "here")
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        queries = read_queries(text, "any.sql", "sqlite")
+    except InputError:
+        return
+    for each in queries:
+        assert each.sql.strip() and each.sql.count("?") >= len(each.parameters)
+
+
+@given(st.lists(st.text(min_size=1, max_size=10), min_size=1, max_size=5))
+def test_a_list_of_texts_is_read_as_it_was_written(texts: list[str]) -> None:
+    quoted = [each.replace("'", "''") for each in texts]
+    words = ", ".join(f"'{each}'" for each in quoted)
+    assert read_values(words, "here") == {"pick": texts}
+
+
+def test_a_parameter_without_values_is_named_with_its_line() -> None:
+    queries = read_queries("select 1;\n\nselect :n;", "my.sql", "sqlite")
+    with pytest.raises(InputError, match=r"my\.sql, line 3: q2: :n has no values"):
+        queries_experiment(queries, {}, "my.sql", lambda _: [])
+
+
+@contextmanager
+def shop(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create table orders (id integer primary key, customer int, state text)")
+        rows = ((number, number % 500, "open" if number % 3 else "sent") for number in range(60_000))
+        made.executemany("insert into orders values (?, ?, ?)", rows)
+        made.commit()
+        yield made
+
+
+def run_queries(cli: Cli, text: str, *arguments: str) -> tuple[str, dict[str, Any]]:
+    cli.write("my.sql", text)
+    told = cli("queries", "my.sql", *arguments, "--budget", "2s", "--json", "out.json", "--store", "runs.db")
+    return told, json.loads((Path(cli.directory) / "out.json").read_text())
+
+
+def test_each_statement_is_measured_and_the_index_is_named(cli: Cli) -> None:
+    path = Path(cli.directory) / "my.db"
+    with shop(path):
+        pass
+    before = path.read_bytes()
+    text = (
+        "-- name: of a customer\nselect * from orders where customer = :customer;\n"
+        "-- name: by key\nselect state from orders where id = :id;\n"
+    )
+    told, document = run_queries(
+        cli, text, "--system", "sqlite:my.db", "--set", "customer=@customer of orders", "--set", "id=1..1000"
+    )
+    assert path.read_bytes() == before
+    scan, lookup = document["cells"]
+    # Every value that is drawn is a customer's: none has no orders.
+    assert scan["rows_per_transaction"] == 120
+    assert lookup["rows_per_transaction"] == 1
+    assert document["answer"]["text"][0].startswith("of a customer takes ")
+    assert document["answer"]["recommended"] is None
+    words = " ".join(told.split())
+    assert "all of orders" in words
+    assert "create index on_orders_customer on orders (customer); -- of a customer" in words
+    values = document["cells"][0]["statements"][0]
+    assert values["sql"] == "select * from orders where customer = ?"
+
+
+def test_run_takes_a_file_of_statements_too(cli: Cli) -> None:
+    with shop(Path(cli.directory) / "my.db"):
+        pass
+    cli.write("my.sql", "select count(*) from orders; select max(id) from orders;")
+    told = cli("run", "my.sql", "--system", "sqlite:my.db", "--rounds", "1", "--store", "runs.db")
+    assert "q1" in told and "q2" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("select * from nowhere;", [], "no such table: nowhere"),
+        ("select :n;", [], ":n has no values"),
+        ("select :n;", ["--set", "n=@gone of orders"], "no such column"),
+        ("select :n;", ["--set", "n=@id of gone"], "no such table"),
+        ("select 1;", ["--set", "n=1..2"], "no statement has a parameter :n"),
+        ("-- nothing\n", [], "there is no statement"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_message(cli: Cli, text: str, arguments: list[str], words: str) -> None:
+    with shop(Path(cli.directory) / "my.db"):
+        pass
+    cli.write("my.sql", text)
+    process = cli.start("queries", "my.sql", "--system", "sqlite:my.db", *arguments, "--store", "runs.db")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert words in err and "Traceback" not in err + out
+
+
+SERVERS = [pytest.param("postgresql:", marks=needs_postgresql), pytest.param("mysql:", marks=needs_mysql)]
+
+
+@pytest.mark.parametrize("system", SERVERS)
+def test_a_column_of_a_server_is_drawn_from(cli: Cli, system: str) -> None:
+    # What every server has, without a table of ours.
+    text = "select count(*) from information_schema.tables where table_name = :name;"
+    place = "table_name of information_schema.tables"
+    _, document = run_queries(cli, text, "--system", system, "--set", f"name=@{place}")
+    (cell,) = document["cells"]
+    assert cell["failed"] == {} and cell["throughput"]["mean"] > 0
