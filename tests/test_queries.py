@@ -37,7 +37,7 @@ def test_statements_parameters_and_names_are_read() -> None:
         "orders of a customer",
         "select * from orders where customer = ?",
         ("customer",),
-        4,
+        5,
     )
     assert second.name == "q2" and second.parameters == ("state", "customer")
     assert second.sql == "select 'a;b', \":c\", id::text from orders where state = ? and customer in (?, 7)"
