@@ -67,7 +67,7 @@ def no_result() -> TrialResult:
                 transactions_changing=0,
             ),
             "histograms": {},
-            "operations": {"transactions": {}, "statements": {}, "controls": {}},
+            "operations": {"transactions": {}, "statements": {}, "controls": {}, "timed_s": 0.0},
             "latency_ms": {},
             "cpu": CpuShare(**dict.fromkeys(CpuShare.model_fields, 0.0) | {"cores": 1}),
             "server": None,

@@ -37,10 +37,14 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a run, in the order of the file's levels, and the combinations left out."""
+    """The cells of a run, in the order of the file's levels, and the combinations left out.
+
+    ``levels``: the names of each factor's levels, in their order.
+    """
 
     cells: tuple[ResolvedCell, ...]
     excluded: tuple[Excluded, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
 
 
 def parse_set(options: Iterable[str], experiment: Experiment) -> dict[str, tuple[Level, ...]]:
@@ -123,7 +127,8 @@ def make_cells(
     cells: list[ResolvedCell] = []
     excluded: list[Excluded] = []
     alike = _Alike()
-    for combination in product(*(chosen[name] if name in chosen else usual[name].levels for name in factors)):
+    of_factors = [chosen[name] if name in chosen else usual[name].levels for name in factors]
+    for combination in product(*of_factors):
         levels = dict(zip(factors, combination, strict=True))
         cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
         reason = _exclusion(experiment, cell)
@@ -137,7 +142,8 @@ def make_cells(
     if not cells:
         first = excluded[0]
         raise InputError(experiment.place, f"no cell is left: `{first.cell.id}` is excluded: {first.reason}", "")
-    return Cells(tuple(cells), tuple(excluded))
+    names = tuple(tuple(level.name for level in levels) for levels in of_factors)
+    return Cells(tuple(cells), tuple(excluded), names)
 
 
 class _Alike:

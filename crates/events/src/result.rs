@@ -98,6 +98,8 @@ struct Operations<'a> {
     statements: BTreeMap<&'a str, String>,
     /// Of `begin`, `commit` and `rollback`.
     controls: BTreeMap<&'a str, String>,
+    /// Seconds of all transactions whose statements were timed, each as often as it stands for.
+    timed_s: f64,
 }
 
 /// What came before the window.
@@ -403,6 +405,7 @@ fn operations(outcome: &Outcome) -> Result<Option<Operations<'_>>, EncodingFaile
         transactions: encode_each(transactions, &times.transactions)?,
         statements: encode_each(statements, &times.statements)?,
         controls: encode_each(CONTROLS.into_iter(), &times.controls)?,
+        timed_s: seconds(times.timed),
     }))
 }
 

@@ -431,6 +431,14 @@ impl<'a, E: Engine> Runner<'a, E> {
         Some(Stop::Failed(Failure::new(FailureKind::Other, message)))
     }
 
+    /// Adds the time of a transaction that has ended, where its operations were timed.
+    #[inline(always)]
+    pub fn note_whole(&self, recorder: &mut Recorder<'_>, service: u64) {
+        if let Some(standing) = self.each {
+            recorder.operations.whole(service, standing);
+        }
+    }
+
     /// An operation of the session begins: at the end of the one before it, if nothing came between.
     #[inline(always)]
     fn begin_each(&mut self) {

@@ -416,6 +416,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             let (began, cycle) = (stretch.ended, end - stretch.ended);
             let service = cycle - thought;
             recorder.thought(cycle, thought);
+            self.runner.note_whole(recorder, service);
             let ended = Ended {
                 chosen,
                 outcome: outcome.as_ref().map(|()| work),
@@ -454,6 +455,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             }
             let end = shared.clock.now();
             let service = end - stretch.ended;
+            self.runner.note_whole(&mut recorder, service);
             if end >= stretch.end {
                 let ended = Ended {
                     chosen,
@@ -495,6 +497,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             let (work, thought) = (&self.runner.work, self.runner.thought);
             let recorder = &mut self.recorder.borrow_mut();
             recorder.idle_ns += began - before + thought;
+            self.runner.note_whole(recorder, end - began - thought);
             let ended = Ended {
                 chosen,
                 outcome: outcome.as_ref().map(|()| work),

@@ -93,6 +93,8 @@ pub struct Operations {
     steps: Box<[Counts]>,
     /// Likewise, of transactions that stand for [`ONE_IN`].
     sampled: Box<[Counts]>,
+    /// Nanoseconds of the transactions that were timed, each as often as it stands for.
+    timed: u64,
 }
 
 /// The times of all threads' clients in nanoseconds, by place in the plan.
@@ -104,6 +106,8 @@ pub struct Histograms {
     pub statements: Vec<Latencies>,
     /// Of [`CONTROLS`].
     pub controls: Vec<Latencies>,
+    /// Of all transactions whose operations were timed, each as often as it stands for.
+    pub timed: u64,
 }
 
 impl Operations {
@@ -115,6 +119,7 @@ impl Operations {
             transactions: room(if transactions > 1 { transactions } else { 0 }),
             steps: room(steps),
             sampled: room(steps),
+            timed: 0,
         }
     }
 
@@ -124,6 +129,15 @@ impl Operations {
         if let Some(counts) = self.transactions.get_mut(transaction) {
             counts.record(service);
         }
+    }
+
+    /// A transaction whose operations were timed has ended, well or not.
+    pub fn whole(&mut self, service: u64, standing: Standing) {
+        self.timed += service
+            * match standing {
+                Standing::One => 1,
+                Standing::Many => ONE_IN,
+            };
     }
 
     /// An operation of a session ended well.
@@ -150,6 +164,7 @@ impl Operations {
 impl Histograms {
     /// Adds what the clients of a thread took.
     pub fn add(&mut self, mut operations: Operations) {
+        self.timed += operations.timed;
         add_each(&mut self.transactions, &mut operations.transactions, 1);
         for (mut steps, times) in [(operations.steps, 1), (operations.sampled, ONE_IN)] {
             let statements = steps.len().saturating_sub(CONTROLS.len());

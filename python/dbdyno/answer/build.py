@@ -11,13 +11,13 @@ from dbdyno.answer import words
 from dbdyno.answer.configurations import Configuration, Ranking, rank
 from dbdyno.answer.short import SYSTEM, short_systems
 from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Answer, Recommended
+from dbdyno.document.effects import Answer, Effect, Recommended
 from dbdyno.document.effects import Configuration as Told
 from dbdyno.document.reading import JsonObject, objects, part, text
 from dbdyno.engines.known import known_engine
 from dbdyno.numbers import level as level_text
 from dbdyno.results.durable import class_of
-from dbdyno.results.metrics import failing
+from dbdyno.results.metrics import ANSWERS, failing
 
 
 def build_answer(
@@ -27,12 +27,17 @@ def build_answer(
     roles: Mapping[str, str],
     margin: float,
     confidence: float,
+    effects: Sequence[Effect] = (),
 ) -> Answer:
-    """Say what a run answers, as far as it was measured."""
+    """Say what a run answers, as far as it was measured; ``effects``: of its factors."""
     systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
     ranking = rank(cells, roles, systems, margin, confidence)
     if ranking is None:
         return {"text": [], "systems": systems, "configurations": [], "recommended": None}
+    screening = part(design, "screening")
+    if screening:
+        said = words.of_screening(effects, screening, systems, _whole(experiment, effects))
+        return {"text": said, "systems": systems, "configurations": [], "recommended": None}
     if len(ranking.configurations) < 2:
         measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
         times = part(design, "report").get("times") is True
@@ -44,6 +49,28 @@ def build_answer(
         "configurations": [_told(each) for each in ranking.configurations],
         "recommended": _recommended(ranking, design, experiment),
     }
+
+
+# An open effect of less is not followed.
+_AHEAD = 1.05
+
+
+def _whole(experiment: str, effects: Sequence[Effect]) -> str:
+    """Give the command that measures, in all combinations, the levels that are ahead by their effects."""
+    own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
+    command = ["dbdyno", "run", quote(experiment)]
+    for factor in dict.fromkeys(each["factor"] for each in own):
+        of = [each for each in own if each["factor"] == factor]
+        # What is open and may be ahead is worth measuring; what is not is left as it is.
+        ahead = [
+            each for each in of if each["verdict"] in ("faster", "inconclusive") and (each["ratio"] or 0.0) > _AHEAD
+        ]
+        levels = [of[0]["against"], *([max(ahead, key=lambda each: each["ratio"] or 0.0)["level"]] if ahead else [])]
+        if factor == SYSTEM:
+            command += [word for level in levels for word in ("--system", quote(str(level)))]
+        else:
+            command += ["--set", quote(f"{factor}={','.join(map(level_text, levels))}")]
+    return " ".join(command)
 
 
 def _told(each: Configuration) -> Told:

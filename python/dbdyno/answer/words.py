@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
-from dbdyno.document.reading import number
+from dbdyno.document.effects import Effect
+from dbdyno.document.reading import JsonObject, number
 from dbdyno.numbers import bracketed, figure, milliseconds, percent, rough
 from dbdyno.stats import Decision, Ratio, inverse
 
@@ -51,6 +52,31 @@ def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[st
     names = [name for name, _ in loads[0]] if loads else []
     where = [named({name: cell["factors"].get(name) for name in names}, systems) for cell in (best, worst)]
     return [f"From {rate_words(worst)} at {where[1]} to {rate_words(best)} at {where[0]}."]
+
+
+def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[str, str], command: str) -> list[str]:
+    """Say which levels are ahead by their effects, of what part of the design, and how to measure them whole."""
+    own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] == "throughput"]
+    ahead = [each for each in own if each["verdict"] == "faster"]
+    ahead.sort(key=lambda each: -(each["ratio"] or 0.0))
+    said = [_one_ahead(each, systems) for each in ahead]
+    first = (
+        f"Ahead by their effects: {'; '.join(said)}." if said else "No choice is shown to be ahead of the first one."
+    )
+    measured = f"{part.get('cells')} of {part.get('of')} cells were measured: what combinations do is not known."
+    return [first, f"{measured} To measure what is ahead whole: {command}"]
+
+
+def _one_ahead(effect: Effect, systems: Mapping[str, str]) -> str:
+    name = named({effect["factor"]: effect["level"]}, systems)
+    words = f"{name} {bracketed(effect['ratio'] or 0.0, effect['ci95'])} times"
+    if effect["durability"]:
+        words += f", {effect['durability'][1]} and not {effect['durability'][0]}"
+        if effect["durability_in"] < len(effect["cells"]):
+            words += f" in {effect['durability_in']} of {len(effect['cells'])} pairs"
+    if effect["failed"] and effect["failed"][1] > effect["failed"][0]:
+        words += f", {percent(effect['failed'][1])} failures"
+    return words
 
 
 def of_times(cells: Sequence[Cell]) -> list[str]:

@@ -201,6 +201,10 @@ def run(
         bool,
         typer.Option("--try-recommendations", help="Measure the experiment's recommendations beside what they are for"),
     ] = False,
+    design: Annotated[
+        str,
+        typer.Option(metavar="full|screening", help="screening: a part of the cells that tells what each factor does"),
+    ] = "full",
     same_durability: Annotated[
         str | None,
         typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
@@ -239,6 +243,7 @@ def run(
         try_recommendations=try_recommendations,
         interleaving=interleaving,
         allow_writes=allow_writes,
+        design=design,
     )
     code = run_experiment(asked, store, exports, sys.argv, verbose=verbose)
     if code:

@@ -15,7 +15,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
-from dbdyno.run.execute import Request, execute, resume
+from dbdyno.run.execute import Design, Request, execute, resume
 from dbdyno.run.interleaving import Interleaving
 from dbdyno.stats import Stopping
 from dbdyno.store import open_store
@@ -99,6 +99,7 @@ class Asked:
     try_recommendations: bool = False
     interleaving: str | None = None
     allow_writes: bool = False
+    design: str = "full"
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -124,6 +125,7 @@ class Asked:
             self.try_recommendations,
             self._interleaving(),
             self.allow_writes,
+            design=_design(self.design),
         )
 
     def _systems(self, experiment: Experiment) -> list[SystemSpec]:
@@ -152,6 +154,14 @@ class Asked:
             maximum,
             None if self.budget is None else read_duration(self.budget, "--budget"),
         )
+
+
+def _design(name: str) -> Design:
+    match name:
+        case "full" | "screening":
+            return name
+        case _:
+            raise InputError("--design", f"there is no design {name}", "take `full` or `screening`")
 
 
 def run_experiment(

@@ -217,7 +217,7 @@ class Operation(TypedDict):
     seconds: float
     """Of all clients together."""
     share: float | None
-    """Of the time that transactions took, with those that failed."""
+    """Of a transaction: of the time of all that ended well; else of the transactions whose operations were timed."""
     latency_ms: Latency
 
 

@@ -52,13 +52,15 @@ class Interleaving(Part):
 class Operations(Part):
     """Times of transactions and their operations that ended well, by name: histograms as in ``histograms``.
 
-    ``transactions``: empty where there is one; ``controls``: ``begin``, ``commit``, ``rollback``. One transaction that
+    ``transactions``: empty where there is one; ``controls``: ``begin``, ``commit``, ``rollback``; ``timed_s``:
+    seconds of all transactions whose statements were timed, each as often as it stands for. One transaction that
     is one statement has ``service`` alone.
     """
 
     transactions: dict[str, str]
     statements: dict[str, str]
     controls: dict[str, str]
+    timed_s: float
 
 
 class TrialResult(Part):

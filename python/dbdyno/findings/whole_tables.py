@@ -25,9 +25,16 @@ _SMALLEST_BYTES = 65_536
 def whole_tables(material: Material) -> Iterator[Finding]:
     """Say it once for each statement, plan and system, with the index and the statement that makes it."""
     found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index, list[Cell]]] = {}
+    elsewhere = {
+        (engine_name(cell), each["sql"])
+        for cell in material.cells
+        for each in cell["statements"]
+        if _spared(cell, each)
+    }
     for cell in material.cells:
         for statement in cell["statements"]:
-            if not _costly(cell, statement):
+            # What another cell does better is not advised: it was measured.
+            if (engine_name(cell), statement["sql"]) in elsewhere or not _costly(cell, statement):
                 continue
             for what, index in _served(cell, statement):
                 line = what if isinstance(what, str) else what.line
@@ -71,6 +78,12 @@ def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, 
         if index is not None and index.there is None:
             yield line, index
             return
+
+
+def _spared(cell: Cell, statement: CellStatement) -> bool:
+    """Whether the plan reads no table whole, and sorts nothing."""
+    read = known(cell).read_plan(statement["plan"])
+    return read is not None and bool(read.reads) and not read.sorts and not list(whole_reads(read))
 
 
 def _does(what: Read | str, index: Index) -> str:

@@ -18,9 +18,7 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
     services = {None, *(result.histograms.get("service") for result in results)}
     operations: list[Operation] = []
     troubles: list[str] = []
-    # What failed took its time too, and its statements are among those that ended well.
-    failed = _seconds(merge(each.histograms["failed"] for each in results if "failed" in each.histograms))
-    total = failed
+    total = 0.0
     for kind, name in dict.fromkeys(key for each in timed for key in each):
         try:
             merged = merge(each[kind, name] for each in timed if (kind, name) in each)
@@ -35,8 +33,11 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
         made = _operation(kind, name, merged)
         operations.append(made)
         total += made["seconds"] if kind == "transaction" else 0.0
+    # Of few transactions that stand for many each the sum may differ from that of all.
+    timed_s = sum(each.operations.timed_s for each in results if each.operations is not None) or total
     for each in operations:
-        each["share"] = each["seconds"] / total if total > failed else None
+        of = total if each["kind"] == "transaction" else timed_s
+        each["share"] = each["seconds"] / of if of else None
     return operations, troubles
 
 
@@ -49,6 +50,7 @@ def merge_operations(all_: Sequence[Operations | None]) -> Operations | None:
         transactions=_merged([each.transactions for each in known]),
         statements=_merged([each.statements for each in known]),
         controls=_merged([each.controls for each in known]),
+        timed_s=sum(each.timed_s for each in known),
     )
 
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.screening import screened, worth_screening
 from dbdyno.stats import Stopping
+
+# A run of so many seconds is offered as a part.
+_LONG_S = 180.0
 
 # Seconds beside the window and its warm-up: a process, a copy of the data, its counters.
 _AROUND_S = 0.7
 
 
-def estimate(cells: Sequence[CompiledCell], rounds: int, left: int, stopping: Stopping | None) -> str:
+def estimate(
+    cells: Sequence[CompiledCell],
+    rounds: int,
+    left: int,
+    stopping: Stopping | None,
+    of: int,
+    levels: Sequence[Sequence[str]],
+) -> str:
     """Say how many trials there are and about how long they take, as far as the experiment tells it.
 
-    ``left``: trials that are not done yet. Where windows end by what is done in them, the first one will tell.
+    ``left``: trials that are not done yet; ``of``: cells of the whole design, with the ``levels`` of each factor. A
+    part of it is offered where the whole takes long. Where windows end by what is done in them, the first one will tell.
     """
     count = len(cells)
-    words = f"{count} cell{'s' * (count != 1)}, "
+    words = f"{count} cell{'s' * (count != 1)}{f' of {of}' if count < of else ''}, "
     if stopping is not None:
         words += f"{stopping.minimum} to {rounds} rounds, until the interval is within ±{stopping.target * 100:g} %"
         return words + (f" or {duration(stopping.budget_s)} have passed" if stopping.budget_s else "")
@@ -26,7 +38,13 @@ def estimate(cells: Sequence[CompiledCell], rounds: int, left: int, stopping: St
     if any(load.stop.amounts or load.stop.seconds is None for load in loads):
         return words + ": how long that takes, the first trials will tell"
     seconds = sum(load.warmup.seconds + (load.stop.seconds or 0.0) + _AROUND_S for load in loads)
-    return words + f": about {duration(seconds / count * left)}"
+    whole = seconds / count * left
+    words += f": about {duration(whole)}"
+    part = len(screened([each.cell for each in cells], levels)) if count == of and whole > _LONG_S else count
+    if worth_screening(part, count):
+        less = duration(whole * part / count)
+        words += f"; `--design screening` measures {part} of them, about {less}, and tells what each factor does"
+    return words
 
 
 def duration(seconds: float) -> str:

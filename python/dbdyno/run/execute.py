@@ -30,11 +30,15 @@ from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import carry_out
 from dbdyno.run.trial import Plan
+from dbdyno.screening import screened
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.process import this_process
 from dbdyno.stored.run import read_run, stored_experiment
 from dbdyno.worker import WorkerFailed
+
+Design = Literal["full", "screening"]
+"""All combinations, or those that tell what each factor does by itself."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Request:
     interleaving: Interleaving = None
     allow_writes: bool = False
     against: Against | None = None
+    design: Design = "full"
 
     @property
     def slice_s(self) -> float | None:
@@ -79,6 +84,8 @@ class Prepared:
     rounds: int
     stopping: Stopping | None
     tried: list[Tried]
+    of: int
+    """How many cells the whole design has."""
 
 
 def prepare(request: Request) -> Prepared:
@@ -88,6 +95,9 @@ def prepare(request: Request) -> Prepared:
     cells = make_cells(experiment, chosen, request.systems, refusal)
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
+    of = len(cells.cells)
+    if request.design == "screening":
+        cells = _screened(cells, request)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     if request.against is not None:
         cells, compiled = _with_baseline(request.against, request.chosen, cells, compiled)
@@ -106,9 +116,20 @@ def prepare(request: Request) -> Prepared:
         check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
-        return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried)
+        return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
     # Each window at a size is a round: that many come of a table's growth.
-    return Prepared(cells, compiled, rounds * _windows(experiment), None, tried)
+    return Prepared(cells, compiled, rounds * _windows(experiment), None, tried, of)
+
+
+def _screened(cells: Cells, request: Request) -> Cells:
+    """Leave out cells that the effects of the factors do not need. Raises InputError where there are none."""
+    if request.experiment.head.growth is not None or request.against is not None:
+        raise InputError("--design screening", "each cell of this experiment is needed", "leave the option out")
+    kept = tuple(screened(cells.cells, cells.levels))
+    if len(kept) == len(cells.cells):
+        problem = f"none of the {len(kept)} cells can be left out"
+        raise InputError("--design screening", problem, "leave the option out, or vary more factors")
+    return replace(cells, cells=kept)
 
 
 def _with_baseline(
@@ -134,7 +155,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
         run = RunRecord(
             experiment=request.experiment.name,
             seed=seed,
-            design=_design(request.experiment, prepared) | _asked(request, prepared),
+            design=_design(request.experiment, prepared) | _asked(request, prepared) | _part_of(request, prepared),
             definition=request.experiment.text,
             command=request.command,
             options={
@@ -148,6 +169,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 "instructions": request.instructions,
                 "try_recommendations": request.try_recommendations,
                 "allow_writes": request.allow_writes,
+                "design": request.design,
                 "process": this_process(),
             }
             | ({} if undecided else {"slice_s": request.slice_s}),
@@ -168,6 +190,13 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
                 measure_machine=True,
                 interleaving_undecided=undecided,
             )
+
+
+def _part_of(request: Request, prepared: Prepared) -> dict[str, Any]:
+    """Say what part of the design is measured, where it is a part."""
+    if request.design == "full":
+        return {}
+    return {"screening": {"cells": len(prepared.cells.cells), "of": prepared.of}}
 
 
 def _check(compiled: list[CompiledCell], provisioners: Provisioners) -> None:
@@ -228,6 +257,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
         # Not there: the run was interrupted before it was decided, and nothing has been measured.
         (options["slice_s"] or "none") if "slice_s" in options else None,
         bool(options.get("allow_writes")),
+        design="screening" if options.get("design") == "screening" else "full",
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
@@ -291,9 +321,8 @@ def _carry_out(
     interrupted = provisioners.interrupted
     ended = False
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
-    console.print(
-        estimate(plan.cells, plan.rounds, trials, plan.stopping), style="dim", highlight=False, soft_wrap=True
-    )
+    expected = estimate(plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels)
+    console.print(expected, style="dim", highlight=False, soft_wrap=True)
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
             if measure_machine:

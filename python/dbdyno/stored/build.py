@@ -62,6 +62,7 @@ def build_document(
         unreadable=unreadable,
     )
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
+    found = effects(cells, roles, material.margin, confidence, material.factors)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -86,13 +87,19 @@ def build_document(
         "confidence": confidence,
         "cells": cells,
         "roles": dict(roles),
-        "answer": build_answer(design, run.experiment, cells, roles, material.margin, confidence),
-        "effects": effects(cells, roles, material.margin, confidence, material.factors),
+        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found),
+        "effects": found,
         "comparisons": list(material.comparisons),
         "recommendations": list(material.recommendations),
         "findings": find_all(material),
         "failed_trials": _failed(cells),
     }
+
+
+def _named(run: RunRecord) -> str:
+    """Name the experiment as the command line did: a file by its path."""
+    place = text(run.options, "place") or ""
+    return place if place in run.command else run.experiment
 
 
 def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
