@@ -20,13 +20,14 @@ from dbdyno.answer.words import STATEMENT, interval_of, time_of
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
-from dbdyno.document.shape import Document
+from dbdyno.document.shape import Document, Finding
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
 from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
 from dbdyno.results.alike import varied
+from dbdyno.results.judging import DURABILITY
 
 _GAP = 2
 # Of figures below a label.
@@ -395,9 +396,17 @@ def _warnings(document: Document, width: int) -> Iterator[Text]:
     if failed:
         trials = len(document["failed_trials"])
         yield from _wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
-    indexes = {each["text"] for each in document["findings"] if each["kind"] == WHOLE_TABLE}
-    told = [*warnings(document), *(each for each in findings(document) if each.text not in indexes)]
+    elsewhere = {each["text"] for each in document["findings"] if _is_told_elsewhere(each, document)}
+    told = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
     if told:
         more = f" {len(told) - 1} more with --verbose." if len(told) > 1 else ""
         first = textwrap.shorten(told[0].text, 2 * width - len(more), placeholder=" …")
         yield from _wrapped(f"! {first}{more}", width, "yellow", "  ")
+
+
+def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
+    """Whether the lines on indexes say it, or the price of a configuration does: another class of durability."""
+    if finding["kind"] == WHOLE_TABLE:
+        return True
+    priced = any(each["price"] or each["gain"] for each in document["answer"]["configurations"])
+    return priced and finding["evidence"].get("not_comparable") == DURABILITY

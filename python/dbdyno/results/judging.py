@@ -53,6 +53,9 @@ ROWS = "rows returned by a transaction"
 FAILED = "transactions that failed"
 """How a difference in failures begins."""
 
+DURABILITY = "durability"
+"""How a difference in what a power failure leaves begins."""
+
 
 @dataclass(frozen=True)
 class RunNoise:
@@ -198,7 +201,7 @@ def durability_differs(a: Cell, b: Cell) -> list[str]:
     contradicted = any(cell["observed"]["contradiction"] for cell in (a, b))
     if not contradicted and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
         return []
-    return [f"durability: {durability[0]} against {durability[1]}"]
+    return [f"{DURABILITY}: {durability[0]} against {durability[1]}"]
 
 
 def rows_differ(a: Cell, b: Cell) -> list[str]:

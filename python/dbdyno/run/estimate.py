@@ -26,7 +26,7 @@ def estimate(
     """Say how many trials there are and about how long they take, as far as the experiment tells it.
 
     ``left``: trials that are not done yet; ``of``: cells of the whole design, with the ``levels`` of each factor. A
-    part of it is offered where the whole takes long. Where windows end by what is done in them, the first one will tell.
+    part of it is offered where the whole takes long. Where windows end by what is done in them, the first tells.
     """
     count = len(cells)
     words = f"{count} cell{'s' * (count != 1)}{f' of {of}' if count < of else ''}, "
