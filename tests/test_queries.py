@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from conftest import Cli
 from dbdyno.errors import InputError
 from dbdyno.experiment.queries import Column, queries_experiment, read_queries, read_values
+from dbdyno.report.html import html_report
 from test_server_runs import needs_mysql, needs_postgresql
 
 FILE = """\
@@ -126,8 +127,12 @@ def test_each_statement_is_measured_and_the_index_is_named(cli: Cli) -> None:
     words = " ".join(told.split())
     assert "all of orders" in words
     assert "create index on_orders_customer on orders (customer); -- of a customer" in words
-    values = document["cells"][0]["statements"][0]
-    assert values["sql"] == "select * from orders where customer = ?"
+    assert scan["statements"][0]["sql"] == "select * from orders where customer = ?"
+    # What other statements take is no effect of a choice.
+    assert document["effects"] == []
+    page = html_report(document)
+    assert "create index on_orders_customer on orders (customer);  -- of a customer" in page
+    assert "Time of each statement" in page and "milliseconds of an execution" in page
 
 
 def test_run_takes_a_file_of_statements_too(cli: Cli) -> None:

@@ -80,6 +80,14 @@ def test_the_page_suits_a_phone_and_the_dark(lookup: str) -> None:
     assert max(widths) <= 358
 
 
+def test_who_cannot_see_or_point_can_read_the_page(lookup: str) -> None:
+    """What a checker of accessibility (axe) calls serious: pictures' parts without names, and what only a mouse scrolls."""
+    assert "graphics-" not in lookup and "aria-roledescription" not in lookup
+    assert lookup.count("<svg ") == len(re.findall(r'<svg role="img" aria-label="[^"]+"', lookup)) > 0
+    assert re.findall(r'<div class="scroll"(?! tabindex="0")', lookup) == []
+    assert lookup.count("<main>") == lookup.count("</main>") == 1
+
+
 def test_the_page_says_what_the_run_found(lookup: str) -> None:
     words = " ".join(" ".join(Page(lookup).words).split())
     for expected in (

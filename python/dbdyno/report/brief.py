@@ -24,6 +24,7 @@ from dbdyno.document.shape import Document, Finding
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
 from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
+from dbdyno.report.indexes import WHOLE_TABLE, index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
 from dbdyno.results.alike import varied
@@ -33,8 +34,6 @@ _GAP = 2
 # Of figures below a label.
 _INDENT = 2
 _TIMES = "\N{MULTIPLICATION SIGN}"
-# A kind of findings that has lines of its own.
-WHOLE_TABLE = "whole table"
 # So many rows are shown; the rest is left to --verbose.
 _ROWS = 12
 _EFFECTS = 4
@@ -377,18 +376,13 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
 
 def _indexes(document: Document, width: int) -> Iterator[Text]:
     """Give the statements that make the indexes which would spare a costly scan or sort."""
-    missing: dict[str, list[str]] = {}
-    for each in document["findings"]:
-        if each["kind"] == WHOLE_TABLE and not each["evidence"].get("there"):
-            told = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
-            names = [str(cell["factors"][STATEMENT]) for cell in told if STATEMENT in cell["factors"]]
-            known = missing.setdefault(str(each["evidence"].get("sql")), [])
-            known += [name for name in names if name not in known]
+    missing = index_lines(document)
     if missing:
         yield from _wrapped("Indexes that plans lack (not measured):", width)
-    for sql, names in list(missing.items())[:_EFFECTS]:
-        where = f"  -- {', '.join(names)}" if names and document["report"].get("times") else ""
-        yield from _wrapped(f"  {sql};{where}", width, "", "    ")
+    for line in missing[:_EFFECTS]:
+        yield from _wrapped(f"  {line}", width, "", "    ")
+    if len(missing) > _EFFECTS:
+        yield from _wrapped(f"  … {len(missing) - _EFFECTS} more with --verbose", width)
 
 
 def _warnings(document: Document, width: int) -> Iterator[Text]:

@@ -19,9 +19,11 @@ from dbdyno.report.charts import (
     published_chart,
     throughput_chart,
     timeline_charts,
+    times_chart,
 )
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
+from dbdyno.report.indexes import index_lines
 from dbdyno.report.operations import NOTE
 from dbdyno.report.page import environment
 
@@ -56,7 +58,8 @@ def _context(document: Document) -> dict[str, Any]:
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
-        "lead": answer_chart(document),
+        "lead": times_chart(document) or answer_chart(document),
+        "indexes": index_lines(document),
         "throughput": throughput_chart(document),
         "published": published_chart(document),
         "table": sections.cell_table(document),

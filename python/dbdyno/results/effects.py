@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
@@ -66,15 +66,18 @@ def effects(
     margin: float,
     confidence: float,
     factors: Mapping[str, Sequence[Any]],
+    questions: Collection[str] = (),
 ) -> list[Effect]:
     """Return the effects of all factors, in their order: on throughput (of open loops that keep up, on p99), then p99.
 
     A factor whose effect depends on another has an effect at each of that one's levels as well. Cells that returned
     other rows, or of which hardly a transaction ended well, are left out; another class of durability, or other
     failures, are told as the price. ``factors``: their levels in order, of which the first is what others are held
-    against. The chance of any false effect in a run is at most 2 %.
+    against; ``questions``: those whose levels ask something else each, which have no effects, and which others' effects
+    may depend on. The chance of any false effect in a run is at most 2 %.
     """
-    changes = [each for name, levels in factors.items() for each in _changes(cells, name, levels)]
+    asked = {name: levels for name, levels in factors.items() if name not in questions}
+    changes = [each for name, levels in asked.items() for each in _changes(cells, name, levels)]
     of_choices, others = _parted(changes, roles)
     pairs = [
         (change, other, a, b)

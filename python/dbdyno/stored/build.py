@@ -62,7 +62,8 @@ def build_document(
         unreadable=unreadable,
     )
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
-    found = effects(cells, roles, material.margin, confidence, material.factors)
+    questions = texts(material.report.get("questions"))
+    found = effects(cells, roles, material.margin, confidence, material.factors, questions)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,

@@ -7,6 +7,7 @@ from dbdyno.report.charts.growth import growth_charts
 from dbdyno.report.charts.latency import latency_charts
 from dbdyno.report.charts.throughput import published_chart, throughput_chart
 from dbdyno.report.charts.timeline import timeline_charts
+from dbdyno.report.charts.times import times_chart
 
 __all__ = [
     "Figure",
@@ -17,4 +18,5 @@ __all__ = [
     "published_chart",
     "throughput_chart",
     "timeline_charts",
+    "times_chart",
 ]

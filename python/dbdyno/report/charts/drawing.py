@@ -71,6 +71,10 @@ def decades(low: float, high: float, most: int = 5) -> list[float]:
     return [10.0**power for power in range(first, last + 1, step)]
 
 
+# What Vega says of each part to those who cannot see it, in words that are its own.
+_PARTS = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[a-z -]+")')
+
+
 def draw(chart: Any, label: str) -> str:
     """Turn a chart into an SVG element with ``label`` for those who cannot see it."""
     configured = (
@@ -81,6 +85,8 @@ def draw(chart: Any, label: str) -> str:
         .configure_title(fontSize=12, anchor="start", fontWeight="normal")
     )
     svg = vl_convert.vegalite_to_svg(configured.to_dict(), allowed_base_urls=[])
+    # The whole is one picture with one label: its parts are none.
+    svg = _PARTS.sub("", svg)
     # All charts of a page share its ids: each gets its own.
     prefix = f"c{next(_numbers)}-"
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)

@@ -1,0 +1,29 @@
+"""The indexes that plans lack, by the statement that makes each."""
+
+from __future__ import annotations
+
+from dbdyno.answer.words import STATEMENT
+from dbdyno.document.shape import Document
+
+WHOLE_TABLE = "whole table"
+"""The kind of findings that says it."""
+
+
+def missing_indexes(document: Document) -> dict[str, list[str]]:
+    """Give each ``create index`` with the names of the statements of a file that it is for; none of other runs."""
+    missing: dict[str, list[str]] = {}
+    for each in document["findings"]:
+        if each["kind"] != WHOLE_TABLE or each["evidence"].get("there"):
+            continue
+        cells = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
+        names = [str(cell["factors"][STATEMENT]) for cell in cells if STATEMENT in cell["factors"]]
+        known = missing.setdefault(str(each["evidence"].get("sql")), [])
+        if document["report"].get("times") is True:
+            known += [name for name in dict.fromkeys(names) if name not in known]
+    return missing
+
+
+def index_lines(document: Document) -> list[str]:
+    """Give the same as lines of SQL, with the names behind each."""
+    missing = missing_indexes(document)
+    return [f"{sql};" + (f"  -- {', '.join(names)}" if names else "") for sql, names in missing.items()]
