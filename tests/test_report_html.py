@@ -81,7 +81,7 @@ def test_the_page_suits_a_phone_and_the_dark(lookup: str) -> None:
 
 
 def test_who_cannot_see_or_point_can_read_the_page(lookup: str) -> None:
-    """What a checker of accessibility (axe) calls serious: pictures' parts without names, and what only a mouse scrolls."""
+    """What a checker of accessibility (axe) calls serious: parts without names, and what only a mouse scrolls."""
     assert "graphics-" not in lookup and "aria-roledescription" not in lookup
     assert lookup.count("<svg ") == len(re.findall(r'<svg role="img" aria-label="[^"]+"', lookup)) > 0
     assert re.findall(r'<div class="scroll"(?! tabindex="0")', lookup) == []
