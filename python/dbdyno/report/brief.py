@@ -400,7 +400,7 @@ def _warnings(document: Document, width: int) -> Iterator[Text]:
 
 def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
     """Whether the lines on indexes say it, or the price of a configuration does: another class of durability."""
-    if finding["kind"] == WHOLE_TABLE:
+    if finding.get("kind") == WHOLE_TABLE:
         return True
     priced = any(each["price"] or each["gain"] for each in document["answer"]["configurations"])
     return priced and finding["evidence"].get("not_comparable") == DURABILITY

@@ -13,7 +13,7 @@ def missing_indexes(document: Document) -> dict[str, list[str]]:
     """Give each ``create index`` with the names of the statements of a file that it is for; none of other runs."""
     missing: dict[str, list[str]] = {}
     for each in document["findings"]:
-        if each["kind"] != WHOLE_TABLE or each["evidence"].get("there"):
+        if each.get("kind") != WHOLE_TABLE or each["evidence"].get("there"):
             continue
         cells = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
         names = [str(cell["factors"][STATEMENT]) for cell in cells if STATEMENT in cell["factors"]]
