@@ -35,6 +35,7 @@ def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, A
         "rate": basis | changes.pop("rate", {}),
         "issued": 1000,
         "completed": 1000,
+        "statements": 1000,
         "skipped": 0,
         "failed": {},
         "rows_changed": 0,

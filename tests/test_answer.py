@@ -44,6 +44,29 @@ def test_two_systems_are_told_apart_at_each_load() -> None:
     assert made["recommended"]["configuration"] == "sqlite"
 
 
+def test_nothing_is_recommended_while_what_may_be_ahead_is_not_settled() -> None:
+    """Two rounds, 20 times apart: the interval of one lies above 1, and two rounds settle nothing among many."""
+    levels = [(f"index={number}", rates) for number, rates in enumerate([(100.0, 110.0), (2000.0, 1700.0)])]
+    cells = [cell(name, rates, {"system": "sqlite:", "index": name}) for name, rates in levels]
+    made = answered(cells)
+    second = made["configurations"][1]
+    assert second["ci95"][0] > 1 and second["verdict"] == "inconclusive"
+    assert "not settled" in made["text"][0] and made["recommended"] is None
+
+
+@pytest.mark.parametrize(("statements", "priced"), [(1000, True), (1_000_000, False)])
+def test_a_longer_wait_is_a_price_only_where_a_transaction_does_as_much(statements: int, priced: bool) -> None:
+    small = a_cell(100, index="small")
+    large = a_cell(900, place=1, index="large", statements=statements)
+    for each, p99 in ((small, 1.0), (large, 40.0)):
+        for noise, of in zip(NOISE[p99 > 1 :], each["rounds"], strict=False):
+            of["latency_ms"] = {"service": {"p99": p99 * noise, "at_least": []}}
+    made = answered([small, large])
+    prices = made["configurations"][1]["price"]
+    assert any("p99" in each for each in prices) is priced
+    assert made["recommended"]["configuration"] == ("small" if priced else "large")
+
+
 def test_loads_are_never_ranked() -> None:
     made = answered([a_cell(100, clients=1), a_cell(400, clients=4)], clients="load")
     assert made["configurations"] == [] and made["recommended"] is None

@@ -101,8 +101,10 @@ def _told(each: Configuration) -> Told:
     }
 
 
-def _recommended(ranking: Ranking, design: JsonObject, experiment: str) -> Recommended:
+def _recommended(ranking: Ranking, design: JsonObject, experiment: str) -> Recommended | None:
     best, first = ranking.best, ranking.first
+    if best is first and any(_may_be_ahead(each) for each in ranking.free):
+        return None
     changed = {name: level for (name, level), (_, old) in zip(best.levels, first.levels, strict=True) if level != old}
     if best is first:
         others = [each for each in ranking.free if each is not first]
@@ -117,6 +119,12 @@ def _recommended(ranking: Ranking, design: JsonObject, experiment: str) -> Recom
         "apply": _lines(design, next(iter(best.cells.values())), next(iter(first.cells.values()))),
         "command": _command(experiment, changed),
     }
+
+
+def _may_be_ahead(other: Configuration) -> bool:
+    """Whether its interval alone lies above the first one, and what was measured does not settle it."""
+    ends = None if other.against is None else other.against.ends
+    return ends is not None and ends[0] > 1 and other.decision is not None and other.decision.verdict == "inconclusive"
 
 
 def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:

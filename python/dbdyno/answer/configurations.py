@@ -15,7 +15,7 @@ from dbdyno.results.alike import varied
 from dbdyno.results.durable import class_of
 from dbdyno.results.effects import contrast_of
 from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, more_is_better, rows_differ
-from dbdyno.results.metrics import ANSWERS, failing, usual_metric
+from dbdyno.results.metrics import ANSWERS, done, failing, usual_metric
 from dbdyno.stats import LEVEL, Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
 
@@ -28,6 +28,8 @@ _MAY_LOSE = {
 }
 # A latency that is worse by less, at the near end of its interval, is no price.
 _SLOWER_ANSWERS = 1.1
+# Transactions of more statements than so many times the others' do other work.
+_AS_MUCH = 1.5
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,19 @@ def _decide(configurations: Sequence[Configuration], margin: float) -> None:
         each.at[place] = replace(each.at[place], decision=decision)
 
 
+def _as_much_work(a: Cell, b: Cell) -> bool:
+    """Whether transactions of two cells run about as many statements."""
+    of_a, of_b = (_statements(cell) for cell in (a, b))
+    return of_a is None or of_b is None or max(of_a, of_b) <= _AS_MUCH * min(of_a, of_b)
+
+
+def _statements(cell: Cell) -> float | None:
+    """Give the statements of a transaction."""
+    rounds = [each for each in done(cell) if each["completed"] and each["statements"] is not None]
+    completed = sum(each["completed"] for each in rounds)
+    return sum(each["statements"] or 0 for each in rounds) / completed if completed else None
+
+
 def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[str], list[str]]:
     """Say what the second of each pair costs that the first does not, and what it saves."""
     price, gain = [], []
@@ -184,7 +199,9 @@ def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[
         shares = [max(failing(cell) for cell in side) for side in zip(*pairs, strict=True)]
         words = f"{percent(shares[1])} of transactions fail, and not {percent(shares[0])}"
         (price if shares[1] > shares[0] else gain).append(words)
-    answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence)
+    # A transaction that does more takes longer: that is no price.
+    alike = all(_as_much_work(a, b) for a, b in pairs)
+    answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence) if alike else None
     if answers is not None and answers.low is not None and answers.high is not None:
         rate = pooled([contrast_of(a, b, "throughput") for a, b in pairs], confidence)
         faster = rate is not None and rate.mean > 1
