@@ -16,6 +16,7 @@ from dbdyno.document.effects import Configuration as Told
 from dbdyno.document.reading import JsonObject, objects, part, text
 from dbdyno.engines.known import known_engine
 from dbdyno.numbers import level as level_text
+from dbdyno.results.alike import varied
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import ANSWERS, failing
 
@@ -38,6 +39,10 @@ def build_answer(
     if screening:
         said = words.of_screening(effects, screening, systems, _whole(experiment, effects))
         return {"text": said, "systems": systems, "configurations": [], "recommended": None}
+    chain = _chain(design, cells)
+    if chain:
+        said = words.of_chain(chain, str(part(design, "report").get("x")), confidence)
+        return {"text": said, "systems": systems, "configurations": [], "recommended": None}
     if len(ranking.configurations) < 2:
         measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
         times = part(design, "report").get("times") is True
@@ -49,6 +54,16 @@ def build_answer(
         "configurations": [_told(each) for each in ranking.configurations],
         "recommended": _recommended(ranking, design, experiment),
     }
+
+
+def _chain(design: JsonObject, cells: Sequence[Cell]) -> list[Cell]:
+    """Give the cells of a chain of changes, in their order, where they differ in nothing else; else none."""
+    report = part(design, "report")
+    axis = text(report, "x")
+    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+    if not report.get("chain") or axis is None or len(measured) < 2 or varied(measured) != [axis]:
+        return []
+    return measured
 
 
 # An open effect of less is not followed.

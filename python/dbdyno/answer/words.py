@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
 from dbdyno.answer.short import named
@@ -10,7 +11,13 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
 from dbdyno.document.reading import JsonObject, number
 from dbdyno.numbers import bracketed, figure, milliseconds, percent, rough
+from dbdyno.results.effects import contrast_of
+from dbdyno.results.judging import failures_differ
+from dbdyno.results.metrics import failing
 from dbdyno.stats import Decision, Ratio, inverse
+from dbdyno.stats.effects import pooled
+
+_TIMES = "\N{MULTIPLICATION SIGN}"
 
 STATEMENT = "statement"
 """The factor of a file of statements."""
@@ -52,6 +59,19 @@ def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[st
     names = [name for name, _ in loads[0]] if loads else []
     where = [named({name: cell["factors"].get(name) for name in names}, systems) for cell in (best, worst)]
     return [f"From {rate_words(worst)} at {where[1]} to {rate_words(best)} at {where[0]}."]
+
+
+def of_chain(cells: Sequence[Cell], axis: str, confidence: float) -> list[str]:
+    """Say what each change of a chain did to the one before, and which make transactions fail."""
+    said = []
+    for before, cell in pairwise(cells):
+        ratio = pooled([contrast_of(before, cell, "throughput")], confidence)
+        words = f"{cell['factors'][axis]} {_TIMES}{ratio_words(ratio)}"
+        shares = [failing(each) for each in (before, cell)]
+        if failures_differ(before, cell):
+            words += f", {percent(shares[1])} of transactions fail and not {percent(shares[0])}"
+        said.append(words)
+    return [f"Beginning with {rate_words(cells[0])} at {cells[0]['factors'][axis]}, each change: {'; '.join(said)}."]
 
 
 def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[str, str], command: str) -> list[str]:

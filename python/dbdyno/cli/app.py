@@ -315,6 +315,24 @@ def queries(
 
 
 @app.command()
+def tour(
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="About how long it may take")] = "15m",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this experiment; may be repeated")
+    ] = None,
+    report: _Report = None,
+    directory: DirOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Run a short version of each built-in experiment, and show it beside what its source published."""
+    from dbdyno.cli.touring import make_tour
+
+    code = make_tour(budget, only or [], report, directory, store)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
 def runs(
     experiment: Annotated[
         str | None, typer.Argument(help="Only runs of this experiment", autocompletion=complete_experiments)

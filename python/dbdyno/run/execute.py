@@ -324,7 +324,7 @@ def _carry_out(
     expected = estimate(plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels)
     console.print(expected, style="dim", highlight=False, soft_wrap=True)
     try:
-        with Display(console, trials, plan.rounds, definition.measure.unit, label) as display:
+        with Display(console, trials, plan.rounds, definition.measure.unit, label, plan.stopping) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
                 seen += _measure_machine(plan, prepared, store, provisioners)

@@ -10,14 +10,21 @@ from dbdyno.design import SINGLE
 from dbdyno.events.trial import Interval
 from dbdyno.numbers import figure
 from dbdyno.plan.cell import Cell
+from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
 
 class Display:
     """Shows block, cell, live throughput and time left. Use it as a context."""
 
-    def __init__(self, console: Console, trials: int, rounds: int, unit: str, label: str) -> None:
-        """``trials``: how many are to be done; ``unit``, ``label``: what throughput counts, and its name."""
+    def __init__(
+        self, console: Console, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
+    ) -> None:
+        """``trials``: how many are to be done; ``unit``, ``label``: what throughput counts, and its name.
+
+        ``stopping``: what may end the run before.
+        """
+        self._stopping = stopping
         self._console = console
         self._rounds = rounds
         self._unit = unit
@@ -105,8 +112,15 @@ class Display:
         """Say how long the rest takes, if it takes as long as what is done."""
         if not self._done or self._done >= self._trials:
             return ""
-        seconds = (time.monotonic() - self._began) / self._done * (self._trials - self._done)
-        return f" · {_duration(seconds)} left"
+        passed = time.monotonic() - self._began
+        seconds = passed / self._done * (self._trials - self._done)
+        if self._stopping is None:
+            return f" · {_duration(seconds)} left"
+        if self._stopping.budget_s is not None:
+            # A round that is begun is ended.
+            a_round = passed / self._done * self._trials / self._rounds
+            seconds = min(seconds, max(self._stopping.budget_s - passed, 0.0) + a_round)
+        return f" · at most {_duration(seconds)} left"
 
 
 def _name(cell: Cell) -> str:

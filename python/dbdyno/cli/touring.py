@@ -1,0 +1,50 @@
+"""The command that makes a tour."""
+
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+
+from dbdyno.cli.values import read_duration
+from dbdyno.definition.validation import nearest
+from dbdyno.errors import InputError
+from dbdyno.report.export import check_writable
+from dbdyno.report.tour import tour_lines, write_tour
+from dbdyno.store import open_store
+from dbdyno.tour.stops import LeftOut, Stop, all_stops, within
+from dbdyno.tour.touring import Visit, visit
+
+
+def make_tour(
+    budget: str,
+    only: list[str],
+    report: Path | None,
+    directory: str | None,
+    store_place: str | None,
+) -> int:
+    """Make it, show it, write its page; give the exit code. Raises DbdynoError."""
+    if report is not None:
+        check_writable(report, "--report")
+    console = Console()
+    stops, left_out = within(_chosen(only), read_duration(budget, "--budget"))
+    made: list[Visit | LeftOut] = []
+    with closing(open_store(store_place)) as store:
+        for each in visit(stops, store, console, directory):
+            made.append(each)
+            console.print()
+    made += left_out
+    for line in tour_lines(made, max(console.width, 40)):
+        console.print(line, soft_wrap=True, highlight=False)
+    if report is not None:
+        write_tour(made, report)
+        console.print(f"report: {report}", soft_wrap=True, highlight=False)
+    return 0 if any(isinstance(each, Visit) for each in made) else 1
+
+
+def _chosen(only: list[str]) -> list[Stop]:
+    stops = all_stops()
+    names = [each.experiment for each in stops]
+    for name in only:
+        if name not in names:
+            raise InputError("--only", f"the tour has no stop {name}", nearest(name, names))
+    return [each for each in stops if not only or each.experiment in only]
