@@ -13,14 +13,15 @@ from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import CompiledCell
-from dbdyno.shipped import builtin_names, package_path
+from dbdyno.shipped import builtin_names, package_path, template_names, template_path
 
 ROOT = Path(__file__).parent.parent
 
 BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names()]
 FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
 TEMPLATE = str(package_path("experiment", "template.toml"))
-ALL = [*BUILTIN, *FIXTURES, TEMPLATE]
+TEMPLATES = [str(template_path(name)) for name in template_names()]
+ALL = [*BUILTIN, *FIXTURES, TEMPLATE, *TEMPLATES]
 
 HEAD = 'name = "small"\ntitle = "A small one"\n'
 TABLE = """

@@ -49,7 +49,9 @@ def test_without_a_command_three_are_shown_to_try(cli: Cli) -> None:
 
 def test_the_experiments_are_listed(cli: Cli) -> None:
     text = cli("list")
-    assert [line.split()[0] for line in text.splitlines()[1:] if not line.startswith(" ")] == [
+    listed, _, templates = text.partition("\n\n")
+    assert templates == "to begin your own, `dbdyno init FILE --template NAME`: engines, queue, settings, web-service\n"
+    assert [line.split()[0] for line in listed.splitlines()[1:] if not line.startswith(" ")] == [
         "bulk-insert",
         "cpu-cost",
         "dictionary-search",

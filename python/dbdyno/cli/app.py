@@ -15,12 +15,14 @@ from dbdyno.cli.completing import (
     complete_runs,
     complete_runs_and_experiments,
     complete_systems,
+    complete_templates,
 )
 from dbdyno.cli.cpu import cpu
 from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
 from dbdyno.cli.predict import predict
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
+from dbdyno.shipped import template_names
 
 app = typer.Typer(
     name="dbdyno",
@@ -157,11 +159,20 @@ def init(
             "--from", metavar="NAME", help="A built-in experiment, to change it", autocompletion=complete_builtin
         ),
     ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "--template",
+            metavar="NAME",
+            help=f"One for a purpose: {', '.join(template_names())}",
+            autocompletion=complete_templates,
+        ),
+    ] = None,
 ) -> None:
-    """Write a commented experiment to begin with, or a built-in one as a file."""
+    """Write a commented experiment to begin with: a general one, a template for a purpose, or a built-in one."""
     from dbdyno.cli.show import write_template
 
-    write_template(file, of)
+    write_template(file, of, template)
 
 
 @app.command()

@@ -18,7 +18,7 @@ import typer
 from dbdyno.engines import NAMES, all_engines
 from dbdyno.numbers import level
 from dbdyno.paths import default_path
-from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path
+from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
 
 _RUNS = 100
 _FILES = 50
@@ -47,6 +47,11 @@ def complete_experiments(context: typer.Context, incomplete: str) -> list[str]:
 def complete_builtin(incomplete: str) -> list[str]:
     """Give the names of built-in experiments."""
     return [each for each in builtin_names() if each.startswith(incomplete)]
+
+
+def complete_templates(incomplete: str) -> list[str]:
+    """Give the names of templates."""
+    return [each for each in template_names() if each.startswith(incomplete)]
 
 
 def complete_set(context: typer.Context, incomplete: str) -> list[str]:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from dbdyno.cli.running import Exports
 from dbdyno.errors import InputError, reason
+from dbdyno.shipped import template_names
 
 if TYPE_CHECKING:
     from dbdyno.cli.naming import Named
@@ -28,7 +29,9 @@ def print_experiments() -> None:
     for each in builtin_experiments():
         factors = [name for name, factor in each.factors.items() if len(factor.levels) > 1]
         table.add_row(each.name, each.title, ", ".join(factors))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    console.print(f"\nto begin your own, `dbdyno init FILE --template NAME`: {', '.join(template_names())}")
 
 
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
@@ -106,14 +109,16 @@ def print_toml(named: "Named", systems: list[str]) -> None:
     sys.stdout.write(named.experiment(systems).text)
 
 
-def write_template(file: Path, of: str | None = None) -> None:
-    """Write the commented experiment, or a built-in one by its name.
+def write_template(file: Path, of: str | None = None, template: str | None = None) -> None:
+    """Write the commented experiment, a built-in one by its name, or a template by its name.
 
-    Raises InputError where there is no such experiment, or the file exists or cannot be written.
+    Raises InputError where there is no such experiment or template, or the file exists or cannot be written.
     """
     from dbdyno.experiment import load_experiment, template_text
 
-    content = template_text() if of is None else load_experiment(of).text
+    if of is not None and template is not None:
+        raise InputError("--template", "the file is a template, or with --from a built-in experiment", "give one")
+    content = template_text(template) if of is None else load_experiment(of).text
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(content)

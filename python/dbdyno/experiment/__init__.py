@@ -1,15 +1,23 @@
 """Experiments: questions written down in TOML files, read and checked."""
 
 from dbdyno.definition.validation import ValidationErrors
+from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment, programs_experiment
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor
 from dbdyno.experiment.published import PublishedFigure, PublishedFigures, load_published
-from dbdyno.shipped import package_path
+from dbdyno.shipped import package_path, template_names, template_path
 
 
-def template_text() -> str:
-    """Give the commented experiment that ``dbdyno init`` writes."""
-    return package_path("experiment", "template.toml").read_text(encoding="utf-8")
+def template_text(name: str | None = None) -> str:
+    """Give the commented experiment that ``dbdyno init`` writes, or the template of a name.
+
+    Raises InputError where there is no such template.
+    """
+    if name is not None and name not in template_names():
+        hint = f"the templates are {', '.join(template_names())}"
+        raise InputError(f"--template {name}", "there is no such template", hint)
+    path = package_path("experiment", "template.toml") if name is None else template_path(name)
+    return path.read_text(encoding="utf-8")
 
 
 __all__ = [
