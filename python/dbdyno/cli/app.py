@@ -139,13 +139,22 @@ def describe(
     scale: _Scale = None,
     define: _Define = None,
     toml: Annotated[bool, typer.Option("--toml", help="Write its file to the output, and nothing else")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Open each system and prepare each statement; exit code 2: one cannot be")
+    ] = False,
+    allow_writes: _AllowWrites = False,
+    directory: DirOption = None,
 ) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.show import print_description, print_toml
+    from dbdyno.cli.show import print_description, print_opened, print_toml
 
     if toml:
         print_toml(Named(experiment, pgbench, scale, define or []), system or [])
+        return
+    if check:
+        named = Named(experiment, pgbench, scale, define or [], directory=directory)
+        print_opened(named, chosen or [], system or [], directory, allow_writes)
         return
     print_description(Named(experiment, pgbench, scale, define or []), chosen or [], system or [])
 

@@ -75,6 +75,28 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
             line(text)
 
 
+def print_opened(
+    named: "Named", chosen: list[str], systems: list[str], directory: str | None, allow_writes: bool
+) -> None:
+    """Open each system of an experiment, prepare its statements, and show a line each. Raises InputError."""
+    from dbdyno.compile import compile_cell, refusal
+    from dbdyno.design import make_cells, parse_set
+    from dbdyno.engines.url import parse_url
+    from dbdyno.run.opening import open_systems
+
+    experiment = named.experiment(systems)
+    cells = make_cells(experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], refusal)
+    compiled = [compile_cell(experiment, cell) for cell in cells.cells]
+    console = Console(highlight=False)
+    for each in open_systems(compiled, directory, allow_writes):
+        what = " ".join(filter(None, (each.engine, each.version)))
+        if each.statements is None:
+            told = "nothing to prepare"
+        else:
+            told = f"{each.statements} statement{'' if each.statements == 1 else 's'} prepared"
+        console.print(f"{each.system}  {what}, {told}", markup=False, soft_wrap=True)
+
+
 def _cell_lines(system: str, described: "Description") -> Iterator[str]:
     """Give the lines about what a cell runs on its system."""
     yield f"\ncell {described.cell}, on {system}"

@@ -11,7 +11,9 @@ from dbdyno.plan.cell import CompiledCell
 from dbdyno.store import TrialRecord
 
 # A message of the first client begins so; and behind that, one of a client that was not let in.
-_FIRST, _NOT_LET_IN = "client 0: ", "connecting to "
+FIRST, _NOT_LET_IN = "client 0: ", "connecting to "
+
+_HINT = "nothing was measured; `dbdyno describe` shows the statements"
 
 
 class Beginning:
@@ -26,7 +28,7 @@ class Beginning:
         self._cells = {each.cell.id: each for each in cells}
         self._left: dict[str, set[str]] = {}
         for each in cells:
-            self._left.setdefault(each.cell.system.name, set()).add(_work(each))
+            self._left.setdefault(each.cell.system.name, set()).add(work(each))
         self._begun: set[str] = set()
 
     def saw(self, record: TrialRecord) -> None:
@@ -40,23 +42,24 @@ class Beginning:
             self._begun.add(system.name)
         if system.name in self._begun or record.error is None or record.status != "failed":
             return
-        words = record.error.removeprefix(_FIRST)
+        words = record.error.removeprefix(FIRST)
         first = record.error_kind == "engine" or words != record.error
         if record.error_kind in ("engine", "connect") and first and not words.startswith(_NOT_LET_IN):
             left = self._left[system.name]
-            left.discard(_work(compiled))
+            left.discard(work(compiled))
             if not left:
-                raise InputError(f"{system.name}: cell {record.cell}", words, _hint(compiled))
+                raise InputError(f"{system.name}: cell {record.cell}", words, missing_database(compiled) or _HINT)
 
 
-def _work(compiled: CompiledCell) -> str:
+def work(compiled: CompiledCell) -> str:
     """Tell work from other work: by the statements, and by what they are run on."""
     return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
 
 
-def _hint(compiled: CompiledCell) -> str:
+def missing_database(compiled: CompiledCell) -> str:
+    """Say where an experiment without tables was to be given a database, and was not; else nothing."""
     system = compiled.cell.system
     if not compiled.tables and not compiled.before and system.host is None and system.database is None:
         url = "//user@host/database" if engine_of(system.engine).is_server else "FILE"
         return f"the experiment makes no tables: name the database that has them, as `--system {system.engine}:{url}`"
-    return "nothing was measured; `dbdyno describe` shows the statements"
+    return ""

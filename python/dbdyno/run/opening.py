@@ -1,0 +1,162 @@
+"""Opening an experiment's systems and preparing its statements there, without running them: what `describe` checks."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.definition.validation import ValidationErrors
+from dbdyno.engines import engine_of
+from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.trial import TrialResult
+from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.run.beginning import FIRST, missing_database, work
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.worker import ask
+
+# Seconds for opening a system and preparing all statements of a cell.
+_LONGEST_S = 600.0
+
+# A statement's first characters tell which it is.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A system that was opened: its engine and version, as it tells them, and how many statements it prepared.
+
+    ``version``: empty for programs, which are not started. ``statements``: ``None`` where the engine prepares none.
+    """
+
+    system: str
+    engine: str
+    version: str
+    statements: int | None
+
+
+def open_systems(
+    cells: Sequence[CompiledCell], directory: str | None = None, allow_writes: bool = False
+) -> list[Opened]:
+    """Open the system of each cell, and prepare the statements of each distinct set of transactions.
+
+    Tables are made and left empty, and the setup is run on them. A statement of a transaction is prepared and not run,
+    but for one that reads in a database of the user's, where the engine tells only so whether it writes.
+    Raises InputError with all that is wrong, a line each.
+    """
+    errors: dict[str, InputError] = {}
+    lost: set[str] = set()
+    found: dict[str, Opened] = {}
+    prepared: dict[str, set[str]] = {}
+    with Provisioners(directory, allow_writes) as strict, Provisioners(directory, True) as lenient:
+        for each in _distinct(cells):
+            system = each.cell.system
+            if system.name in lost:
+                continue
+            try:
+                told = _open(each, lenient, strict)
+            except SystemFailed as error:
+                # One that cannot be had is not waited for again.
+                lost.add(system.name)
+                wrong = InputError(system.name, str(error), missing_database(each))
+                errors[str(wrong)] = wrong
+                continue
+            except InputError as error:
+                several = error.errors if isinstance(error, ValidationErrors) else [error]
+                errors |= {str(wrong): wrong for wrong in several}
+                continue
+            texts = prepared.setdefault(system.name, set())
+            texts.update(_texts(each))
+            count = len(texts) if told.statements is not None else None
+            found[system.name] = replace(told, statements=count)
+    if errors:
+        raise _together(list(errors.values()))
+    return list(found.values())
+
+
+def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:
+    """Give one cell for each system and set of transactions, its tables without rows."""
+    seen: set[tuple[str, str]] = set()
+    for each in cells:
+        empty = replace(each, tables=[])
+        key = (each.cell.system.name, work(empty))
+        if key not in seen:
+            seen.add(key)
+            yield empty
+
+
+def _open(compiled: CompiledCell, lenient: Provisioners, strict: Provisioners) -> Opened:
+    """Open a cell's system and prepare its statements. Raises InputError and SystemFailed."""
+    system = compiled.cell.system
+    engine = engine_of(system.engine)
+    if engine.runs_programs:
+        return Opened(system.name, system.engine, "", None)
+    # A statement that cannot be prepared is said to be one that may write: it is prepared before that is asked.
+    is_made = bool(compiled.before or compiled.after)
+    facts = None if is_made else _prepare(compiled, lenient).engine
+    if facts is None:
+        facts = _prepare(compiled, strict).engine
+    else:
+        strict.of(compiled).check(compiled)
+    prepares = engine.grammar is not None
+    return Opened(system.name, facts.engine, facts.version, len(_texts(compiled)) if prepares else None)
+
+
+def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
+    provisioner = provisioners.of(compiled)
+    provisioner.check(compiled)
+    with provisioner.ready(compiled, 0) as ready:
+        statements = compiled.trial["statements"]
+        try:
+            return _connect(ready.target, statements, provisioners)
+        except SystemFailed as error:
+            wrong = [
+                InputError(compiled.cell.system.name, f"{_shown(each['sql'])}: {words}", missing_database(compiled))
+                for each in statements
+                if (words := _refused(ready.target, each, provisioners)) is not None
+            ]
+            # What keeps every statement out is no error of theirs.
+            if not wrong or _refused(ready.target, None, provisioners) is not None:
+                raise SystemFailed(_words(error)) from error
+            raise _together(wrong) from error
+
+
+def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, provisioners: Provisioners) -> str | None:
+    """Say why a target cannot be opened with a statement, or without one; ``None`` where it can be."""
+    try:
+        _connect(target, [] if statement is None else [statement], provisioners)
+    except SystemFailed as error:
+        return _words(error)
+    return None
+
+
+def _connect(
+    target: Mapping[str, Any], statements: Sequence[Mapping[str, Any]], provisioners: Provisioners
+) -> TrialResult:
+    """Have one client open a session and prepare all statements. Its one transaction runs none of them."""
+    task = {
+        "kind": "trial",
+        "target": target,
+        "clients": 1,
+        "connect": "once",
+        "prepare": "once",
+        "window": {"transactions": 1},
+        "statements": list(statements),
+        "transactions": [{"name": "nothing", "steps": []}],
+    }
+    return ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, _LONGEST_S, provisioners.interrupted)
+
+
+def _together(errors: list[InputError]) -> InputError:
+    return errors[0] if len(errors) == 1 else ValidationErrors(errors)
+
+
+def _words(error: SystemFailed) -> str:
+    return str(error).removeprefix(FIRST)
+
+
+def _texts(compiled: CompiledCell) -> set[str]:
+    return {str(each["sql"]) for each in compiled.trial.get("statements", ())}
+
+
+def _shown(sql: str) -> str:
+    name = " ".join(sql.split())
+    return f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"
