@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich import box
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -31,42 +32,65 @@ class Column:
         """Return the columns it takes when nothing is folded."""
         return max(len(line) for line in [*self.head.split("\n"), *(each.plain for each in self.values)])
 
+    @property
+    def least(self) -> int:
+        """Return the columns it takes at least: of one that folds those of its longest word."""
+        words = [word for text in (self.head, *(each.plain for each in self.values)) for word in text.split()]
+        return min(max(map(len, words), default=1), _LONG_WORD) if self.fold else self.width
+
 
 def width_of(columns: Sequence[Column]) -> int:
     """Return the columns a table takes when nothing is folded."""
     return sum(each.width for each in columns) + _GAP * (len(columns) - 1)
 
 
-def fitted(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[Column]:
-    """Return the columns of names and of numbers so that they fit ``width``, changed no more than it takes.
+def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[RenderableType]:
+    """Return the columns of names and of numbers as a table that fits ``width``, changed no more than it takes.
 
     First long heads of names are broken at underscores, then spare columns are left out, then the names become one
-    column that folds between levels. Numbers are never folded.
+    column that folds between levels. Numbers are never folded: those that have no room stand in a table of their own
+    below, with the names.
     """
     if width_of([*names, *numbers]) <= width:
-        return [*names, *numbers]
+        return [table([*names, *numbers])]
     broken = [replace(each, head=_broken(each.head)) for each in names]
     if width_of([*broken, *numbers]) <= width:
-        return [*broken, *numbers]
+        return [table([*broken, *numbers])]
     numbers = [each for each in numbers if not each.spare]
-    if width_of([*broken, *numbers]) <= width or len(names) < 2:
-        return [*broken, *numbers]
+    if width_of([*broken, *numbers]) > width:
+        broken = [_merged(names)]
+    made: list[RenderableType] = []
+    for part in _parts(broken, numbers, width):
+        made += [Text(""), table([*broken, *part])]
+    return made[1:]
+
+
+def _merged(names: Sequence[Column]) -> Column:
     rows = zip(*(each.values for each in names), strict=True)
-    merged = [Text(" ").join(row) for row in rows]
-    return [Column("\n".join(each.head for each in names), merged, right=False, fold=True), *numbers]
+    return Column("\n".join(each.head for each in names), [Text(" ").join(row) for row in rows], False, fold=True)
+
+
+def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[list[Column]]:
+    """Put the numbers into as few tables as there is room for, in their order."""
+    taken = sum(each.least + _GAP for each in names)
+    parts: list[list[Column]] = [[]]
+    for each in numbers:
+        if parts[-1] and taken + sum(one.least + _GAP for one in (*parts[-1], each)) - _GAP > width:
+            parts.append([])
+        parts[-1].append(each)
+    return parts
 
 
 def table(columns: Sequence[Column]) -> Table:
     """Return the columns as a table without a frame."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold", show_edge=False)
     for column in columns:
-        words = [word for each in column.values for word in each.plain.split()]
         made.add_column(
             column.head,
             justify="right" if column.right else "left",
             overflow="fold",
             no_wrap=not column.fold,
-            min_width=min(max(map(len, words), default=1), _LONG_WORD) if column.fold else None,
+            min_width=column.least if column.fold else None,
         )
     for row in zip(*(column.values for column in columns), strict=True):
         made.add_row(*row)

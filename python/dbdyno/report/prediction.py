@@ -13,7 +13,7 @@ from dbdyno.document.prediction import Point, Prediction, Series
 from dbdyno.engines.server.facts import size
 from dbdyno.numbers import NONE, figure, percent, rough, short
 from dbdyno.report.charts.prediction import prediction_chart
-from dbdyno.report.columns import Column, fitted, table
+from dbdyno.report.columns import Column, tables
 from dbdyno.report.page import environment
 
 NOTE = (
@@ -58,7 +58,8 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     ]
     if not any(each.measured != NONE for each in rows):
         numbers.pop(2)
-    console.print(table(fitted(names, numbers, console.width)))
+    for part in tables(names, numbers, console.width):
+        console.print(part)
     console.print(Text(NOTE, style="dim"))
 
 

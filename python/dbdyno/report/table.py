@@ -14,7 +14,7 @@ from dbdyno.document.shape import Comparison, Document
 from dbdyno.numbers import NONE, figure, level, percent, whole
 from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
-from dbdyno.report.columns import Column, fitted, table, width_of
+from dbdyno.report.columns import Column, table, tables, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.lines import (
@@ -80,11 +80,11 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
     """Return one table where the rounds fit beside the means, else two."""
     names, numbers = _factor_columns(document), _number_columns(document)
     if not any(cell["rounds"] for cell in document["cells"]):
-        return [table(fitted(names, numbers, width))]
+        return tables(names, numbers, width)
     rounds = Column("rounds", [_rounds(cell) for cell in document["cells"]], right=False, fold=True)
     if width_of([*names, *numbers, rounds]) <= width:
         return [table([*names, *numbers, rounds])]
-    return [table(fitted(names, numbers, width)), Text(""), table(fitted(names, [rounds], width))]
+    return [*tables(names, numbers, width), Text(""), *tables(names, [rounds], width)]
 
 
 def _further(document: Document, further: list[CellColumn], width: int) -> list[RenderableType]:
@@ -97,7 +97,7 @@ def _further(document: Document, further: list[CellColumn], width: int) -> list[
         )
         for each in further
     ]
-    return [Text(""), table(fitted(_factor_columns(document), columns, width))] if columns else []
+    return [Text(""), *tables(_factor_columns(document), columns, width)] if columns else []
 
 
 def _operations(document: Document, width: int) -> list[RenderableType]:
@@ -109,7 +109,7 @@ def _operations(document: Document, width: int) -> list[RenderableType]:
     if len({each.cell for each in rows}) > 1:
         names.insert(0, Column("cell", [Text(each.cell) for each in rows], right=False, fold=True))
     figures = [Column(head, [Text(each.values[place]) for each in rows]) for place, head in enumerate(HEADS)]
-    return [Text(""), table(fitted(names, figures, width)), Text(NOTE, style="dim")]
+    return [Text(""), *tables(names, figures, width), Text(NOTE, style="dim")]
 
 
 def _number_columns(document: Document) -> list[Column]:
