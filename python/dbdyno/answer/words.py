@@ -299,7 +299,9 @@ def _priced(ranking: Ranking, best: Configuration) -> list[str]:
     """Name the fastest configuration that has a price, with it, where it is shown to be faster than the one to take."""
     if len(ranking.configurations) < 3:
         return []
-    priced = [each for each in ranking.configurations if each.price and each.faster and _behind(best, each)]
+    # Against the first one itself, to be faster is enough.
+    ahead = [each for each in ranking.configurations if best is ranking.first or _behind(best, each)]
+    priced = [each for each in ahead if each.price and each.faster]
     if not priced:
         return []
     top = max(priced, key=lambda each: each.factor)
