@@ -289,10 +289,9 @@ def _none_ahead(ranking: Ranking, margin: float) -> str:
         return f"None differs from {ranking.first.name} by more than {percent(margin)}."
     top = max(free, key=lambda each: each.factor)
     priced = any(each.price and each.faster for each in ranking.configurations)
-    return (
-        f"None{' without a price' if priced else ''} is shown to be faster than {ranking.first.name}: the fastest, {top.name}, is {ratio_words(top.against)} "
-        f"times, which is not settled{_what_settles(top.decision)}."
-    )
+    whom = f"None{' without a price' if priced else ''} is shown to be faster than {ranking.first.name}"
+    fastest = f"the fastest, {top.name}, is {ratio_words(top.against)} times"
+    return f"{whom}: {fastest}, which is not settled{_what_settles(top.decision)}."
 
 
 def _priced(ranking: Ranking, best: Configuration) -> list[str]:

@@ -1,10 +1,11 @@
 """Options that several commands have."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dbdyno.cli.completing import complete_set
+from dbdyno.cli.completing import complete_experiments, complete_runs, complete_set, complete_systems
 
 SetOption = Annotated[
     list[str] | None,
@@ -13,3 +14,67 @@ SetOption = Annotated[
 StoreOption = Annotated[str | None, typer.Option("--store", metavar="PATH|URL", help="Where runs are kept")]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random draws")]
 DirOption = Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")]
+
+_EXPERIMENTS = typer.Argument(
+    help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts", autocompletion=complete_experiments
+)
+ExperimentsArgument = Annotated[list[str], _EXPERIMENTS]
+ExperimentsOrNoneArgument = Annotated[list[str] | None, _EXPERIMENTS]
+PgbenchOption = Annotated[
+    bool,
+    typer.Option("--pgbench", help="The experiment is pgbench scripts: script.sql@WEIGHT, or tpcb-like and its kin"),
+]
+ScaleOption = Annotated[int | None, typer.Option(min=1, help="--pgbench: times 100,000 accounts (1)")]
+DefineOption = Annotated[
+    list[str] | None, typer.Option("--define", "-D", metavar="NAME=VALUE", help="--pgbench: a variable")
+]
+SystemOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        metavar="URL",
+        help="What to measure, as sqlite:?journal_mode=wal",
+        autocompletion=complete_systems,
+    ),
+]
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result document")]
+CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a round")]
+MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write a table in Markdown")]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE.html", help="Write the report, one file with all in it")
+]
+ParquetOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--parquet", metavar="DIR|FILE.parquet", help="Write a row a round as Parquet, or all tables into a directory"
+    ),
+]
+OpenmetricsOption = Annotated[
+    Path | None, typer.Option("--openmetrics", metavar="FILE", help="Write gauges in the text format of OpenMetrics")
+]
+BudgetOption = Annotated[
+    str | None, typer.Option("--budget", metavar="TIME", help="auto: begin no round after this long, as 10m")
+]
+InterleaveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--interleave", metavar="TIME|none", help="The cells of a block are interleaved in slices of so long: 20ms"
+    ),
+]
+AllowWritesOption = Annotated[
+    bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
+]
+MarginOption = Annotated[
+    str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")
+]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`", autocompletion=complete_runs)
+]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the response time; "
+        "by default throughput, of open loops that keep up p99"
+    ),
+]
+AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]

@@ -1,0 +1,78 @@
+"""The commands that show and write experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.completing import complete_builtin, complete_templates
+from dbdyno.cli.options import (
+    AllowWritesOption,
+    DefineOption,
+    DirOption,
+    ExperimentsArgument,
+    PgbenchOption,
+    ScaleOption,
+    SetOption,
+    SystemOption,
+)
+from dbdyno.shipped import template_names
+
+
+def list_experiments() -> None:
+    """List the built-in experiments."""
+    from dbdyno.cli.show import print_experiments
+
+    print_experiments()
+
+
+def describe(
+    experiment: ExperimentsArgument,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    pgbench: PgbenchOption = False,
+    scale: ScaleOption = None,
+    define: DefineOption = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Write its file to the output, and nothing else")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Open each system and prepare each statement; exit code 2: one cannot be")
+    ] = False,
+    allow_writes: AllowWritesOption = False,
+    directory: DirOption = None,
+) -> None:
+    """Show what an experiment asks, its factors, and the exact statements."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.show import print_description, print_opened, print_toml
+
+    if toml:
+        print_toml(Named(experiment, pgbench, scale, define or []), system or [])
+        return
+    if check:
+        named = Named(experiment, pgbench, scale, define or [], directory=directory)
+        print_opened(named, chosen or [], system or [], directory, allow_writes)
+        return
+    print_description(Named(experiment, pgbench, scale, define or []), chosen or [], system or [])
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write; it must not exist")],
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="NAME", help="A built-in experiment, to change it", autocompletion=complete_builtin
+        ),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "--template",
+            metavar="NAME",
+            help=f"One for a purpose: {', '.join(template_names())}",
+            autocompletion=complete_templates,
+        ),
+    ] = None,
+) -> None:
+    """Write a commented experiment to begin with: a general one, a template for a purpose, or a built-in one."""
+    from dbdyno.cli.show import write_template
+
+    write_template(file, of, template)

@@ -1,0 +1,172 @@
+"""The commands that judge: in CI, and of the machine itself."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.completing import complete_experiments, complete_runs, complete_runs_and_experiments, complete_systems
+from dbdyno.cli.options import (
+    AcrossOption,
+    AllowWritesOption,
+    BudgetOption,
+    DirOption,
+    InterleaveOption,
+    JsonOption,
+    MarginOption,
+    MarkdownOption,
+    MetricOption,
+    SeedOption,
+    SetOption,
+    StoreOption,
+    SystemOption,
+)
+
+
+def gate(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|EXPERIMENT",
+            help="A run, or with `--against` what is to be measured",
+            autocompletion=complete_runs_and_experiments,
+        ),
+    ] = "last",
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="RUN|NAME",
+            help="The run that it must not be slower than",
+            autocompletion=complete_runs,
+        ),
+    ] = "",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="COMMIT|URL|FILE",
+            help="Measure the experiment and this baseline in the same blocks: a commit, a system, or an experiment",
+        ),
+    ] = None,
+    build: Annotated[
+        str | None, typer.Option("--build", metavar="COMMAND", help="What builds the commit of `--against`")
+    ] = None,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
+    budget: BudgetOption = None,
+    interleaving: InterleaveOption = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
+    allow_writes: AllowWritesOption = False,
+    metric: MetricOption = None,
+    across_machines: AcrossOption = False,
+    store: StoreOption = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the answers as JUnit XML")
+    ] = None,
+    markdown: MarkdownOption = None,
+    count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
+    counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
+) -> None:
+    """Judge a run, or a count, against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive.
+
+    With `--against` both sides are measured in the same blocks, which is what holds on a machine that others share.
+    """
+    from dbdyno.cli.gating import GateOutputs, gate_against, gate_count, gate_run
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked
+    from dbdyno.engines import names_program
+    from dbdyno.errors import InputError
+
+    outputs = GateOutputs(junit, markdown)
+    if (against is None) == (not baseline):
+        problem = "no baseline is named" if against is None else "two baselines are named"
+        hint = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
+        raise InputError("gate", problem, hint)
+    if against is not None:
+        programs = run == "last" and system and all(map(names_program, system))
+        asked = Asked(
+            named=Named([] if programs else [run]),
+            chosen=chosen or [],
+            systems=system or [],
+            rounds=rounds,
+            seed=seed,
+            directory=directory,
+            budget=budget,
+            interleaving=interleaving,
+            allow_writes=allow_writes,
+        )
+        code = gate_against(asked, against, build, margin, metric, store, outputs, sys.argv)
+    elif count or counts is not None:
+        code = gate_count(run, baseline, margin, counts, outputs)
+    else:
+        code = gate_run(run, baseline, margin, metric, across_machines, store, outputs)
+    if code:
+        raise typer.Exit(code)
+
+
+def noise(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            help="A built-in experiment, or a file: ./my.toml; without one pk-lookup",
+            autocompletion=complete_experiments,
+        ),
+    ] = None,
+    chosen: SetOption = None,
+    system: Annotated[
+        str, typer.Option("--system", metavar="URL", help="What to measure", autocompletion=complete_systems)
+    ] = "sqlite:",
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", min=3, help="Measure how much so many runs differ, which the gate then allows for"),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Blocks in which the cell is measured twice (20); with --runs of a run (5)"),
+    ] = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    margin: MarginOption = None,
+    wait_idle: Annotated[bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial")] = False,
+    interleaving: InterleaveOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
+    from dbdyno.cli.running import Asked
+    from dbdyno.engines import names_program
+    from dbdyno.errors import InputError
+
+    # A program of one's own needs no experiment.
+    if experiment is None and not names_program(system):
+        experiment = "pk-lookup"
+    if experiment == "pk-lookup" and not chosen:
+        chosen = ["threads=1", "cache=private"]
+    asked = Asked(
+        named=Named([] if experiment is None else [experiment]),
+        chosen=chosen or [],
+        systems=[system] if runs is not None else [system, system],
+        rounds=str(rounds or (DEFAULT_ROUNDS if runs is None else ROUNDS_OF_A_RUN)),
+        seed=seed,
+        directory=directory,
+        margin=margin,
+        wait_idle=wait_idle,
+        interleaving=interleaving,
+        allow_writes=allow_writes,
+    )
+    if runs is not None:
+        code = measure_noise_of_runs(asked, runs, store, json, sys.argv)
+    elif rounds is not None and rounds < LEAST_ROUNDS:
+        raise InputError("--rounds", f"{rounds} blocks tell nothing of the noise", f"give {LEAST_ROUNDS} or more")
+    else:
+        code = measure_noise(asked, store, json, sys.argv)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,193 @@
+"""The commands that measure."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.completing import complete_runs
+from dbdyno.cli.options import (
+    AllowWritesOption,
+    BudgetOption,
+    CsvOption,
+    DefineOption,
+    DirOption,
+    ExperimentsOrNoneArgument,
+    InterleaveOption,
+    JsonOption,
+    MarginOption,
+    MarkdownOption,
+    OpenmetricsOption,
+    ParquetOption,
+    PgbenchOption,
+    ReportOption,
+    ScaleOption,
+    SeedOption,
+    SetOption,
+    StoreOption,
+    SystemOption,
+)
+
+
+def run(
+    experiment: ExperimentsOrNoneArgument = None,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    pgbench: PgbenchOption = False,
+    scale: ScaleOption = None,
+    define: DefineOption = None,
+    rounds: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
+    ] = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume", metavar="RUN", help="Go on with a run that was cut short", autocompletion=complete_runs
+        ),
+    ] = None,
+    margin: MarginOption = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="auto: half the interval that is precise enough (3%)")
+    ] = None,
+    min_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at least so many rounds (5)")] = None,
+    max_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at most so many rounds (30)")] = None,
+    budget: BudgetOption = None,
+    wait_idle: Annotated[
+        bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial, at most a minute")
+    ] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
+    ] = False,
+    interleaving: InterleaveOption = None,
+    try_recommendations: Annotated[
+        bool,
+        typer.Option("--try-recommendations", help="Measure the experiment's recommendations beside what they are for"),
+    ] = False,
+    design: Annotated[
+        str,
+        typer.Option(metavar="full|screening", help="screening: a part of the cells that tells what each factor does"),
+    ] = "full",
+    same_durability: Annotated[
+        str | None,
+        typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
+    ] = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    csv: CsvOption = None,
+    markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    parquet: ParquetOption = None,
+    openmetrics: OpenmetricsOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+) -> None:
+    """Run an experiment: measure it, find what limits it, store and show the result."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked, Exports, run_experiment
+
+    exports = Exports(json, csv, markdown, report, parquet, openmetrics)
+    asked = Asked(
+        named=Named(experiment or [], pgbench, scale, define or []),
+        chosen=chosen or [],
+        systems=system or [],
+        rounds=rounds,
+        seed=seed,
+        directory=directory,
+        resumed=resume,
+        margin=margin,
+        target=target,
+        min_rounds=min_rounds,
+        max_rounds=max_rounds,
+        budget=budget,
+        wait_idle=wait_idle,
+        instructions=instructions,
+        same_durability=same_durability,
+        try_recommendations=try_recommendations,
+        interleaving=interleaving,
+        allow_writes=allow_writes,
+        design=design,
+    )
+    code = run_experiment(asked, store, exports, sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
+def try_statements(
+    statements: Annotated[list[str], typer.Argument(metavar="SQL…", help="Statements, each in quotes")],
+    system: SystemOption = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "30s",
+    target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "3%",
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+) -> None:
+    """Measure statements against each other, or one on several systems: on a database that is there."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked, Exports, run_experiment
+
+    asked = Asked(
+        named=Named(statements=statements),
+        systems=system or [],
+        target=target,
+        budget=budget,
+        directory=directory,
+        allow_writes=allow_writes,
+    )
+    code = run_experiment(asked, store, Exports(json, None, None, report), sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
+def queries(
+    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
+    system: SystemOption = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),
+    ] = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "1m",
+    target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "5%",
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+) -> None:
+    """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
+    from dbdyno.cli.naming import Named
+    from dbdyno.cli.running import Asked, Exports, run_experiment
+
+    asked = Asked(
+        named=Named([file], values=values or [], directory=directory),
+        systems=system or [],
+        target=target,
+        budget=budget,
+        directory=directory,
+        allow_writes=allow_writes,
+    )
+    code = run_experiment(asked, store, Exports(json=json, report=report), sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
+def tour(
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="About how long it may take")] = "15m",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this experiment; may be repeated")
+    ] = None,
+    report: ReportOption = None,
+    directory: DirOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Run a short version of each built-in experiment, and show it beside what its source published."""
+    from dbdyno.cli.touring import make_tour
+
+    code = make_tour(budget, only or [], report, directory, store)
+    if code:
+        raise typer.Exit(code)
