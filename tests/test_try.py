@@ -81,3 +81,15 @@ def test_two_named_files_are_two_systems_while_they_take_turns(cli: Cli, shop: P
     assert rows == [{100.0}, {80.0}]
     plans = [cell["statements"][0]["plan"][0] for cell in document["cells"]]
     assert [plan.split()[0] for plan in plans] == ["SCAN", "SEARCH"]
+
+
+def test_parameters_take_values_as_in_a_file_of_statements(cli: Cli, shop: Path) -> None:
+    values = ["--set", "c=@customer of orders", "--set", "id=1..1000"]
+    statements = ["select id from orders where customer = :c", "select id from orders where id = :id"]
+    told = ["--system", f"sqlite:{shop.name}", "--budget", "2s", "--json", "out.json", "--store", "runs.db"]
+    cli("try", *statements, *values, *told)
+    document = json.loads((Path(cli.directory) / "out.json").read_text())
+    assert [cell["rows_per_transaction"] for cell in document["cells"]] == [100, 1]
+    process = cli.start("try", *statements, "--set", "id=1..9", "--system", f"sqlite:{shop.name}", "--store", "runs.db")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and ":c has no values" in err

@@ -1,13 +1,17 @@
 """The experiment that a command names: a built-in one, a file, or scripts of pgbench."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
+
+if TYPE_CHECKING:
+    from dbdyno.experiment.queries import Column
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class Named:
         if self.statements:
             from dbdyno.experiment.statements import statements_experiment
 
-            return statements_experiment(self.statements)
+            engine = parse_url(systems[0] if systems else "sqlite:").engine
+            return statements_experiment(self.statements, self._given(), engine, self._sampling(systems))
         if self.pgbench:
             from dbdyno.pgbench.experiment import from_options
 
@@ -50,21 +55,29 @@ class Named:
 
     def _queries(self, file: str, systems: Sequence[str]) -> Experiment:
         """Read a file of statements, and draw the values of columns from the first system."""
-        from dbdyno.experiment.queries import MOST_VALUES, Column, queries_experiment, read_queries
-        from dbdyno.run.sampling import sample_column
+        from dbdyno.experiment.queries import queries_experiment, read_queries
 
-        system = parse_url(systems[0] if systems else "sqlite:")
+        engine = parse_url(systems[0] if systems else "sqlite:").engine
+        queries = read_queries(_text(file), file, engine)
+        return queries_experiment(queries, self._given(), file, self._sampling(systems))
+
+    def _given(self) -> dict[str, str]:
+        """Read the values of parameters."""
         given: dict[str, str] = {}
         for each in self.values:
             name, equals, words = each.partition("=")
             if not equals or not words.strip():
                 raise InputError("--set", f"{each} gives no values", "write `--set customer=1..1000`")
             given[name.strip().removeprefix(":")] = words.strip()
+        return given
 
-        def sample(column: Column) -> Sequence[int | float | str]:
-            return sample_column(system, column.table, column.column, MOST_VALUES, self.directory)
+    def _sampling(self, systems: Sequence[str]) -> "Callable[[Column], Sequence[int | float | str]]":
+        """Give what draws values of a column from the first system."""
+        from dbdyno.experiment.queries import MOST_VALUES
+        from dbdyno.run.sampling import sample_column
 
-        return queries_experiment(read_queries(_text(file), file, system.engine), given, file, sample)
+        system = parse_url(systems[0] if systems else "sqlite:")
+        return lambda column: sample_column(system, column.table, column.column, MOST_VALUES, self.directory)
 
 
 def _text(file: str) -> str:

@@ -78,3 +78,7 @@ MetricOption = Annotated[
     ),
 ]
 AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
+ValuesOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),
+]

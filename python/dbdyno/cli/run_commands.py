@@ -26,6 +26,7 @@ from dbdyno.cli.options import (
     SetOption,
     StoreOption,
     SystemOption,
+    ValuesOption,
 )
 
 
@@ -117,6 +118,7 @@ def run(
 def try_statements(
     statements: Annotated[list[str], typer.Argument(metavar="SQL…", help="Statements, each in quotes")],
     system: SystemOption = None,
+    values: ValuesOption = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "30s",
     target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "3%",
     directory: DirOption = None,
@@ -131,7 +133,7 @@ def try_statements(
     from dbdyno.cli.running import Asked, Exports, run_experiment
 
     asked = Asked(
-        named=Named(statements=statements),
+        named=Named(statements=statements, values=values or [], directory=directory),
         systems=system or [],
         target=target,
         budget=budget,
@@ -146,10 +148,7 @@ def try_statements(
 def queries(
     file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
     system: SystemOption = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),
-    ] = None,
+    values: ValuesOption = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "1m",
     target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "5%",
     directory: DirOption = None,

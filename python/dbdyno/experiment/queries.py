@@ -168,6 +168,28 @@ def queries_experiment(
 
     ``given``: values of parameters, before those of the file; ``sample``: draws values of a column. Raises InputError.
     """
+    levels = statement_levels(queries, given, place, sample)
+    data = {
+        "name": "queries",
+        "title": f"Statements of {Path(place).name}",
+        "question": f"What does each statement of {Path(place).name} take?",
+        "rounds": "auto",
+        "factors": {"statement": levels},
+        "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
+        "measure": {"label": "executions"},
+        # What a statement asks is given; a system is chosen.
+        "report": {"roles": {"statement": "load"}, "questions": ["statement"], "times": True},
+        "transactions": [
+            {"name": "statement", "steps": [{"execute": "${statement.sql}", "params": "${statement.params}"}]}
+        ],
+    }
+    return make_experiment(parse(tomli_w.dumps(data), place, Path()))
+
+
+def statement_levels(
+    queries: Sequence[Query], given: Mapping[str, str], place: str, sample: Callable[[Column], Sequence[Any]]
+) -> dict[str, dict[str, Any]]:
+    """Give each statement with what makes its parameters, by its name; as :func:`queries_experiment`."""
     known: dict[str, Generator] = {}
 
     def generator(query: Query, name: str) -> Generator:
@@ -184,21 +206,11 @@ def queries_experiment(
     unused = sorted(set(given) - {name for query in queries for name in query.parameters})
     if unused:
         raise InputError("--set", f"no statement has a parameter :{unused[0]}", f"take one of {place}")
-    levels = {
+    return {
         each.name: {"sql": each.sql, "params": [generator(each, name) for name in each.parameters]} for each in queries
     }
-    data = {
-        "name": "queries",
-        "title": f"Statements of {Path(place).name}",
-        "question": f"What does each statement of {Path(place).name} take?",
-        "rounds": "auto",
-        "factors": {"statement": levels},
-        "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
-        "measure": {"label": "executions"},
-        # What a statement asks is given; a system is chosen.
-        "report": {"roles": {"statement": "load"}, "questions": ["statement"], "times": True},
-        "transactions": [
-            {"name": "statement", "steps": [{"execute": "${statement.sql}", "params": "${statement.params}"}]}
-        ],
-    }
-    return make_experiment(parse(tomli_w.dumps(data), place, Path()))
+
+
+def as_query(text: str, name: str, engine: str) -> Query | None:
+    """Read one statement that was given by itself; ``None`` where it is empty."""
+    return next(_query(text, engine, 1, name, {}, ()), None)

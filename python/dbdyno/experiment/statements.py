@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import tomli_w
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
+from dbdyno.experiment.queries import Column, Query, as_query, statement_levels
 
 NAMES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 """What statements are called, in the order in which they are given."""
@@ -18,19 +19,26 @@ NAMES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eig
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
 
 
-def statements_experiment(statements: Sequence[str]) -> Experiment:
+def statements_experiment(
+    statements: Sequence[str],
+    given: Mapping[str, str] | None = None,
+    engine: str = "sqlite",
+    sample: Callable[[Column], Sequence[Any]] = lambda _: (),
+) -> Experiment:
     """Make an experiment of statements that one client runs, each by itself, on a database that is there.
 
-    Raises InputError for too many, and for one that is empty.
+    ``given``: values of parameters, which stand in them as ``:name``; ``engine``: how they are read; ``sample``: draws
+    values of a column. Raises InputError for too many, for one that is empty, and for a parameter without values.
     """
     if len(statements) > len(NAMES):
         raise InputError("try", f"{len(statements)} statements are given", f"give {len(NAMES)} at most")
-    levels: dict[str, Any] = {}
+    queries: list[Query] = []
     for name, text in zip(NAMES, statements, strict=False):
-        sql = text.strip().rstrip(";").strip()
-        if not sql:
+        query = as_query(text.strip().rstrip(";"), name, engine)
+        if query is None:
             raise InputError("try", f"the {name} statement is empty", "write one such as 'select count(*) from orders'")
-        levels[name] = {"sql": sql}
+        queries.append(query)
+    levels = statement_levels(queries, given or {}, "try", sample)
     several = len(levels) > 1
     data = {
         "name": "try",
@@ -40,7 +48,11 @@ def statements_experiment(statements: Sequence[str]) -> Experiment:
         "factors": {"statement": levels},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
         "measure": {"label": "executions"},
-        "transactions": [{"name": "statement", "steps": [{"execute": "${statement.sql}"}]}],
+        # Which of them is asked, whatever values it is asked with.
+        "report": {"roles": {"statement": "choice"}},
+        "transactions": [
+            {"name": "statement", "steps": [{"execute": "${statement.sql}", "params": "${statement.params}"}]}
+        ],
     }
     return make_experiment(parse(tomli_w.dumps(data), "try", Path()))
 

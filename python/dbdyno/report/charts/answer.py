@@ -48,7 +48,7 @@ def answer_chart(document: Document) -> Figure | None:
         width=WIDTH, height=_ROW * len(rows), autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
     )
     left = len(ranked) - len(rows)
-    more = f" {left} slower ones are not drawn." if left > 0 else ""
+    more = f" {left} slower ones are not drawn." if left > 1 else " One slower one is not drawn." if left else ""
     unranked = len(others) - len(ranked)
     more += f" {unranked} cannot be ranked." if unranked else ""
     note = f"Point: ratio to the first configuration over all loads; bar: its 95 % interval.{more}"

@@ -43,7 +43,7 @@ def times_chart(document: Document) -> Figure | None:
         width=WIDTH, height=_ROW * len(names), autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
     )
     left = len(slowest) - len(names)
-    more = f" {left} faster ones are not drawn." if left > 0 else ""
+    more = f" {left} faster ones are not drawn." if left > 1 else " One faster one is not drawn." if left else ""
     note = f"Point: mean of the rounds; bar: its 95 % interval. Logarithmic axis.{more}"
     return Figure("Time of each statement", draw(chart, "Milliseconds of an execution, by statement"), note)
 
