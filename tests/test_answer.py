@@ -67,6 +67,21 @@ def test_a_longer_wait_is_a_price_only_where_a_transaction_does_as_much(statemen
     assert made["recommended"]["configuration"] == ("small" if priced else "large")
 
 
+def test_the_lines_to_apply_make_the_index_and_set_the_setting() -> None:
+    without, with_index = a_cell(100, index="no"), a_cell(900, place=1, index="yes")
+    table, index = 'create table "job" ("id" integer)', 'create index "job_state" on "job" ("state")'
+    planned = {"system": {"name": "sqlite:", "engine": "sqlite"}}
+    design = {
+        "cells": [
+            planned | {"id": without["id"], "asked": {"journal_mode": "delete"}, "makes": [table]},
+            planned | {"id": with_index["id"], "asked": {"journal_mode": "wal"}, "makes": [table, index]},
+        ]
+    }
+    made = build_answer(design, "mine", [without, with_index], {}, MARGIN, 0.95)
+    assert made["recommended"] is not None
+    assert made["recommended"]["apply"] == [f"{index};", "PRAGMA journal_mode = wal;"]
+
+
 def test_loads_are_never_ranked() -> None:
     made = answered([a_cell(100, clients=1), a_cell(400, clients=4)], clients="load")
     assert made["configurations"] == [] and made["recommended"] is None

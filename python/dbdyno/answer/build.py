@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from shlex import quote
 from statistics import fmean
@@ -13,7 +14,7 @@ from dbdyno.answer.short import SYSTEM, short_systems
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Answer, Effect, Recommended
 from dbdyno.document.effects import Configuration as Told
-from dbdyno.document.reading import JsonObject, objects, part, text
+from dbdyno.document.reading import JsonObject, objects, part, text, texts
 from dbdyno.engines.known import known_engine
 from dbdyno.numbers import level as level_text
 from dbdyno.results.alike import varied
@@ -65,6 +66,9 @@ def _chain(design: JsonObject, cells: Sequence[Cell]) -> list[Cell]:
         return []
     return measured
 
+
+# How a statement begins that makes an index on a table that is there.
+_INDEX = re.compile(r"\s*create\s+(unique\s+)?index\b", re.IGNORECASE)
 
 # An open effect of less is not followed.
 _AHEAD = 1.05
@@ -143,14 +147,17 @@ def _may_be_ahead(other: Configuration) -> bool:
 
 
 def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
-    """Give what sets the settings that differ, in the engine's own words."""
+    """Give what makes the indexes and sets the settings that differ, in the engine's own words."""
     planned = {text(each, "id"): each for each in objects(design.get("cells"))}
-    new, old = (part(planned.get(cell["id"], {}), "asked") for cell in (best, first))
-    engine = text(part(planned.get(best["id"], {}), "system"), "engine")
-    if engine is None or engine != text(part(planned.get(first["id"], {}), "system"), "engine"):
+    of_best, of_first = (planned.get(cell["id"], {}) for cell in (best, first))
+    engine = text(part(of_best, "system"), "engine")
+    if engine is None or engine != text(part(of_first, "system"), "engine"):
         return []
+    new, old = part(of_best, "asked"), part(of_first, "asked")
     differing = {name: str(value) for name, value in new.items() if old.get(name) != value}
-    return list(known_engine(engine).applying(differing)) if differing else []
+    made = [each for each in texts(of_best.get("makes")) if each not in texts(of_first.get("makes"))]
+    indexes = [f"{each};" for each in made if _INDEX.match(each)]
+    return [*indexes, *(known_engine(engine).applying(differing) if differing else ())]
 
 
 def _command(experiment: str, changed: Mapping[str, Any]) -> str:

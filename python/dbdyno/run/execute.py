@@ -390,6 +390,7 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
                 "system": {"name": cell.system.name, "engine": cell.system.engine},
                 "factors": cell.factors,
                 "asked": dict(each.settings.shown()),
+                "makes": [*each.before, *each.after],
                 "left_out": list(each.left_out),
                 # What tells the data that its trials begin with from other data.
                 "data": each.template_key(""),
