@@ -33,22 +33,21 @@ def build_answer(
 ) -> Answer:
     """Say what a run answers, as far as it was measured; ``effects``: of its factors."""
     systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
-    ranking = rank(cells, roles, systems, margin, confidence)
-    if ranking is None:
-        return {"text": [], "systems": systems, "configurations": [], "recommended": None}
-    screening = part(design, "screening")
+    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+    report, screening = part(design, "report"), part(design, "screening")
+    if not measured:
+        return _said([], systems)
     if screening:
-        said = words.of_screening(effects, screening, systems, _whole(experiment, effects))
-        return {"text": said, "systems": systems, "configurations": [], "recommended": None}
-    chain = _chain(design, cells)
-    if chain:
-        said = words.of_chain(chain, str(part(design, "report").get("x")), confidence)
-        return {"text": said, "systems": systems, "configurations": [], "recommended": None}
+        own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
+        return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
+    axis = _chained(report, measured)
+    if axis is not None:
+        return _said(words.of_chain(measured, axis, confidence), systems)
+    ranking = rank(measured, roles, systems, margin, confidence)
     if len(ranking.configurations) < 2:
-        measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
-        times = part(design, "report").get("times") is True
+        times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
-        return {"text": said, "systems": systems, "configurations": [], "recommended": None}
+        return _said(said, systems)
     return {
         "text": words.answer(ranking, systems, margin),
         "systems": systems,
@@ -57,14 +56,15 @@ def build_answer(
     }
 
 
-def _chain(design: JsonObject, cells: Sequence[Cell]) -> list[Cell]:
-    """Give the cells of a chain of changes, in their order, where they differ in nothing else; else none."""
-    report = part(design, "report")
+def _said(sentences: list[str], systems: dict[str, str]) -> Answer:
+    """Make an answer where there is nothing to choose."""
+    return {"text": sentences, "systems": systems, "configurations": [], "recommended": None}
+
+
+def _chained(report: JsonObject, measured: Sequence[Cell]) -> str | None:
+    """Give the factor whose levels are a chain of changes, where cells differ in nothing else."""
     axis = text(report, "x")
-    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
-    if not report.get("chain") or axis is None or len(measured) < 2 or varied(measured) != [axis]:
-        return []
-    return measured
+    return axis if report.get("chain") and len(measured) > 1 and varied(measured) == [axis] else None
 
 
 # How a statement begins that makes an index on a table that is there.
@@ -75,11 +75,13 @@ _AHEAD = 1.05
 
 
 def _whole(experiment: str, effects: Sequence[Effect]) -> str:
-    """Give the command that measures, in all combinations, the levels that are ahead by their effects."""
-    own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
+    """Give the command that measures, in all combinations, the levels that are ahead by their effects.
+
+    ``effects``: of the choices on throughput.
+    """
     command = ["dbdyno", "run", quote(experiment)]
-    for factor in dict.fromkeys(each["factor"] for each in own):
-        of = [each for each in own if each["factor"] == factor]
+    for factor in dict.fromkeys(each["factor"] for each in effects):
+        of = [each for each in effects if each["factor"] == factor]
         # What is open and may be ahead is worth measuring; what is not is left as it is.
         ahead = [
             each for each in of if each["verdict"] in ("faster", "inconclusive") and (each["ratio"] or 0.0) > _AHEAD

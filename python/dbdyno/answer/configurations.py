@@ -97,16 +97,13 @@ class Ranking:
 
 
 def rank(
-    cells: Sequence[Cell],
+    measured: Sequence[Cell],
     roles: Mapping[str, str],
     systems: Mapping[str, str],
     margin: float,
     confidence: float,
-) -> Ranking | None:
-    """Rank what was measured; None where nothing was."""
-    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
-    if not measured:
-        return None
+) -> Ranking:
+    """Rank the configurations of cells that were measured, of which there is at least one."""
     factors = varied(measured)
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]

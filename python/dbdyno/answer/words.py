@@ -75,9 +75,11 @@ def of_chain(cells: Sequence[Cell], axis: str, confidence: float) -> list[str]:
 
 
 def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[str, str], command: str) -> list[str]:
-    """Say which levels are ahead by their effects, of what part of the design, and how to measure them whole."""
-    own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] == "throughput"]
-    ahead = [each for each in own if each["verdict"] == "faster"]
+    """Say which levels are ahead by their effects, of what part of the design, and how to measure them whole.
+
+    ``effects``: of the choices on throughput.
+    """
+    ahead = [each for each in effects if each["verdict"] == "faster"]
     ahead.sort(key=lambda each: -(each["ratio"] or 0.0))
     said = [_one_ahead(each, systems) for each in ahead]
     first = (
@@ -90,13 +92,20 @@ def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[s
 def _one_ahead(effect: Effect, systems: Mapping[str, str]) -> str:
     name = named({effect["factor"]: effect["level"]}, systems)
     words = f"{name} {bracketed(effect['ratio'] or 0.0, effect['ci95'])} times"
-    if effect["durability"]:
-        words += f", {effect['durability'][1]} and not {effect['durability'][0]}"
-        if effect["durability_in"] < len(effect["cells"]):
-            words += f" in {effect['durability_in']} of {len(effect['cells'])} pairs"
+    durability = durability_words(effect)
+    words += f", {durability}" if durability else ""
     if effect["failed"] and effect["failed"][1] > effect["failed"][0]:
         words += f", {percent(effect['failed'][1])} failures"
     return words
+
+
+def durability_words(effect: Effect) -> str:
+    """Say to which class of durability a level leads, from which, and in how many pairs if not in all; else nothing."""
+    if effect["durability"] is None:
+        return ""
+    before, after = effect["durability"]
+    pairs, of = effect["durability_in"], len(effect["cells"])
+    return f"{after} and not {before}" + (f" in {pairs} of {of} pairs" if pairs < of else "")
 
 
 def of_times(cells: Sequence[Cell]) -> list[str]:

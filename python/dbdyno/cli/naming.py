@@ -12,6 +12,7 @@ from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 
 if TYPE_CHECKING:
     from dbdyno.experiment.queries import Column
+    from dbdyno.plan.system import SystemSpec
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Named:
         if self.statements:
             from dbdyno.experiment.statements import statements_experiment
 
-            engine = parse_url(systems[0] if systems else "sqlite:").engine
+            engine = _first(systems).engine
             return statements_experiment(self.statements, self._given(), engine, self._sampling(systems))
         if self.pgbench:
             from dbdyno.pgbench.experiment import from_options
@@ -57,7 +58,7 @@ class Named:
         """Read a file of statements, and draw the values of columns from the first system."""
         from dbdyno.experiment.queries import queries_experiment, read_queries
 
-        engine = parse_url(systems[0] if systems else "sqlite:").engine
+        engine = _first(systems).engine
         queries = read_queries(_text(file), file, engine)
         return queries_experiment(queries, self._given(), file, self._sampling(systems))
 
@@ -76,7 +77,7 @@ class Named:
         from dbdyno.experiment.queries import MOST_VALUES
         from dbdyno.run.sampling import sample_column
 
-        system = parse_url(systems[0] if systems else "sqlite:")
+        system = _first(systems)
         return lambda column: sample_column(system, column.table, column.column, MOST_VALUES, self.directory)
 
 
@@ -87,3 +88,8 @@ def _text(file: str) -> str:
         raise InputError(file, f"the file cannot be read: {reason(error)}", "name a file of statements") from error
     except UnicodeDecodeError:
         raise InputError(file, "the file is not UTF-8 text", "name a file of statements") from None
+
+
+def _first(systems: Sequence[str]) -> "SystemSpec":
+    """Give the system whose SQL statements are read as, and whose columns values are drawn from."""
+    return parse_url(systems[0] if systems else "sqlite:")

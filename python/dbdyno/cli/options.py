@@ -78,6 +78,11 @@ MetricOption = Annotated[
     ),
 ]
 AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")]
+StatementBudgetOption = Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")]
+StatementTargetOption = Annotated[
+    str, typer.Option("--target", metavar="SHARE", help="Half the interval that is precise enough")
+]
 ValuesOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),

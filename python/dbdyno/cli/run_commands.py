@@ -1,7 +1,7 @@
 """The commands that measure."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,10 +24,16 @@ from dbdyno.cli.options import (
     ScaleOption,
     SeedOption,
     SetOption,
+    StatementBudgetOption,
+    StatementTargetOption,
     StoreOption,
     SystemOption,
     ValuesOption,
+    VerboseOption,
 )
+
+if TYPE_CHECKING:
+    from dbdyno.cli.running import Asked, Exports
 
 
 def run(
@@ -82,11 +88,11 @@ def run(
     report: ReportOption = None,
     parquet: ParquetOption = None,
     openmetrics: OpenmetricsOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.running import Asked, Exports, run_experiment
+    from dbdyno.cli.running import Asked, Exports
 
     exports = Exports(json, csv, markdown, report, parquet, openmetrics)
     asked = Asked(
@@ -110,6 +116,13 @@ def run(
         allow_writes=allow_writes,
         design=design,
     )
+    _measure(asked, store, exports, verbose=verbose)
+
+
+def _measure(asked: "Asked", store: str | None, exports: "Exports", *, verbose: bool) -> None:
+    """Run what was asked for, and end the command with its exit code."""
+    from dbdyno.cli.running import run_experiment
+
     code = run_experiment(asked, store, exports, sys.argv, verbose=verbose)
     if code:
         raise typer.Exit(code)
@@ -119,18 +132,18 @@ def try_statements(
     statements: Annotated[list[str], typer.Argument(metavar="SQL…", help="Statements, each in quotes")],
     system: SystemOption = None,
     values: ValuesOption = None,
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "30s",
-    target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "3%",
+    budget: StatementBudgetOption = "30s",
+    target: StatementTargetOption = "3%",
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
     store: StoreOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Measure statements against each other, or one on several systems: on a database that is there."""
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.running import Asked, Exports, run_experiment
+    from dbdyno.cli.running import Asked, Exports
 
     asked = Asked(
         named=Named(statements=statements, values=values or [], directory=directory),
@@ -140,27 +153,25 @@ def try_statements(
         directory=directory,
         allow_writes=allow_writes,
     )
-    code = run_experiment(asked, store, Exports(json, None, None, report), sys.argv, verbose=verbose)
-    if code:
-        raise typer.Exit(code)
+    _measure(asked, store, Exports(json=json, report=report), verbose=verbose)
 
 
 def queries(
     file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
     system: SystemOption = None,
     values: ValuesOption = None,
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")] = "1m",
-    target: Annotated[str, typer.Option(metavar="SHARE", help="Half the interval that is precise enough")] = "5%",
+    budget: StatementBudgetOption = "1m",
+    target: StatementTargetOption = "5%",
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
     store: StoreOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.running import Asked, Exports, run_experiment
+    from dbdyno.cli.running import Asked, Exports
 
     asked = Asked(
         named=Named([file], values=values or [], directory=directory),
@@ -170,9 +181,7 @@ def queries(
         directory=directory,
         allow_writes=allow_writes,
     )
-    code = run_experiment(asked, store, Exports(json=json, report=report), sys.argv, verbose=verbose)
-    if code:
-        raise typer.Exit(code)
+    _measure(asked, store, Exports(json=json, report=report), verbose=verbose)
 
 
 def tour(

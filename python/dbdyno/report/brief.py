@@ -16,15 +16,16 @@ from rich.console import Console
 from rich.text import Text
 
 from dbdyno.answer.short import named
-from dbdyno.answer.words import STATEMENT, interval_of, time_of
+from dbdyno.answer.words import STATEMENT, durability_words, interval_of, time_of
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document, Finding
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
+from dbdyno.findings.whole_tables import WHOLE_TABLE
 from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
-from dbdyno.report.indexes import WHOLE_TABLE, index_lines
+from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
 from dbdyno.results.alike import varied
@@ -131,10 +132,8 @@ def effect_words(effect: Effect, document: Document) -> str:
         words += f" at {named(effect['at'], document['answer']['systems'])}"
     elif effect["depends_on"]:
         words += f" (depends on {', '.join(effect['depends_on'])})"
-    if effect["durability"]:
-        some = effect["durability_in"] < len(effect["cells"])
-        where = f" in {effect['durability_in']} of {len(effect['cells'])} pairs" if some else ""
-        words += f", {effect['durability'][1]} and not {effect['durability'][0]}{where}"
+    durability = durability_words(effect)
+    words += f", {durability}" if durability else ""
     if effect["failed"]:
         a, b = effect["failed"]
         words += f", {'adds' if b > a else 'removes'} {percent(abs(b - a))} failures"
@@ -400,7 +399,7 @@ def _warnings(document: Document, width: int) -> Iterator[Text]:
 
 def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
     """Whether the lines on indexes say it, or the price of a configuration does: another class of durability."""
-    if finding.get("kind") == WHOLE_TABLE:
+    if finding.get("kind") == WHOLE_TABLE.name:
         return True
     priced = any(each["price"] or each["gain"] for each in document["answer"]["configurations"])
     return priced and finding["evidence"].get("not_comparable") == DURABILITY

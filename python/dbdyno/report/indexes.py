@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dbdyno.answer.words import STATEMENT
 from dbdyno.document.shape import Document
-
-WHOLE_TABLE = "whole table"
-"""The kind of findings that says it."""
+from dbdyno.findings.whole_tables import WHOLE_TABLE
 
 
-def missing_indexes(document: Document) -> dict[str, list[str]]:
+def _missing(document: Document) -> dict[str, list[str]]:
     """Give each ``create index`` with the names of the statements of a file that it is for; none of other runs."""
     missing: dict[str, list[str]] = {}
     for each in document["findings"]:
-        if each.get("kind") != WHOLE_TABLE or each["evidence"].get("there"):
+        if each.get("kind") != WHOLE_TABLE.name or each["evidence"].get("there"):
             continue
         cells = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
         names = [str(cell["factors"][STATEMENT]) for cell in cells if STATEMENT in cell["factors"]]
@@ -24,6 +22,6 @@ def missing_indexes(document: Document) -> dict[str, list[str]]:
 
 
 def index_lines(document: Document) -> list[str]:
-    """Give the same as lines of SQL, with the names behind each."""
-    missing = missing_indexes(document)
+    """Give the indexes that plans lack as lines of SQL, with the names of the statements behind each."""
+    missing = _missing(document)
     return [f"{sql};" + (f"  -- {', '.join(names)}" if names else "") for sql, names in missing.items()]

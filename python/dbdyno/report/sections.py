@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.answer.short import named
+from dbdyno.answer.words import durability_words
 from dbdyno.document.cell import Cell, CellStatement, Round
 from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
@@ -88,9 +89,7 @@ def effect_table(document: Document) -> CellTable:
             f"depends on {', '.join(each['depends_on'])}" if each["depends_on"] else "all"
         )
         ratio = NONE if each["ratio"] is None else bracketed(each["ratio"], each["ci95"])
-        price = "" if each["durability"] is None else f"{each['durability'][1]} and not {each['durability'][0]}"
-        if each["durability"] is not None and each["durability_in"] < len(each["cells"]):
-            price += f" in {each['durability_in']} of {len(each['cells'])} pairs"
+        price = durability_words(each)
         if each["failed"] is not None:
             price += f"{', ' * bool(price)}failures {percent(each['failed'][1])} and not {percent(each['failed'][0])}"
         rows.append([each["factor"], *names, where, each["metric"], ratio, each["verdict"], price])

@@ -9,7 +9,7 @@ from typing import Any
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells
 from dbdyno.engines import engine_of
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import Answer
 from dbdyno.experiment.statements import statements_experiment
 from dbdyno.plan.cell import PLAN
@@ -51,8 +51,6 @@ def sample_column(
 
 
 def _ask(task: dict[str, Any], place: str, system: SystemSpec) -> str | None:
-    from dbdyno.errors import SystemFailed
-
     try:
         return ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer
     except SystemFailed as error:
