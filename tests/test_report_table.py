@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import re
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from dbdyno.document import Document
 from dbdyno.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.report.brief import show_brief
+from dbdyno.report.lines import comparison_ratio, comparison_word
 from dbdyno.report.table import show_details
 from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
@@ -35,6 +37,22 @@ def test_nothing_is_cut_off(document: Document, width: int) -> None:
     for cell in document["cells"]:
         assert figure(cell["throughput"]["mean"]) in text
         assert all(short(each["throughput"]) in text for each in cell["rounds"] if each["throughput"])
+
+
+@pytest.mark.parametrize("document", [lookup_document(), TWO_SYSTEMS])
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_verdict_is_cut_off_however_wide_its_figures(document: Document, width: int) -> None:
+    document = copy.deepcopy(document)
+    for place, each in enumerate(document["comparisons"]):
+        each |= {"ratio": 4321.5 + place, "ci95": (0.000012345, 123_456.7), "verdict": "inconclusive", "lacking": ""}
+        each |= {"more_rounds": 935 - place, "detectable": 5.0}
+    text = shown(document, width)
+    assert all(len(line) <= width for line in text.splitlines())
+    told = re.split(r"[\s:]+", text)
+    for each in document["comparisons"]:
+        assert set(re.split(r"[\s:]+", comparison_word(each))) <= set(told)
+        assert set(comparison_ratio(each).split()) <= set(told)
+    assert "over" in told and "±100" in told
 
 
 def test_a_wide_terminal_has_one_table_and_a_narrow_one_two() -> None:

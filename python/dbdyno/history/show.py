@@ -13,7 +13,7 @@ from rich.text import Text
 from dbdyno.history import lines
 from dbdyno.history.document import CellHistory, Change, History, Series
 from dbdyno.numbers import figure, short
-from dbdyno.report.columns import Column, table
+from dbdyno.report.columns import Column, tables
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MARK = "│"
@@ -71,26 +71,29 @@ def _series(history: History, series: Series, width: int) -> list[RenderableType
     elif not series["changes"]:
         parts.append(Text(f"no change found in {lines.runs(len(series['points']))}", style="dim"))
     else:
-        parts.append(_changes(series["changes"]))
+        parts += _changes(series["changes"], width)
         for each in series["changes"]:
             parts.append(Text(f"{each['previous']} → {each['run']}"))
             parts += [Padding(Text(line, style="dim"), (0, 0, 0, 2)) for line in lines.causes(each)]
     return parts
 
 
-def _changes(changes: Sequence[Change]) -> RenderableType:
+def _changes(changes: Sequence[Change], width: int) -> list[RenderableType]:
     def column(head: str, values: list[Text], *, right: bool = True) -> Column:
         return Column(head, values, right=right)
 
-    return table(
+    return tables(
         [
             column("change at", [Text(each["run"]) for each in changes], right=False),
             column("date", [Text(lines.day(each["started"])) for each in changes], right=False),
+        ],
+        [
             column("before", [Text(figure(each["before"])) for each in changes]),
             column("after", [Text(figure(each["after"])) for each in changes]),
             column("change", [Text(lines.change_share(each), style=_STYLES[each["verdict"]]) for each in changes]),
             column("odds", [Text(lines.odds(each["odds"])) for each in changes]),
-        ]
+        ],
+        width,
     )
 
 

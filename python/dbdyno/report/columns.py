@@ -52,16 +52,16 @@ def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
     below, with the names.
     """
     if width_of([*names, *numbers]) <= width:
-        return [table([*names, *numbers])]
+        return [table([*names, *numbers], width)]
     broken = [replace(each, head=_broken(each.head)) for each in names]
     if width_of([*broken, *numbers]) <= width:
-        return [table([*broken, *numbers])]
+        return [table([*broken, *numbers], width)]
     numbers = [each for each in numbers if not each.spare]
     if width_of([*broken, *numbers]) > width:
         broken = [_merged(names)]
     made: list[RenderableType] = []
     for part in _parts(broken, numbers, width):
-        made += [Text(""), table([*broken, *part])]
+        made += [Text(""), table([*broken, *part], width)]
     return made[1:]
 
 
@@ -81,20 +81,36 @@ def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
     return parts
 
 
-def table(columns: Sequence[Column]) -> Table:
-    """Return the columns as a table without a frame."""
+def table(columns: Sequence[Column], width: int) -> Table:
+    """Return the columns as a table without a frame, ``width`` columns of text wide at most."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold", show_edge=False)
-    for column in columns:
+    for column, room in zip(columns, _rooms(columns, width), strict=True):
         made.add_column(
             column.head,
             justify="right" if column.right else "left",
             overflow="fold",
             no_wrap=not column.fold,
-            min_width=column.least if column.fold else None,
+            width=room,
         )
     for row in zip(*(column.values for column in columns), strict=True):
         made.add_row(*row)
     return made
+
+
+def _rooms(columns: Sequence[Column], width: int) -> list[int]:
+    """Return the width of each column: those that fold share what the others leave, none has less than its least.
+
+    The terminal's library shares the room as well, but may leave a column less than it prints, and cuts the rest off.
+    """
+    rooms = [each.least for each in columns]
+    left = width - sum(rooms) - _GAP * (len(columns) - 1)
+    # Those that need the least more come first, so that what they leave goes to the others.
+    order = sorted(range(len(columns)), key=lambda place: columns[place].width - rooms[place])
+    for done, place in enumerate(order):
+        given = min(columns[place].width - rooms[place], max(left, 0) // (len(order) - done))
+        rooms[place] += given
+        left -= given
+    return rooms
 
 
 def _broken(name: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from dbdyno.document.cell import Cell
@@ -65,7 +64,7 @@ def details(document: Document, width: int) -> RenderableType:
     if document["effects"]:
         parts += [Text(""), Text("Effects", style="bold"), *_effects(document)]
     if document["comparisons"]:
-        parts += [Text(""), _comparisons(document)]
+        parts += [Text(""), *_comparisons(document, width)]
         parts += [Text(note, style="dim") for note in comparison_notes(document)]
     if bottlenecks(document):
         parts += [Text(""), Text("What limits it", style="bold"), *_bottlenecks(document)]
@@ -83,7 +82,7 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
         return tables(names, numbers, width)
     rounds = Column("rounds", [_rounds(cell) for cell in document["cells"]], right=False, fold=True)
     if width_of([*names, *numbers, rounds]) <= width:
-        return [table([*names, *numbers, rounds])]
+        return [table([*names, *numbers, rounds], width)]
     return [*tables(names, numbers, width), Text(""), *tables(names, [rounds], width)]
 
 
@@ -176,19 +175,20 @@ def verdict_text(comparison: Comparison, *, advise: bool = True) -> Text:
     )
 
 
-def _comparisons(document: Document) -> Table:
+def _comparisons(document: Document, width: int) -> list[RenderableType]:
     heads, cells = compared_cells(document)
     names = zip(heads, zip(*cells, strict=True), strict=True)
     ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
     words = [verdict_text(each) for each in document["comparisons"]]
     seen = [Text(comparison_sees(each)) for each in document["comparisons"]]
-    return table(
+    return tables(
+        [Column(head, [Text(each) for each in values], right=False, fold=True) for head, values in names],
         [
-            *(Column(head, [Text(each) for each in values], right=False, fold=True) for head, values in names),
             Column("ratio [95 %]", ratios, right=False),
             Column("could see", seen),
             Column("verdict", words, right=False, fold=True),
-        ]
+        ],
+        width,
     )
 
 
