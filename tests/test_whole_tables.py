@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 
 from conftest import Cli
 from dbdyno.engines.indexing import index_for
-from dbdyno.engines.plans import of_mysql, of_postgresql, of_sqlite, whole_reads
-from test_server_runs import needs_mysql, needs_postgresql
+from dbdyno.engines.known import known_engine
+from dbdyno.engines.mongodb.indexing import index_for as index_of_documents
+from dbdyno.engines.plans import of_duckdb, of_mongodb, of_mysql, of_postgresql, of_sqlite, whole_reads
+from duckdb_library import URL as DUCKDB
+from duckdb_library import needs_duckdb
+from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
 
 JOIN = (
     "select o.total from orders o join customers c on c.id = o.customer "
@@ -76,7 +80,7 @@ def test_an_index_that_is_there_is_named_and_columns_are_looked_up_in_the_catalo
 
 @given(st.lists(st.text(max_size=60), max_size=8))
 def test_plans_of_any_text_can_be_read(plan: list[str]) -> None:
-    for read in (of_sqlite, of_postgresql, of_mysql):
+    for read in (of_sqlite, of_postgresql, of_mysql, of_duckdb, of_mongodb):
         assert len(read(plan).reads) <= len(plan)
 
 
@@ -107,6 +111,62 @@ def test_what_a_plan_reads_whole() -> None:
     assert read.sorts == ["Sort; Sort Key: o.placed"]
     rows = ["simple, orders, ALL, Using where; Using filesort", "simple, c, eq_ref, key PRIMARY, ref s.o.customer"]
     assert [each.table for each in whole_reads(of_mysql(rows))] == ["orders"]
+    outline = [
+        "PROJECTION (Projections: total)",
+        "  SEQ_SCAN (Filters: customer=1) (Projections: total) (Table: trial.main.orders) (Type: Sequential Scan)",
+        "  SEQ_SCAN (Filters: id=1) (Table: trial.main.c) (Type: Index Scan)",
+    ]
+    assert [each.table for each in whole_reads(of_duckdb(outline))] == ["orders"]
+    stages = of_mongodb(["SORT", "FETCH", "IXSCAN by_placed"])
+    assert stages.sorts == ["SORT"] and [each.index for each in stages.reads] == ["by_placed"]
+    assert [each.table for each in whole_reads(of_mongodb(["COLLSCAN orders"]))] == ["orders"]
+    ferretdb = of_mongodb(["SCAN foo_a9f37ed7", "filter: applied by FerretDB to the documents that SQLite returns"])
+    assert [each.table for each in whole_reads(ferretdb)] == ["foo"] and ferretdb.unhelped
+
+
+@pytest.mark.parametrize(
+    ("command", "columns"),
+    [
+        ({"find": "orders", "filter": {"customer": "?"}}, ("customer",)),
+        ({"find": "orders", "filter": {"placed": {"$gt": 3}, "state": {"$eq": 1}}}, ("state", "placed")),
+        ({"find": "orders", "filter": {"state": {"$in": [1, 2]}}, "sort": {"placed": -1}}, ("state", "placed")),
+        ({"find": "orders", "filter": {}, "sort": {"placed": 1, "total": -1}}, None),
+        ({"count": "orders", "query": {"$and": [{"a": 1}, {"b": {"$lt": 2}}]}}, ("a", "b")),
+        ({"update": "orders", "updates": [{"q": {"customer": 1}, "u": {"$inc": {"n": 1}}}]}, ("customer",)),
+        ({"delete": "orders", "deletes": [{"q": {"customer": 1}, "limit": 0}]}, ("customer",)),
+        ({"aggregate": "orders", "pipeline": [{"$match": {"a": 1}}, {"$sort": {"b": 1}}]}, ("a", "b")),
+        ({"aggregate": "orders", "pipeline": [{"$group": {"_id": "$a"}}, {"$match": {"a": 1}}]}, None),
+        ({"find": "orders", "filter": {"_id": 3}}, None),
+        ({"find": "orders", "filter": {"$or": [{"a": 1}, {"b": 1}]}}, None),
+        ({"find": "orders", "filter": {"name": {"$regex": "x"}}}, None),
+        ({"insert": "orders", "documents": [{"a": 1}]}, None),
+        ({"find": ["orders"], "filter": {"a": 1}}, None),
+    ],
+)
+def test_the_index_of_documents_follows_from_the_command(command: dict[str, Any], columns: tuple[str, ...]) -> None:
+    index = index_of_documents(json.dumps(command))
+    assert (None if index is None else index.columns) == columns
+    if index is not None:
+        made = json.loads(index.sql)
+        assert made["createIndexes"] == "orders" and tuple(made["indexes"][0]["key"]) == columns
+
+
+@given(st.recursive(st.none() | st.text(max_size=9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_any_command_of_documents_can_be_read(value: Any) -> None:
+    for verb in ("find", "aggregate", "update", "count"):
+        for key in ("filter", "pipeline", "updates", "query"):
+            index_of_documents(json.dumps({verb: "t", key: value}))
+
+
+def test_duckdb_goes_by_an_index_where_one_column_alone_must_equal_something() -> None:
+    index_of = known_engine("duckdb").index_for
+    index = index_of("select * from orders where placed = 3", "orders", {})
+    assert index is not None and index.columns == ("placed",)
+    for sql in ("placed = 3 and state = 1", "placed > 3", "placed = 3 and state < 1"):
+        assert index_of(f"select * from orders where {sql}", "orders", {}) is None
+    assert index_of("select * from orders order by placed", "orders", {}) is None
+    # Whether one that is there is used is decided later.
+    assert index_of("select * from orders where placed = 3", "orders", KEYED) is None
 
 
 SHOP = """
@@ -143,7 +203,12 @@ def told_of(cli: Cli, text: str, *arguments: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "system",
-    ["sqlite:", pytest.param("postgresql:", marks=needs_postgresql), pytest.param("mysql:", marks=needs_mysql)],
+    [
+        "sqlite:",
+        pytest.param("postgresql:", marks=needs_postgresql),
+        pytest.param("mysql:", marks=needs_mysql),
+        pytest.param(DUCKDB, marks=needs_duckdb),
+    ],
 )
 def test_a_costly_scan_is_told_with_its_index_and_not_once_it_is_there(cli: Cli, system: str) -> None:
     found = told_of(cli, SHOP, "--system", system)
@@ -152,6 +217,33 @@ def test_a_costly_scan_is_told_with_its_index_and_not_once_it_is_there(cli: Cli,
     assert "`create index on_orders_customer on orders (customer)`" in found[0]["text"]
     indexed = SHOP.replace("[load]", '[[tables.orders.indexes]]\ncolumns = ["customer"]\n\n[load]')
     assert told_of(cli, indexed, "--system", system) == []
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        "sqlite:",
+        pytest.param("postgresql:", marks=needs_postgresql),
+        pytest.param("mysql:", marks=needs_mysql),
+        pytest.param(DUCKDB, marks=needs_duckdb),
+    ],
+)
+def test_no_index_is_advised_where_much_of_the_table_is_wanted(cli: Cli, system: str) -> None:
+    much = SHOP.replace("fill = { uniform = [0, 5000] }", "fill = { uniform = [0, 2] }")
+    much = much.replace("params = [{ uniform = [0, 5] }]", "params = [{ uniform = [0, 2] }]")
+    assert told_of(cli, much, "--system", system) == []
+
+
+@needs_ferretdb
+def test_what_no_index_spares_is_told_without_one(cli: Cli) -> None:
+    text = SHOP.replace("rows = 30_000", "rows = 2_000").replace("transactions = 30", "transactions = 5")
+    for column in ("customer", "id"):
+        command = json.dumps({"find": "orders", "filter": {column.replace("id", "_id"): "?"}})
+        sql = f"select total from orders where {column} = ?"
+        text = text.replace(f'execute = "{sql}"', f"execute = {{ any = '{sql}', mongodb = '{command}' }}")
+    (found,) = told_of(cli, text, "--system", "mongodb:")
+    assert "reads all of orders" in found["text"] and "applies the filter itself" in found["text"]
+    assert "sql" not in found["evidence"]
 
 
 def test_nothing_is_said_of_a_small_table(cli: Cli) -> None:

@@ -19,6 +19,9 @@ pub struct Table {
     pub name: String,
     /// What stores it, where an engine has several kinds of that.
     pub storage_engine: Option<String>,
+    /// About how many rows it has, as far as the engine tells without counting them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// Its columns, in order.
     pub columns: Vec<Column>,
     /// Its indexes. A key that SQLite keeps the table itself by is none.

@@ -14,7 +14,7 @@ from dbdyno.compare import Compared, Side, compare
 from dbdyno.errors import InputError
 from dbdyno.history.identity import definition_of
 from dbdyno.noise import stored_noise
-from dbdyno.report.columns import Column, table
+from dbdyno.report.columns import Column, table, tables
 from dbdyno.report.export import check_writable, write_json
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
@@ -45,7 +45,7 @@ def print_comparison(
     if json is not None:
         _write_json(compared, json)
     console = Console()
-    console.print(view(compared))
+    console.print(view(compared, console.width))
     if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
         from dbdyno.cpu.verdict import joint_verdicts
@@ -120,8 +120,8 @@ def noise_between(store: Store, a: Side, b: Side) -> RunNoise | None:
     return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
 
 
-def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> RenderableType:
-    """Show a comparison: what differs, and the ratios. ``headed``: with the runs above it.
+def view(compared: Compared, width: int, *, headed: bool = True, gated: bool = False) -> RenderableType:
+    """Show a comparison, for ``width`` columns: what differs, and the ratios. ``headed``: with the runs above it.
 
     ``gated``: what would settle it is told below, by the gate's own rule.
     """
@@ -144,7 +144,8 @@ def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> Ren
                     Column("differs", [Text(each.what) for each in compared.differences], right=False, fold=True),
                     Column("a", [Text(each.a) for each in compared.differences], right=False, fold=True),
                     Column("b", [Text(each.b) for each in compared.differences], right=False, fold=True),
-                ]
+                ],
+                width,
             ),
         ]
     made = compared.comparisons
@@ -154,9 +155,9 @@ def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> Ren
     several = len({each["metric"] for each in made}) > 1
     parts += [
         Text(""),
-        table(
+        *tables(
+            [Column("cell", [Text(name) for name in names], right=False, fold=True)],
             [
-                Column("cell", [Text(name) for name in names], right=False, fold=True),
                 Column(
                     f"{compared.metric} b / a [95 %]",
                     [Text(comparison_ratio(each, several)) for each in made],
@@ -165,7 +166,8 @@ def view(compared: Compared, *, headed: bool = True, gated: bool = False) -> Ren
                 Column("p", [Text("" if each["p"] is None else f"{each['p']:.2g}") for each in made]),
                 Column("could see", [Text(comparison_sees(each)) for each in made]),
                 Column("b is", words, right=False, fold=True),
-            ]
+            ],
+            width,
         ),
     ]
     reasons = dict.fromkeys("; ".join(each["not_comparable"]) for each in made if each["not_comparable"])

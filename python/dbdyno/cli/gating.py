@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from dbdyno.cli.comparing import noise_between, side, view
@@ -100,8 +101,7 @@ def gate_run(
     store.close()
     compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
     console = Console()
-    console.print(view(compared, gated=True))
-    return _conclude(_of_run(compared, share), outputs, console)
+    return _conclude(_of_run(compared, share), outputs, console, [view(compared, console.width, gated=True)])
 
 
 def gate_against(
@@ -134,11 +134,11 @@ def gate_against(
         console.print("interrupted: nothing is judged", highlight=False)
         return INTERRUPTED
     compared = compare_sides(document, definitions, margin=share, metric=metric)
-    console.print(Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}"))
-    console.print(view(compared, headed=False, gated=True))
+    sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
     gated = _of_run(compared, share)
     about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
-    return _conclude(replace(gated, about=about), outputs, console)
+    details = [sides, view(compared, console.width, headed=False, gated=True)]
+    return _conclude(replace(gated, about=about), outputs, console, details)
 
 
 def _rounds(document: Document) -> str:
@@ -168,16 +168,21 @@ def gate_count(name: str, baseline: str, margin: str, counts: Path | None, outpu
     check_comparable(before.document, after.document)
     found = changes(before.build, after.build)
     console = Console()
-    show_changes(found, baseline, console)
     about = f"count {name} ({after.build['name']}) against {baseline} ({before.build['name']}), i_refs"
     gated = Gated(after.document["work"], about, "i_refs", judge_counts(found, share), [])
-    return _conclude(gated, outputs, console)
+    code = _conclude(gated, outputs, console)
+    console.print()
+    show_changes(found, baseline, console)
+    return code
 
 
-def _conclude(gated: Gated, outputs: GateOutputs, console: Console) -> int:
+def _conclude(gated: Gated, outputs: GateOutputs, console: Console, details: Sequence[RenderableType] = ()) -> int:
+    """Say the answer, then that of each cell with its reason, then what it rests on; give the exit code."""
+    console.print(Text.assemble("gate: ", (gated.answer, _ANSWERS[gated.answer])))
     for name, answer, why in gated.judged:
         console.print(Text.assemble((answer, _ANSWERS[answer]), f"  {name}: {why}"))
-    console.print(Text.assemble("gate: ", (gated.answer, _ANSWERS[gated.answer])))
+    for each in details:
+        console.print(Text(""), each)
     outputs.write(gated, console)
     return EXIT_CODES[gated.answer]
 

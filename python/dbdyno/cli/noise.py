@@ -122,7 +122,8 @@ def _show(noise: Noise, cell: str, console: Console) -> None:
                 Column("rounds", [Text(str(each.rounds)) for each in noise.sights]),
                 Column("takes", [Text(_duration(each.seconds)) for each in noise.sights]),
                 Column("sees a change of", [Text(f"{rough(each.change * 100)} %") for each in noise.sights]),
-            ]
+            ],
+            console.width,
         )
     )
     line("sees: found four times in five")

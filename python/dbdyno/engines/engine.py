@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
@@ -262,6 +263,19 @@ class Engine:
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Tell what a plan does with each table; ``None``: there is none, or reading all of a table is right."""
         return None
+
+    def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
+        """Give an index that would spare a statement reading a table whole; ``None``: none is known to.
+
+        ``table``: its name or alias in the plan; ``catalog``: as it was read back; ``inner``: the table is read once
+        for each row of another.
+        """
+        return None
+
+    def most_by_index(self, rows: int) -> float:
+        """Give how many of a table's rows an index is worth going to; with more, reading all of it is faster."""
+        # PostgreSQL's planner turns to the scan at 5 to 20 % of the rows, by how they lie; the others are no bolder.
+        return 0.2 * rows
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
         """Say how ``LIKE`` compares capital letters with small ones; ``None`` where nothing that was read back tells.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbdyno.document.reading import JsonObject, objects
+from dbdyno.engines.index import Index, index_name
 from dbdyno.engines.known import known_engine
 from dbdyno.engines.statements import numbered
 from dbdyno.sql_tree import VALUE, sql_tree
@@ -15,28 +15,16 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 
-@dataclass(frozen=True)
-class Index:
-    """An index on columns of a table. ``there``: the name of one that begins with them, which the plan leaves aside."""
-
-    table: str
-    columns: tuple[str, ...]
-    there: str | None = None
-
-    @property
-    def sql(self) -> str:
-        """The statement that makes it."""
-        name = "_".join(map(_word, ("on", self.table, *self.columns)))
-        return f"create index {name} on {self.table} ({', '.join(self.columns)})"
-
-
-def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False) -> Index | None:
+def index_for(
+    sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False, single: bool = False
+) -> Index | None:
     """Give an index that leads a statement to its rows of a table.
 
     ``table``: its name or alias in the statement; ``catalog``: as it was read back; ``inner``: it is read once for each
     row of another table. Columns that must equal something come first; then one that lies in a range, or those of the
     order that is asked for. Columns of a join count where no other must equal something, no index has them first, and
-    few rows of the other table are wanted. ``None``: no condition of the text is one that an index serves, or the text
+    few rows of the other table are wanted. ``single``: an index serves one column that must equal something, where that
+    is the only condition on the table. ``None``: no condition of the text is one that an index serves, or the text
     cannot be read.
     """
     grammar = known_engine(engine).grammar
@@ -49,11 +37,14 @@ def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: 
     equal, joined, ranged = _conditions(scope, named, known)
     if not equal and (inner or _others_are_found(scope, named, catalog)):
         equal = [each for each in joined if _present(catalog, named.name, [each]) is None]
-    ordered = _order(scope, named, known) if not ranged else []
+    if single and (len(equal) != 1 or ranged):
+        return None
+    ordered = _order(scope, named, known) if not (ranged or single) else []
     columns = [*equal, *(ranged[:1] or [each for each in ordered if each not in equal])]
     if not columns:
         return None
-    return Index(named.name, tuple(columns), _present(catalog, named.name, columns))
+    made = f"create index {index_name(named.name, columns)} on {named.name} ({', '.join(columns)})"
+    return Index(named.name, tuple(columns), _present(catalog, named.name, columns), made)
 
 
 def _scope(tree: exp.Expr, table: str) -> tuple[exp.Expr, exp.Table] | None:
@@ -163,7 +154,3 @@ def _present(catalog: JsonObject, table: str, columns: Sequence[str]) -> str | N
         if set(keys) == wanted and index.get("usable", True) and not index.get("partial"):
             return str(index.get("name"))
     return None
-
-
-def _word(name: str) -> str:
-    return "".join(each if each.isalnum() else "_" for each in name)

@@ -28,6 +28,8 @@ class PlanRead:
 
     reads: list[Read] = field(default_factory=list)
     sorts: list[str] = field(default_factory=list)
+    unhelped: str = ""
+    """Why no index spares what it reads whole; a clause. Empty: one can."""
 
 
 # SQLite: `SCAN t`, `SCAN t USING COVERING INDEX i`, before 3.36 `SCAN TABLE t AS a`; `SEARCH t USING INDEX i (c=?)`.
@@ -118,6 +120,53 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
             keys = [each.removeprefix("key ") for each in parts[3:] if each.startswith("key ")]
             whole, inner = parts[2] in ("ALL", "index"), bool(found.reads)
             found.reads.append(Read(parts[1], whole, line, keys[0] if keys else None, inner))
+    return found
+
+
+# DuckDB: `  SEQ_SCAN (Table: memory.main.t) (Type: Sequential Scan) (Filters: a=1)`.
+_DUCKDB = re.compile(r"(?:SEQ_SCAN|TABLE_SCAN)\b.*?\(Table: (?P<table>[^)]+)\)")
+
+
+def of_duckdb(plan: Sequence[str]) -> PlanRead:
+    """Read the outline that dbdyno makes of DuckDB's ``EXPLAIN (FORMAT JSON)``.
+
+    What it sorts is not told: no index of DuckDB has rows in order.
+    """
+    found = PlanRead()
+    for line in plan:
+        step = line.strip()
+        made = _DUCKDB.match(step)
+        if made:
+            table = made["table"].rpartition(".")[2].strip('"')
+            found.reads.append(Read(table, "Index Scan" not in step, step))
+    return found
+
+
+# MongoDB: its stages, as `SORT`, `COLLSCAN orders`, `FETCH`, `IXSCAN by_customer`.
+_MONGODB = re.compile(r"(?P<how>COLLSCAN|IXSCAN|IDHACK|EXPRESS\w*|CLUSTERED_IXSCAN)(?: (?P<name>\S+))?$")
+# FerretDB over SQLite: the plan of the query that it sends, and what it does itself.
+_FERRETDB = re.compile(r"SCAN (?P<table>\S+?)_[0-9a-f]{8}$")
+_FILTERS_ITSELF = "filter: applied by FerretDB"
+
+
+def of_mongodb(plan: Sequence[str]) -> PlanRead:
+    """Read the stages of MongoDB's ``explain``, or of FerretDB's those of its query to SQLite."""
+    own = any(line.startswith(_FILTERS_ITSELF) for line in plan)
+    why = "FerretDB applies the filter itself to every document, whatever indexes there are" if own else ""
+    found = PlanRead(unhelped=why)
+    for line in plan:
+        step = line.strip()
+        made = _MONGODB.match(step)
+        scanned = _FERRETDB.match(step) if own else None
+        if scanned:
+            found.reads.append(Read(scanned["table"], True, step))
+        elif made:
+            whole = made["how"] == "COLLSCAN"
+            found.reads.append(
+                Read((made["name"] or "") if whole else "", whole, step, None if whole else made["name"])
+            )
+        elif step == "SORT":
+            found.sorts.append(step)
     return found
 
 

@@ -48,6 +48,8 @@ class Table(Part):
 
     name: str
     storage_engine: str | None
+    rows: Count | None = None
+    """About how many there are; null: the engine does not tell without counting."""
     columns: list[Column]
     indexes: list[Index]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from dbdyno.document.cell import Cell, CellStatement
 from dbdyno.document.finding import Kind
-from dbdyno.document.reading import JsonObject, number
+from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Finding
-from dbdyno.engines.indexing import Index, index_for
+from dbdyno.engines import Engine
+from dbdyno.engines.index import Index
 from dbdyno.engines.plans import Read, whole_reads
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.findings.searching import engine_name, known, shown
@@ -24,7 +25,7 @@ _SMALLEST_BYTES = 65_536
 
 def whole_tables(material: Material) -> Iterator[Finding]:
     """Say it once for each statement, plan and system, with the index and the statement that makes it."""
-    found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index, list[Cell]]] = {}
+    found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index | str, list[Cell]]] = {}
     elsewhere = {
         (engine_name(cell), each["sql"])
         for cell in material.cells
@@ -48,25 +49,29 @@ def whole_tables(material: Material) -> Iterator[Finding]:
             "statement": sql,
             "mean_ms": slowest[0],
             "share": slowest[1],
-            "table": index.table,
-            "columns": list(index.columns),
-            "sql": index.sql,
-            "there": index.there,
         }
+        if isinstance(index, Index):
+            evidence |= {"table": index.table, "columns": list(index.columns), "sql": index.sql, "there": index.there}
         text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
         text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
         yield WHOLE_TABLE.found(f"{text}: {_help(index)}.", [cell["id"] for cell in cells], evidence)
 
 
-def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index]]:
-    """Give what the plan reads whole or sorts though an index could spare it."""
-    read = known(cell).read_plan(statement["plan"])
-    if read is None:
+def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
+    """Give what the plan reads whole or sorts though an index could spare it, or why none can where one is looked for.
+
+    A statement that returns a good part of its only table is served well by reading all of it.
+    """
+    engine, catalog = known(cell), cell["system"]["catalog"]
+    read = engine.read_plan(statement["plan"])
+    if read is None or (len(read.reads) == 1 and _returns_much(statement, read.reads[0], engine, catalog)):
         return
-    catalog, engine = cell["system"]["catalog"], engine_name(cell)
     served = False
     for each in whole_reads(read):
-        index = index_for(statement["sql"], engine, each.table, catalog, inner=each.inner)
+        index = engine.index_for(statement["sql"], each.table, catalog, inner=each.inner)
+        if index is not None and read.unhelped:
+            yield each, read.unhelped
+            return
         # Read by the index that would be advised, it is as good as it gets.
         if index is not None and (index.there is None or index.there != each.index):
             served = True
@@ -74,10 +79,17 @@ def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, 
     if served or len(read.reads) != 1:
         return
     for line in read.sorts:
-        index = index_for(statement["sql"], engine, read.reads[0].table, catalog)
+        index = engine.index_for(statement["sql"], read.reads[0].table, catalog)
         if index is not None and index.there is None:
             yield line, index
             return
+
+
+def _returns_much(statement: CellStatement, read: Read, engine: Engine, catalog: JsonObject) -> bool:
+    """Whether it returns more rows of a table than an index is worth going to, as far as is known."""
+    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() == read.table.lower())
+    rows = number(next(named, {}), "rows")
+    return bool(rows) and statement["rows"] is not None and statement["rows"] > engine.most_by_index(int(rows or 0))
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:
@@ -86,13 +98,15 @@ def _spared(cell: Cell, statement: CellStatement) -> bool:
     return read is not None and bool(read.reads) and not read.sorts and not list(whole_reads(read))
 
 
-def _does(what: Read | str, index: Index) -> str:
+def _does(what: Read | str, index: Index | str) -> str:
     if isinstance(what, str):
-        return f"sorts the rows of {index.table}"
-    return f"reads all of {index.table}"
+        return f"sorts the rows of {index.table if isinstance(index, Index) else 'its table'}"
+    return f"reads all of {index.table if isinstance(index, Index) else what.table}"
 
 
-def _help(index: Index) -> str:
+def _help(index: Index | str) -> str:
+    if isinstance(index, str):
+        return index
     columns = ", ".join(index.columns)
     if index.there is not None:
         return f"the index {index.there} on ({columns}) is there, and the plan leaves it aside"

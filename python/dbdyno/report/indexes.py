@@ -11,11 +11,12 @@ def _missing(document: Document) -> dict[str, list[str]]:
     """Give each ``create index`` with the names of the statements of a file that it is for; none of other runs."""
     missing: dict[str, list[str]] = {}
     for each in document["findings"]:
-        if each.get("kind") != WHOLE_TABLE.name or each["evidence"].get("there"):
+        evidence = each["evidence"]
+        if each.get("kind") != WHOLE_TABLE.name or evidence.get("there") or "sql" not in evidence:
             continue
         cells = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
         names = [str(cell["factors"][STATEMENT]) for cell in cells if STATEMENT in cell["factors"]]
-        known = missing.setdefault(str(each["evidence"].get("sql")), [])
+        known = missing.setdefault(str(evidence["sql"]), [])
         if document["report"].get("times") is True:
             known += [name for name in dict.fromkeys(names) if name not in known]
     return missing

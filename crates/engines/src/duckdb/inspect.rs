@@ -139,13 +139,23 @@ fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Fa
             });
         }
     }
+    for row in rows(session, "select table_name, estimated_size from duckdb_tables() where not internal")? {
+        if let [table, size] = row.as_slice()
+            && catalog.tables.iter().any(|each| each.name == *table)
+        {
+            catalog.table(table).rows = size.parse().ok();
+        }
+    }
     for row in rows(
         session,
-        "select table_name, index_name, expressions from duckdb_indexes()",
+        "select table_name, index_name, expressions from duckdb_indexes() union all \
+         select table_name, lower(constraint_type) || ' of ' || table_name, constraint_column_names::varchar \
+         from duckdb_constraints() where constraint_type in ('PRIMARY KEY', 'UNIQUE')",
     )? {
         if let [table, index, expressions] = row.as_slice()
             && named(table)
         {
+            // Also of what must be unique, which has an index without a name.
             let keys = expressions.trim_matches(['[', ']']).split(", ").map(|column| Key {
                 column: Some(column.trim_matches(['\'', '"']).to_owned()),
                 ..Key::default()

@@ -280,6 +280,8 @@ fn steps(answer: &RawDocument) -> Vec<String> {
     if !steps.is_empty() && pushed == Some(0) && filter.is_some_and(|filter| !filter.is_empty()) {
         steps.push("filter: applied by FerretDB to the documents that SQLite returns".into());
     }
+    let namespace = find(answer, &["queryPlanner", "namespace"]).map(shown).unwrap_or_default();
+    let collection = namespace.split_once('.').map_or("", |(_, name)| name);
     let mut stage = find(answer, &["queryPlanner", "winningPlan", "queryPlan"])
         .or_else(|| find(answer, &["queryPlanner", "winningPlan"]))
         .and_then(|stage| stage.as_document());
@@ -287,7 +289,8 @@ fn steps(answer: &RawDocument) -> Vec<String> {
         let name = find(document, &["stage"]).map(shown);
         let index = find(document, &["indexName"]).map(|index| format!(" {}", shown(index)));
         if let Some(name) = name {
-            steps.push(name + &index.unwrap_or_default());
+            let whole = (name == "COLLSCAN" && !collection.is_empty()).then(|| format!(" {collection}"));
+            steps.push(name + &index.or(whole).unwrap_or_default());
         }
         stage = document.get_document("inputStage").ok();
     }

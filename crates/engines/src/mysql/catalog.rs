@@ -6,7 +6,7 @@ use dbdyno_engine::Failure;
 use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
 use dbdyno_plan::document::FailureKind;
 
-const TABLES: &str = "select table_name, engine, data_length + index_length from information_schema.tables \
+const TABLES: &str = "select table_name, engine, data_length + index_length, table_rows from information_schema.tables \
      where table_schema = database() and table_type = 'BASE TABLE' order by table_name";
 
 const COLUMNS: &str = "select table_name, column_name, column_type, collation_name from information_schema.columns \
@@ -22,14 +22,16 @@ pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result
     let mut catalog = Catalog::default();
     let named = |table: &str| engine.statements.iter().any(|each| names(&each.sql, table));
     for row in rows(session, TABLES).await?.unwrap_or_default() {
-        let [Some(name), engine, bytes] = &row[..] else {
+        let [Some(name), engine, bytes, rows] = &row[..] else {
             continue;
         };
         if let Some(bytes) = bytes.as_ref().and_then(|text| text.parse::<u64>().ok()) {
             *catalog.data_bytes.get_or_insert(0) += bytes;
         }
         if named(name) {
-            catalog.table(name).storage_engine.clone_from(engine);
+            let table = catalog.table(name);
+            table.storage_engine.clone_from(engine);
+            table.rows = rows.as_ref().and_then(|text| text.parse().ok());
         }
     }
     for row in rows(session, COLUMNS).await?.unwrap_or_default() {

@@ -73,6 +73,18 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
             });
         }
     }
+    // As of the last ANALYZE or VACUUM; -1 or, before version 14, 0: there was none.
+    let sql = format!(
+        "select t.relname, t.reltuples::bigint from pg_class t where t.relkind in ('r', 'p', 'm') \
+         and pg_table_is_visible(t.oid) and t.reltuples > 0 {asked}"
+    );
+    for row in rows(session, &sql).await? {
+        if let [Some(table), Some(rows)] = &row[..]
+            && catalog.tables.iter().any(|each| each.name == *table)
+        {
+            catalog.table(table).rows = rows.parse().ok();
+        }
+    }
     let sql = format!(
         "select t.relname, i.relname, m.amname, x.indisvalid and x.indisready, x.indpred is not null, a.attname, \
          o.opcname, {COLLATION} {KEYS} {asked} order by t.relname, i.relname, n"

@@ -36,6 +36,14 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
             });
         }
     })?;
+    // At most so many; a table without row numbers does not tell.
+    let numbers = format!(
+        "select (select max(rowid) from {0}) - (select min(rowid) from {0}) + 1",
+        quoted(name)
+    );
+    let mut rows = None;
+    let told = session.query(&numbers, |row| rows = row.first().map(|text| text.parse().unwrap_or(0)));
+    table.rows = told.ok().and(rows);
     for column in &mut table.columns {
         column.collation = compared(session, name, &column.name);
     }

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.duckdb.settings import DuckdbSettings
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.index import Index
+    from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.events.trial import TrialResult
@@ -113,6 +115,26 @@ class Duckdb(Engine):
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan says that it goes by an index. Where it does not, that may be decided when it is run."""
         return True if any("Index Scan" in step for step in plan) else None
+
+    def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
+        """Tell what is scanned."""
+        from dbdyno.engines.plans import of_duckdb
+
+        return of_duckdb(plan) if plan else None
+
+    def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
+        """Give one on a column that is the only condition: DuckDB goes by no others.
+
+        Whether it goes by one that is there is decided when a statement runs, so that nothing is said of that.
+        """
+        from dbdyno.engines.indexing import index_for
+
+        index = index_for(sql, self.name, table, dict(catalog), single=True)
+        return None if index is None or index.there is not None else index
+
+    def most_by_index(self, rows: int) -> float:
+        """Give its settings' defaults: `index_scan_max_count` rows, or `index_scan_percentage` of the table."""
+        return max(2048, 0.001 * rows)
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
         """``LIKE`` goes by characters, whatever the collation."""

@@ -3,15 +3,18 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+from dbdyno.engines.engine import Json
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.index import Index
+    from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.server.settings import ServerSettings
 
@@ -23,6 +26,7 @@ class Mongodb(ServerEngine):
 
     name = "mongodb"
     title = "MongoDB"
+    products = ("MongoDB", "FerretDB")
     original = "MongoDB"
     databases = Databases(
         port=27017,
@@ -57,6 +61,18 @@ class Mongodb(ServerEngine):
         from dbdyno.engines.server.settings import read_server_settings
 
         return read_server_settings(settings, place, named=named, truth=("true", "false"), tls_options=None)
+
+    def read_plan(self, plan: "Sequence[str]") -> "PlanRead | None":
+        """Tell what is scanned and sorted."""
+        from dbdyno.engines.plans import of_mongodb
+
+        return of_mongodb(plan) if plan else None
+
+    def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
+        """Give one on the fields of a command's filter, or of the order that it asks for."""
+        from dbdyno.engines.mongodb.indexing import index_for
+
+        return index_for(sql)
 
     def family(self) -> "Family":
         """Say how MongoDB and FerretDB are started."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.index import Index
     from dbdyno.engines.mysql.settings import MysqlSettings
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -110,6 +111,12 @@ class Mysql(ServerEngine):
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"))
+
+    def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
+        """Give one by the conditions and the order in the statement's text."""
+        from dbdyno.engines.indexing import index_for
+
+        return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Read its plan."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.searching import CaseRule, Column
@@ -108,6 +109,12 @@ class Postgresql(ServerEngine):
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"), versions=True, regards_case=True)
+
+    def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
+        """Give one by the conditions and the order in the statement's text."""
+        from dbdyno.engines.indexing import index_for
+
+        return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Read its plan."""

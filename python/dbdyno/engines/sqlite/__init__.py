@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
@@ -172,6 +173,12 @@ class Sqlite(Engine):
         from dbdyno.engines.sqlite.lock_findings import lock_findings
 
         return lock_findings(cells)
+
+    def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
+        """Give one by the conditions and the order in the statement's text."""
+        from dbdyno.engines.indexing import index_for
+
+        return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Read its plan."""

@@ -1,0 +1,95 @@
+"""The index that would serve a command: from its filter and its order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dbdyno.engines.index import Index, index_name
+
+_EQUAL = frozenset({"$eq", "$in"})
+_RANGED = frozenset({"$gt", "$gte", "$lt", "$lte"})
+
+
+def index_for(text: str) -> Index | None:
+    """Give an index on the fields that must equal something, then one in a range, or those of the order asked for.
+
+    Where a field stands in ``$or`` or is compared in another way, it does not count. ``None``: no field of the command
+    is one that an index serves, or it is not known what the command does.
+    """
+    found = _asked(text)
+    if found is None:
+        return None
+    collection, wanted, order = found
+    equal, ranged = _fields(wanted)
+    ordered = [] if ranged or len(set(order.values())) > 1 else list(order)
+    columns = list(dict.fromkeys([*equal, *(ranged[:1] or ordered)]))
+    # Every collection has an index on its key.
+    if not columns or columns[0] == "_id":
+        return None
+    index = {"key": dict.fromkeys(columns, 1), "name": index_name(collection, columns)}
+    return Index(collection, tuple(columns), None, json.dumps({"createIndexes": collection, "indexes": [index]}))
+
+
+def _asked(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    """Give the collection that a command reads, what its documents must be, and in which order they are wanted."""
+    try:
+        command = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(command, dict) or not command:
+        return None
+    verb, collection = next(iter(command.items()))
+    parts: Any = None
+    match verb:
+        case "find":
+            parts = command.get("filter"), command.get("sort")
+        case "count" | "distinct":
+            parts = command.get("query"), None
+        case "findAndModify":
+            parts = command.get("query"), command.get("sort")
+        case "update" | "delete":
+            several = command.get(f"{verb}s")
+            one = several[0] if isinstance(several, list) and len(several) == 1 else None
+            parts = (one.get("q"), None) if isinstance(one, dict) else None
+        case "aggregate":
+            stages = command.get("pipeline")
+            parts = _stages(stages) if isinstance(stages, list) else None
+        case _:
+            parts = None
+    if parts is None or not isinstance(collection, str):
+        return None
+    wanted, order = (each if isinstance(each, dict) else {} for each in parts)
+    return collection, wanted, order
+
+
+def _stages(stages: list[Any]) -> tuple[Any, Any]:
+    """Give the filter and the order that a pipeline begins with."""
+    wanted: Any = None
+    for stage in stages:
+        if isinstance(stage, dict) and "$match" in stage and wanted is None:
+            wanted = stage["$match"]
+        elif isinstance(stage, dict) and "$sort" in stage:
+            return wanted, stage["$sort"]
+        else:
+            break
+    return wanted, None
+
+
+def _fields(wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Give the fields that must equal something, and those that lie in a range."""
+    equal: list[str] = []
+    ranged: list[str] = []
+    for name, value in wanted.items():
+        if name == "$and" and isinstance(value, list):
+            for each in value:
+                more = _fields(each) if isinstance(each, dict) else ([], [])
+                equal += more[0]
+                ranged += more[1]
+        elif not name.startswith("$"):
+            operators = {each for each in value if each.startswith("$")} if isinstance(value, dict) else set()
+            if not operators or operators & _EQUAL:
+                equal.append(name)
+            elif operators <= _RANGED:
+                ranged.append(name)
+    return equal, [each for each in ranged if each not in equal]
