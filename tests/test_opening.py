@@ -142,3 +142,32 @@ def test_on_a_named_server_nothing_is_written_and_what_a_run_refuses_is_refused(
 
         count = {"kind": "ask", "target": target(server), "sql": "select count(*) from orders"}
         assert ask({"schema": PLAN, "seed": 1, "task": count}, Answer).answer == "1"
+
+
+LONG = (
+    HEAD
+    + """
+[tables.orders]
+rows = 200_000
+[tables.orders.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+"""
+)
+
+
+@pytest.mark.parametrize("system", ["sqlite:", pytest.param("postgresql:", marks=needs_postgresql)])
+def test_a_run_with_a_long_load_does_not_begin_it_for_statements_that_are_refused(cli: Cli, system: str) -> None:
+    file = own(cli, "select nothing from orders", head=LONG)
+    errors = cli("run", file, "--system", system, "--store", "runs.db", code=2)
+    assert "select nothing from orders" in errors and "nothing" in errors
+    assert errors.count("dbdyno: ") == 1
+    # No run was begun, nor was anything loaded.
+    assert cli("runs", "--store", "runs.db").startswith("no runs in ")
+    assert not list((cli.directory / "cache").rglob("*.json"))
+    assert cli.left_behind() == []
+
+
+def test_a_statement_that_is_refused_among_others_fails_its_own_trials(cli: Cli) -> None:
+    head = LONG.replace("[load]", 'factors = { column = ["id", "nothing"] }\nrounds = 1\n[load]')
+    document = cli.run(own(cli, "select ${column} from orders", head=head), code=1)
+    assert [[each["status"] for each in cell["rounds"]] for cell in document["cells"]] == [["done"], ["failed"]]

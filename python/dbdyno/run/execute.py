@@ -25,6 +25,7 @@ from dbdyno.run.estimate import estimate
 from dbdyno.run.growing import check_growth
 from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
+from dbdyno.run.opening import check_statements
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
@@ -151,6 +152,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     with Provisioners(request.directory, request.allow_writes) as provisioners:
         _check(prepared.compiled, provisioners)
+        check_statements(prepared.compiled, provisioners)
         undecided = _undecided(request, prepared)
         run = RunRecord(
             experiment=request.experiment.name,

@@ -1,4 +1,7 @@
-"""Opening an experiment's systems and preparing its statements there, without running them: what `describe` checks."""
+"""Opening an experiment's systems and preparing its statements there, without running them.
+
+`describe --check` checks all of it, and a run its statements before it begins.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +15,13 @@ from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.run.beginning import FIRST, missing_database, work
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import ask
+from dbdyno.workplace.templates import unkept
 
 # Seconds for opening a system and preparing all statements of a cell.
 _LONGEST_S = 600.0
+
+# More rows than this take longer to load than a system takes to open.
+_MANY_ROWS = 100_000
 
 # A statement's first characters tell which it is.
 _SHOWN = 60
@@ -70,6 +77,49 @@ def open_systems(
     if errors:
         raise _together(list(errors.values()))
     return list(found.values())
+
+
+def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
+    """Prepare the statements of a run before long loads, on tables without rows.
+
+    Where little is loaded, the first trial tells as soon. Each distinct set is prepared once on each embedded system,
+    and once on each kind of server: settings are not checked, and a system that cannot be had says so at its trials.
+    Raises InputError where a system refuses each of its sets, with each statement that is refused, a line each; one
+    that is refused among others fails its own trials.
+    """
+    errors: dict[str, dict[str, InputError]] = {}
+    sets: dict[str, set[str]] = {}
+    accepted: set[str] = set()
+    for each in cells:
+        engine, system = engine_of(each.cell.system.engine), each.cell.system
+        name = f"{engine.name} {system.host}" if engine.is_server else system.name
+        if not _loads_long(each) or engine.grammar is None:
+            continue
+        # What is prepared at its use may be on a table that a step makes.
+        if each.trial.get("prepare") != "once":
+            accepted.add(name)
+            continue
+        empty = replace(each, tables=[])
+        if name in accepted or work(empty) in sets.setdefault(name, set()):
+            continue
+        sets[name].add(work(empty))
+        try:
+            with unkept():
+                _prepare(empty, provisioners)
+        except InputError as error:
+            several = error.errors if isinstance(error, ValidationErrors) else [error]
+            errors.setdefault(name, {}).update({str(wrong): wrong for wrong in several})
+            continue
+        except SystemFailed:
+            pass
+        accepted.add(name)
+    refused = [wrong for name, found in errors.items() if name not in accepted for wrong in found.values()]
+    if refused:
+        raise _together(refused)
+
+
+def _loads_long(compiled: CompiledCell) -> bool:
+    return sum(int(table.get("rows") or 0) for table in compiled.tables) > _MANY_ROWS
 
 
 def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:

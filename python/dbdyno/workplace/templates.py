@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,10 @@ _LOADED = ".json"
 
 # The locks of this process on what tells of the templates that it uses. They go with it.
 _USED: dict[Path, int] = {}
+
+
+# Of each caller of `unkept`, the templates that were made since.
+_UNKEPT: list[list[Path]] = []
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,26 @@ def template(path: Path, make: Callable[[Path], Any]) -> Template:
     finally:
         claim.release()
     _use(path)
+    for made in _UNKEPT:
+        made.append(path)
     _make_room(path.parent, keep=path)
     return Template(path, time.monotonic() - start, loaded)
+
+
+@contextlib.contextmanager
+def unkept() -> Iterator[None]:
+    """Remove the templates that are made within at its end: nobody needs them again."""
+    made: list[Path] = []
+    _UNKEPT.append(made)
+    try:
+        yield
+    finally:
+        _UNKEPT.remove(made)
+        for path in made:
+            lock = _USED.pop(path.with_suffix(_LOADED), None)
+            if lock is not None:
+                os.close(lock)
+            remove_unused(path)
 
 
 def _put_in_place(made: Path, path: Path, loaded: dict[str, Any]) -> None:
