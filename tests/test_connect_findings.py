@@ -80,8 +80,8 @@ def test_several_systems_have_a_sentence_for_each_level() -> None:
     experiment = made(CONNECT)
     texts = [each["text"] for each in found_of([compile_cell(experiment, cell) for cell in cells_of(experiment)])]
     assert [text.split(" took")[0] for text in texts] == [
-        "With connect=per-transaction, clients=1: connecting anew for each transaction",
-        "With connect=per-transaction, clients=2: connecting anew for each transaction",
+        "With connect=per-transaction, clients=1, connecting anew for each transaction",
+        "With connect=per-transaction, clients=2, connecting anew for each transaction",
     ]
     assert all(text.endswith("50 % (2 ms each) with postgresql:, 5.0 % (0.12 ms each) with sqlite:.") for text in texts)
 

@@ -78,8 +78,8 @@ def test_the_best_and_the_worst_that_differ_are_told() -> None:
 def test_the_group_is_named_where_there_are_several() -> None:
     texts = claims(document(noisy(1, [1000.0, 2000.0, 1000.0, 500.0], 5, 0.01), groups=2))
     assert [text.split(" to ")[0] for text in texts] == [
-        "With group=0: throughput rises",
-        "With group=1: throughput falls",
+        "With group=0, throughput rises",
+        "With group=1, throughput falls",
     ]
 
 

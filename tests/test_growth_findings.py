@@ -63,7 +63,7 @@ def test_a_fall_is_told_with_both_sizes_and_the_memory() -> None:
     made = document({"v4": [1000, 990, 200], "serial": [1500, 1500, 1490]})
     (text,) = said(made, "falls as it grows")
     assert text.startswith(
-        "With key=v4: inserts fall between 10,000 and 100,000 rows, where the index grows from 977 kB to 9.54 MB, "
+        "With key=v4, inserts fall between 10,000 and 100,000 rows, where the index grows from 977 kB to 9.54 MB, "
         "0.5 to 5 times the memory that it may take: to 0.2 ("
     )
     assert "of the rate at 1,200 rows" in text

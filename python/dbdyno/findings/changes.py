@@ -94,7 +94,7 @@ def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str 
     size = f"{ratio:.3g} times ({ci95[0]:.3g} to {ci95[1]:.3g})"
     steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
     name = "throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
-    at = f"With {pair.where}: {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
+    at = f"With {pair.where}, {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
     if decided["not_comparable"]:
         return (
             f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['not_comparable'])}."

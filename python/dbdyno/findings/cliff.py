@@ -47,7 +47,7 @@ def _first_fallen(compared: Sequence[Comparison]) -> int | None:
 def _found(series: Series, at: int, there: Comparison, last: Comparison, material: Material) -> Finding:
     before, cell, end = series.cells[at - 1], series.cells[at], series.cells[-1]
     label = material.measure.label
-    where = f"With {series.where}: {label}" if series.where else label.capitalize()
+    where = f"With {series.where}, {label}" if series.where else label.capitalize()
     words = f"{where} fall between {series.rows(before)} and {series.rows(cell)} rows"
     evidence: dict[str, object] = {
         "ratio": there["ratio"],

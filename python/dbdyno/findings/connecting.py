@@ -49,7 +49,7 @@ def connect_findings(
             share = f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({rough(each.each_ms)} ms each)"
             name = each.cell["system"]["name"] if systems > 1 else _where(each, several)
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
-        begin = f"With {where}: connecting" if len(groups) > 1 else "Connecting"
+        begin = f"With {where}, connecting" if len(groups) > 1 else "Connecting"
         text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
         text += _differing_clients([each.cell for each in group], cells, tasks)
         shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
