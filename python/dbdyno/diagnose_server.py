@@ -23,6 +23,7 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 from collections.abc import Collection, Mapping
 
 from dbdyno.bottleneck import (
+    CLIENT,
     FULL,
     MORE_ROUNDS,
     WAITING,
@@ -85,7 +86,7 @@ def diagnose_server(
     hottest = cpu.hottest_thread_percent
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
-        return bottleneck("client", text, "a machine of its own for the load, or fewer clients")
+        return bottleneck(CLIENT, text, "a machine of its own for the load, or fewer clients")
     if server is not None:
         disturbed = disturbed_machine(cpu, client + server, elapsed)
         if disturbed is not None:
@@ -187,7 +188,7 @@ def _cpu(
         if server >= client:
             apart = "a machine of its own for the load" if client >= _CLIENT_TAKES * cores else ""
             return bottleneck("server CPU", shares, "; ".join(each for each in (cheaper_words, apart) if each))
-        return bottleneck("client", shares, "a machine of its own for the load")
+        return bottleneck(CLIENT, shares, "a machine of its own for the load")
     if clients < cores or clients == 1:
         share = server / clients
         text = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the server computed for "

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from dbdyno.document.cell import Cell, JsonObject
 from dbdyno.document.effects import Answer, Effect
+from dbdyno.document.scalability import Scalability
 
 SCHEMA = "dbdyno.run/1"
 
@@ -134,6 +135,8 @@ class Document(TypedDict):
     """By factor: given by the world, or to be chosen."""
     answer: Answer
     effects: list[Effect]
+    scalability: list[Scalability]
+    """For each factor that decides the number of clients, and each combination of the others' levels."""
     comparisons: list[Comparison]
     recommendations: list[Recommendation]
     findings: list[Finding]

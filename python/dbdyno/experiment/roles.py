@@ -35,7 +35,7 @@ def roles_of(
     said: Mapping[str, Role] = report.get("roles") or {}
     given = {*(report.get("questions") or ()), grows_by}
     bound: dict[str, set[Role]] = {}
-    for location, reference in references(_read(definition)):
+    for location, reference in references(read_definition(definition)):
         role = _role(location)
         if role is not None:
             bound.setdefault(reference.partition(".")[0], set()).add(role)
@@ -57,7 +57,8 @@ def _guess(levels: Sequence[object]) -> Role:
     return "load" if numbers else "choice"
 
 
-def _read(definition: str) -> dict[str, Any]:
+def read_definition(definition: str) -> dict[str, Any]:
+    """Parse an experiment's file as a run stored it; of one that is no TOML, nothing."""
     try:
         return tomllib.loads(definition)
     except tomllib.TOMLDecodeError:

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.bottleneck import IDLE
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
-from dbdyno.engines import engine_of_product
 from dbdyno.findings.rule import Material, Rule
+from dbdyno.results.client import share_of_busy_client
 
 BUSY_CLIENT = Kind("busy client", ("warning", "share"))
 
 
-# Above this share of what the client can do with an engine that does nothing, the client is part of the result.
-_CLIENT = 0.5
-
-
 def _busy_client(cell: Cell) -> tuple[str, JsonObject] | None:
-    share = cell["share_of_ceiling"]["harness"]
-    if share is None or share < _CLIENT or not engine_of_product(cell["system"]["engine"]).has_data:
-        return None
-    # Clients that had nothing to do for most of the time could have done more.
-    if cell["time"] is not None and (cell["time"]["shares"].get("idle") or 0.0) >= IDLE:
+    share = share_of_busy_client(cell)
+    if share is None:
         return None
     words = (
         f"The client did {share * 100:.0f} % of what it can with an engine that does nothing: the result is as much "

@@ -28,6 +28,7 @@ from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
+from dbdyno.report.scalability import sentences
 from dbdyno.results.alike import varied
 from dbdyno.results.judging import DURABILITY
 
@@ -38,6 +39,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 # So many rows are shown; the rest is left to --verbose.
 _ROWS = 12
 _EFFECTS = 4
+_CURVES = 3
 _NARROWEST = 40
 _STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 _RATIO, _SECOND = "ratio [95 %]", "2nd/1st [95 %]"
@@ -71,6 +73,7 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
     yield from _effects(document, width)
     yield Text("")
     yield from _table(document, width)
+    yield from _scalability(document, width)
     yield from _time(document, width)
     yield from _indexes(document, width)
     yield from _bottlenecks(document, width)
@@ -342,6 +345,15 @@ def _standings(
 
 def _compared(standing: Standing) -> tuple[str, str]:
     return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
+
+
+def _scalability(document: Document, width: int) -> Iterator[Text]:
+    """Say of each scalability model that was fitted where throughput peaks, and its terms."""
+    told = sentences(document)
+    for sentence in told[:_CURVES]:
+        yield from _wrapped(sentence, width, "", "  ")
+    if len(told) > _CURVES:
+        yield from _wrapped(f"  … {len(told) - _CURVES} more with --verbose", width)
 
 
 def _time(document: Document, width: int) -> Iterator[Text]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.numbers import percent
-from dbdyno.report import lines, sections
+from dbdyno.report import lines, scalability, sections
 from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
     answer_chart,
@@ -17,6 +17,7 @@ from dbdyno.report.charts import (
     growth_charts,
     latency_charts,
     published_chart,
+    scalability_charts,
     throughput_chart,
     timeline_charts,
     times_chart,
@@ -62,6 +63,10 @@ def _context(document: Document) -> dict[str, Any]:
         "indexes": index_lines(document),
         "throughput": throughput_chart(document),
         "published": published_chart(document),
+        "scalability": sections.scalability_table(document),
+        "scalability_charts": scalability_charts(document),
+        "scalability_refused": scalability.refusals(document),
+        "scalability_note": scalability.NOTE,
         "table": sections.cell_table(document),
         "notes": sections.notes(document),
         "operations": sections.operation_table(document),

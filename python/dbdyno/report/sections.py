@@ -12,7 +12,7 @@ from dbdyno.document.cell import Cell, CellStatement, Round
 from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
 from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, whole
-from dbdyno.report import lines
+from dbdyno.report import lines, scalability
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
@@ -94,6 +94,15 @@ def effect_table(document: Document) -> CellTable:
             price += f"{', ' * bool(price)}failures {percent(each['failed'][1])} and not {percent(each['failed'][0])}"
         rows.append([each["factor"], *names, where, each["metric"], ratio, each["verdict"], price])
     return CellTable(heads, rows)
+
+
+def scalability_table(document: Document) -> CellTable | None:
+    """Return the curve of each scalability model; none where none was fitted."""
+    rows = scalability.rows(document)
+    heads = [
+        Column(head, right=place > 0, style="number" * (place > 0)) for place, head in enumerate(scalability.HEADS)
+    ]
+    return CellTable(heads, rows) if rows else None
 
 
 def operation_table(document: Document) -> CellTable | None:

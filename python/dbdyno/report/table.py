@@ -11,6 +11,7 @@ from rich.text import Text
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison, Document
 from dbdyno.numbers import NONE, figure, level, percent, whole
+from dbdyno.report import scalability
 from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, table, tables, width_of
@@ -63,6 +64,8 @@ def details(document: Document, width: int) -> RenderableType:
     parts += _notes(document)
     if document["effects"]:
         parts += [Text(""), Text("Effects", style="bold"), *_effects(document)]
+    if document["scalability"]:
+        parts += [Text(""), Text("Scalability", style="bold"), *_scalability(document)]
     if document["comparisons"]:
         parts += [Text(""), *_comparisons(document, width)]
         parts += [Text(note, style="dim") for note in comparison_notes(document)]
@@ -200,6 +203,20 @@ def _effects(document: Document) -> Iterable[RenderableType]:
             against = f"{each['factor']}={level(each['against'])}" if each["factor"] != "system" else ""
             text = Text.assemble(label, effect_words(each, document), (f"  against {against}" * bool(against), "dim"))
             yield Padding(text, (0, 0, 0, 4 if each["at"] else 2), expand=False)
+
+
+def _scalability(document: Document) -> Iterable[RenderableType]:
+    """Give a sentence for each curve, and the reasons for which there are others not."""
+    told = scalability.sentences(document)
+    for sentence in told:
+        yield Padding(Text(sentence), (0, 0, 0, 2), expand=False)
+    if told:
+        yield Padding(Text(scalability.NOTE, style="dim"), (0, 0, 0, 2), expand=False)
+    for each in scalability.refusals(document):
+        text = Text.assemble((each.text, ""), (f"  ({', '.join(each.of)})", "dim"))
+        if each.advice:
+            text.append(f"\n→ {each.advice}", style="green")
+        yield Padding(text, (0, 0, 0, 2), expand=False)
 
 
 def _bottlenecks(document: Document) -> Iterable[RenderableType]:

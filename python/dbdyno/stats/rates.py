@@ -122,6 +122,13 @@ def own_values(rates: Rates) -> list[float]:
     return [math.log(pooled(own)) + error for error in _errors(own)] if own else []
 
 
+def own_errors(rates: Rates) -> float:
+    """Return the least standard error of ``ln R`` of a cell by itself: of few transactions, and of what ends cut."""
+    own = list(rates.values())
+    cut = math.log1p(max(each.resolution for each in own)) + abs(_apart(own))
+    return math.hypot(sampling_error(own), cut)
+
+
 def sampling_error(rates: Sequence[Rate]) -> float:
     """Return the standard error that few transactions of such different times leave, as a share of the rate.
 

@@ -1,9 +1,9 @@
 """The Universal Scalability Law, fitted to the throughput of several numbers of clients.
 
-``X(N) = C·N / (1 + σ·(N-1) + κ·N·(N-1))`` (Gunther 2007, Guerrilla Capacity Planning, ch. 4 to 6; Gunther, Puglia and
-Tomasette 2015, doi:10.1145/2789168), with the throughput ``C`` of one client free, so that one client need not have
-been measured. ``σ`` (contention) is the share of the work that only one client does at a time, ``κ`` (coherency) what
-each pair of clients costs. Both are 0 or more. It peaks at ``N* = sqrt((1-σ)/κ)``.
+``X(N) = C·N / (1 + s·(N-1) + k·N·(N-1))`` (Gunther 2007, Guerrilla Capacity Planning, doi:10.1007/978-3-540-31010-5;
+2008, arXiv:0808.1431), with the throughput ``C`` of one client free, so that one client need not have been measured.
+``s`` (contention) is the share of the work that only one client does at a time, ``k`` (coherency) what each pair of
+clients costs. Both are 0 or more. Throughput is greatest at ``sqrt((1-s)/k)`` clients.
 
 The fit is by least squares on logarithms, since the noise of a rate is a share of it. Blocks are the replicates: the
 mean over blocks of each level is fitted, and how the blocks differ tells its error, whatever cells of a block have in
@@ -58,7 +58,7 @@ class NoSpreadError(ValueError):
 class Scalability:
     """The law fitted to numbers of clients (``levels``), with the intervals of what it says.
 
-    ``rate``: the throughput of one client; ``contention``, ``coherency``: σ and κ. ``peak_at``: the number of clients
+    ``rate``: the throughput of one client; ``contention``, ``coherency``: s and k. ``peak_at``: the number of clients
     at the peak, at least 1; infinite where it has none. ``peak``: the throughput there, or what it comes near to.
     ``misfits``: by level, by how much the logarithm of what was measured is above the curve. ``p``: of misfits so large
     by chance, where the form is right.
@@ -117,7 +117,8 @@ def fit(
     if max(errors.max(), floor.max()) <= _NO_SPREAD:
         raise NoSpreadError("the blocks agree to the last digit")
     log_rate, contention, coherency = _bounded(clients, means)
-    curve = log_rate + np.log(_rate_at(1.0, contention, coherency, clients))
+    found = np.array([1.0, contention, coherency])
+    curve = log_rate - np.log(_parts(clients) @ found)
     misfits = means - curve
     free = 1 + (contention > 0) + (coherency > 0)
     p, beyond = _lack_of_fit(misfits, values, floor, len(clients) - free)
@@ -131,15 +132,14 @@ def fit(
         return _estimate(value, drawn, confidence)
 
     one, linear, pairs = draws.T
-    positive = one > 0
     of_peak = _peaks_at(draws)
     return Scalability(
         levels=tuple(levels),
         blocks=blocks,
         confidence=confidence,
         rate=estimate(rate, _rates(draws, 1.0)),
-        contention=estimate(contention, _share(linear, one, positive)),
-        coherency=estimate(coherency, _share(pairs, one, positive)),
+        contention=estimate(contention, _share(linear, one)),
+        coherency=estimate(coherency, _share(pairs, one)),
         peak_at=estimate(peak_at, of_peak),
         peak=estimate(_peak(rate, contention, coherency), _peaks(draws, of_peak)),
         misfits=tuple(float(each) for each in misfits),
@@ -149,9 +149,9 @@ def fit(
 
 
 def _bounded(clients: Numbers, means: Numbers) -> tuple[float, float, float]:
-    """Give ln C, σ and κ of the least squares of logarithms, σ and κ not below 0.
+    """Give ln C, s and k of the least squares of logarithms, s and k not below 0.
 
-    By steps of Gauss and Newton in 1/C, σ/C and κ/C, each solved with its bounds (Lawson and Hanson 1974, ch. 23), so
+    By steps of Gauss and Newton in 1/C, s/C and k/C, each solved with its bounds (Lawson and Hanson 1974, ch. 23), so
     that what is at a bound is exactly 0. In ``1/X`` the law is linear, which leaves steps little to correct. 1/C has a
     least value, far below what anything measured leads to, so that C is finite.
     """
@@ -175,7 +175,7 @@ def _bounded(clients: Numbers, means: Numbers) -> tuple[float, float, float]:
 
 
 def _parts(clients: Numbers) -> Numbers:
-    """Give what 1/C, σ/C and κ/C are multiplied by in 1/X, a row for each number of clients."""
+    """Give what 1/C, s/C and k/C are multiplied by in 1/X, a row for each number of clients."""
     import numpy as np
 
     return np.stack([1 / clients, (clients - 1) / clients, clients - 1], axis=1)
@@ -198,13 +198,13 @@ def _lack_of_fit(misfits: Numbers, values: Numbers, floor: Numbers, freedom: int
 
 
 def _draws(clients: Numbers, means: Numbers, curve: Numbers, apart: Numbers, unseen: Numbers) -> Numbers:
-    """Draw 1/C, σ/C and κ/C as other blocks would have given them, without their bounds.
+    """Draw 1/C, s/C and k/C as other blocks would have given them, without their bounds.
 
     A bootstrap over blocks: each block's deviations get a random weight (Wu 1986, doi:10.1214/aos/1176350142), here a
-    normal one, and all of a draw are stretched alike, so that a mean of levels spreads as Student's t with one degree of
-    freedom less than there are blocks. In ``1/X`` the law is linear in the three. So they follow from what a draw adds
-    to the logarithms by one step of Gauss and Newton, in which no draw fails to converge. They may be below 0: percentiles
-    of bounded estimates hold too seldom where another parameter is at its bound.
+    normal one, and all of a draw are stretched alike, so that a mean of levels spreads as Student's t with one degree
+    of freedom less than there are blocks. In ``1/X`` the law is linear in the three. So they follow from what a draw
+    adds to the logarithms by one step of Gauss and Newton, in which no draw fails to converge. They may be below 0:
+    percentiles of bounded estimates hold too seldom where another parameter is at its bound.
     """
     import numpy as np
 
@@ -233,7 +233,7 @@ def _peak(rate: float, contention: float, coherency: float) -> float:
     return rate / contention if contention > 0 else math.inf
 
 
-# Of draws, each of 1/C, σ/C and κ/C, any of which may be below 0.
+# Of draws, each of 1/C, s/C and k/C, any of which may be below 0.
 
 
 def _rates(draws: Numbers, clients: float) -> Numbers:
@@ -243,11 +243,11 @@ def _rates(draws: Numbers, clients: float) -> Numbers:
     return _inverse(draws @ _parts(np.array([clients]))[0])
 
 
-def _share(part: Numbers, one: Numbers, positive: Numbers) -> Numbers:
-    """Give σ or κ, not below 0."""
+def _share(part: Numbers, one: Numbers) -> Numbers:
+    """Give s or k, not below 0."""
     import numpy as np
 
-    shares = np.divide(part, one, out=np.full_like(part, np.inf), where=positive)
+    shares = np.divide(part, one, out=np.full_like(part, np.inf), where=one > 0)
     return np.where(part > 0, shares, 0.0)
 
 
@@ -277,7 +277,7 @@ def _inverse(took: Numbers) -> Numbers:
 
 
 def _estimate(value: float, drawn: Numbers, confidence: float) -> Estimate:
-    """Give a value with the percentiles of what was drawn; where bounds moved it, the interval holds it all the same."""
+    """Give a value with the percentiles of what was drawn; the interval holds the value also where bounds moved it."""
     import numpy as np
 
     tail = (1 - confidence) / 2

@@ -8,7 +8,8 @@ from dbdyno.answer.build import build_answer
 from dbdyno.document.cell import Cell, Published
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.document.shape import Document, FailedTrial, Recommendation
-from dbdyno.experiment.roles import roles_of
+from dbdyno.experiment.concurrency import factors_of_clients
+from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.findings.registry import find_all
 from dbdyno.findings.rule import Material
 from dbdyno.results.cells import build_cell
@@ -18,6 +19,7 @@ from dbdyno.results.effects import effects
 from dbdyno.results.judging import Pair, judge, ratio_of_pair
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
+from dbdyno.results.scalability import scalability
 from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
@@ -90,6 +92,7 @@ def build_document(
         "roles": dict(roles),
         "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found),
         "effects": found,
+        "scalability": scalability(cells, factors_of_clients(read_definition(run.definition)), confidence),
         "comparisons": list(material.comparisons),
         "recommendations": list(material.recommendations),
         "findings": find_all(material),

@@ -5,6 +5,7 @@ from dbdyno.report.charts.breakdown import breakdown_chart
 from dbdyno.report.charts.drawing import Figure
 from dbdyno.report.charts.growth import growth_charts
 from dbdyno.report.charts.latency import latency_charts
+from dbdyno.report.charts.scalability import scalability_charts
 from dbdyno.report.charts.throughput import published_chart, throughput_chart
 from dbdyno.report.charts.timeline import timeline_charts
 from dbdyno.report.charts.times import times_chart
@@ -16,6 +17,7 @@ __all__ = [
     "growth_charts",
     "latency_charts",
     "published_chart",
+    "scalability_charts",
     "throughput_chart",
     "timeline_charts",
     "times_chart",

@@ -1,0 +1,96 @@
+"""Throughput by the number of clients: the fitted curve with its band, over what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from dbdyno.document.scalability import Scalability
+from dbdyno.document.shape import Document
+from dbdyno.report.charts.drawing import Figure, colour, data, draw, fitted
+from dbdyno.report.scalability import model_name
+
+_HEIGHT = 280
+# More curves than this in one picture cannot be told apart where their bands lie over one another.
+_MOST = 4
+
+
+def scalability_charts(document: Document) -> list[Figure]:
+    """Draw the curves, a few in each picture; none where no model was fitted."""
+    with_curves = [each for each in document["scalability"] if each["curve"] is not None]
+    factors = dict.fromkeys(each["factor"] for each in with_curves)
+    groups = [[each for each in with_curves if each["factor"] == factor] for factor in factors]
+    parts = [group[start : start + _MOST] for group in groups for start in range(0, len(group), _MOST)]
+    return [_chart(document, part) for part in parts]
+
+
+def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
+    by_id = {cell["id"]: cell for cell in document["cells"]}
+    lines: list[dict[str, Any]] = []
+    means: list[dict[str, Any]] = []
+    dots: list[dict[str, Any]] = []
+    peaks: list[dict[str, Any]] = []
+    names = [model_name(document, each) for each in models]
+    for name, model in zip(names, models, strict=True):
+        curve = model["curve"]
+        if curve is None:
+            continue
+        measured = [number for number in model["clients"] if number is not None]
+        for point in curve["points"]:
+            low, high = point["ci95"]
+            part = "within" if point["clients"] <= max(measured) * (1 + 1e-9) else "beyond"
+            lines.append({
+                "clients": point["clients"], "series": name, "value": point["throughput"], "low": low, "high": high,
+                "part": part,
+            })  # fmt: skip
+        for cell_id, number in zip(model["cells"], model["clients"], strict=True):
+            mean, ci95 = by_id[cell_id]["throughput"]["mean"], by_id[cell_id]["throughput"]["ci95"]
+            place = {"clients": number, "series": name}
+            if mean is not None:
+                low, high = ci95 or (mean, mean)
+                means.append({**place, "value": mean, "low": max(low, 0.0), "high": high})
+            rounds = by_id[cell_id]["rounds"]
+            dots += [{**place, "value": each["throughput"]} for each in rounds if each["throughput"] is not None]
+        peak = curve["peak"]
+        if peak["clients"] is not None and peak["clients_ci95"] is not None and peak["throughput"] is not None:
+            low, high = peak["clients_ci95"]
+            value = peak["throughput"]["value"]
+            peaks.append({"clients": peak["clients"], "series": name, "value": value, "low": low, "high": high})
+    unit = by_id[models[0]["cells"][0]]["throughput"]["unit"]
+    factor = models[0]["factor"]
+    scale = alt.Scale(domain=[0, max(each["clients"] for each in lines)], nice=False)
+    x = alt.X(
+        "clients:Q",
+        scale=scale,
+        axis=alt.Axis(title=factor if factor == "clients" else f"clients ({factor})", grid=False, tickCount=8),
+    )
+    y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=unit, format="~s", tickCount=6))
+    curves = alt.Chart(data(lines)).encode(x=x, color=colour(names))
+    dash = alt.StrokeDash("part:N", scale=alt.Scale(domain=["within", "beyond"], range=[[1, 0], [4, 4]]), legend=None)
+    of_means = alt.Chart(data(means)).encode(x=x, color=colour(names, legend=False))
+    layers = [
+        curves.mark_area(opacity=0.2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        curves.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dash),
+        alt.Chart(data(dots)).mark_circle(size=12, opacity=0.5).encode(x=x, y=y, color=colour(names, legend=False)),
+        of_means.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        of_means.mark_point(size=40, filled=True, opacity=1).encode(y=y),
+    ]
+    if peaks:
+        of_peaks = alt.Chart(data(peaks)).encode(y=y, color=colour(names, legend=False))
+        across = alt.X("low:Q", scale=scale)
+        layers += [
+            of_peaks.mark_rule(strokeWidth=1.5, strokeDash=[2, 2]).encode(x=across, x2=alt.X2("high:Q")),
+            of_peaks.mark_point(shape="diamond", size=90, filled=False, strokeWidth=2).encode(x=x),
+        ]
+    svg = draw(fitted(alt.layer(*layers), _HEIGHT), "Throughput by clients, with the curve of the scalability model")
+    title = (
+        "Throughput by clients, and the model"
+        if len(names) > 1
+        else f"Throughput by clients, and the model: {names[0]}"
+    )
+    note = "Line: the curve; area: its 95 % interval; points: means with their intervals, and every round."
+    note += " Diamond: the peak, dotted: where it may lie." * bool(peaks)
+    note += " Dashed: beyond what was measured." * any(each["part"] == "beyond" for each in lines)
+    return Figure(title, svg, note)

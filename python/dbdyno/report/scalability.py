@@ -1,0 +1,112 @@
+"""What the views say of the scalability model: its sentences, and the rows of its table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dbdyno.answer.short import named
+from dbdyno.document.scalability import Estimated, Scalability, ScalabilityCurve
+from dbdyno.document.shape import Document
+from dbdyno.numbers import figure, percent
+
+_SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
+
+NOTE = (
+    f"The Universal Scalability Law: X(N) = C(1)·N / (1 + {_SIGMA}·(N-1) + κ·N·(N-1)). Contention {_SIGMA}: the share of "
+    "the work that one client does at a time; coherency κ: what each pair of clients costs. In brackets: 95 % "
+    "intervals over rounds."
+)
+HEADS = ("model", "peak at", "throughput there", "one client", "contention", "coherency", "farthest off")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no curve, what would be right, and for which models that holds."""
+
+    why: str
+    advice: str
+    of: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return f"No scalability model: {self.why}."
+
+
+def model_name(document: Document, model: Scalability) -> str:
+    """Name a model by the levels of the other factors; by its own factor where no others vary."""
+    several = len({each["factor"] for each in document["scalability"]}) > 1
+    at = named(model["at"], document["answer"]["systems"])
+    return " ".join(each for each in (at, f"by {model['factor']}" if several or not at else "") if each)
+
+
+def fitted(document: Document) -> list[tuple[Scalability, ScalabilityCurve]]:
+    """Return the models that have a curve, with it."""
+    return [(each, each["curve"]) for each in document["scalability"] if each["curve"] is not None]
+
+
+def sentences(document: Document) -> list[str]:
+    """Return a sentence for each curve: its peak, or what is known of it, and its terms."""
+    return [
+        f"Scalability ({model_name(document, model)}): {peak_words(document, curve)}; contention "
+        f"{interval(curve['contention'])}, coherency {interval(curve['coherency'])}."
+        for model, curve in fitted(document)
+    ]
+
+
+def peak_words(document: Document, curve: ScalabilityCurve) -> str:
+    """Say where throughput peaks, or from where on it may."""
+    peak = curve["peak"]
+    least = math.floor(peak["at_least"])
+    if peak["clients"] is not None and peak["clients_ci95"] is not None and peak["throughput"] is not None:
+        where = f"{clients(peak['clients'])} [{', '.join(clients(each) for each in peak['clients_ci95'])}] clients"
+        return f"predicted peak {interval(peak['throughput'])} {_unit(document)} at {where}"
+    if peak["told"] == "beyond":
+        return f"no peak within N={least}"
+    return f"where it peaks is open: at {least} client{'s' * (least != 1)} or more"
+
+
+def rows(document: Document) -> list[list[str]]:
+    """Return a row for each curve, in the order of :data:`HEADS`."""
+    made = []
+    for model, curve in fitted(document):
+        peak = curve["peak"]
+        least = math.floor(peak["at_least"])
+        if peak["clients"] is not None and peak["clients_ci95"] is not None:
+            ends = ", ".join(clients(each) for each in peak["clients_ci95"])
+            where = f"{clients(peak['clients'])} [{ends}]"
+        else:
+            where = f"not within {least}" if peak["told"] == "beyond" else f"open, from {least}"
+        off = f"{percent(curve['misfit'])} at {curve['misfit_clients']:g}"
+        of_peak = "" if peak["throughput"] is None else interval(peak["throughput"])
+        terms = [interval(curve[name]) for name in ("one_client", "contention", "coherency")]
+        made.append([model_name(document, model), where, of_peak, *terms, off])
+    return made
+
+
+def refusals(document: Document) -> list[Refusal]:
+    """Return each distinct reason for which there is no curve, with the models that it holds for."""
+    found: dict[tuple[str, str], Refusal] = {}
+    for each in document["scalability"]:
+        if each["refused"]:
+            why, advice = each["refused"], each["advice"]
+            found.setdefault((why, advice), Refusal(why, advice)).of.append(model_name(document, each))
+    return list(found.values())
+
+
+def interval(estimated: Estimated) -> str:
+    """Write a figure with its interval: ``0.0312 [0.0287, 0.0345]``."""
+    low, high = estimated["ci95"]
+    return f"{figure(estimated['value'])} [{figure(low)}, {figure(high)}]"
+
+
+def clients(number: float) -> str:
+    """Write a number of clients, which need not be whole."""
+    return f"{number:.1f}" if number < 10 else f"{number:,.0f}"
+
+
+def _unit(document: Document) -> str:
+    units: Sequence[str] = [cell["throughput"]["unit"] for cell in document["cells"]]
+    return units[0] if units else "1/s"
