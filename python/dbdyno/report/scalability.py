@@ -14,11 +14,11 @@ from dbdyno.numbers import figure, percent
 _SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
 
 NOTE = (
-    f"The Universal Scalability Law: X(N) = C(1)·N / (1 + {_SIGMA}·(N-1) + κ·N·(N-1)). Contention {_SIGMA}: the share of "
-    "the work that one client does at a time; coherency κ: what each pair of clients costs. In brackets: 95 % "
+    f"The Universal Scalability Law: X(N) = C(1)·N / (1 + {_SIGMA}·(N-1) + κ·N·(N-1)). Contention {_SIGMA}: the share "
+    "of the work that one client does at a time; coherency κ: what each pair of clients costs. In brackets: 95 % "
     "intervals over rounds."
 )
-HEADS = ("model", "peak at", "throughput there", "one client", "contention", "coherency", "farthest off")
+HEADS = ("model", "peak at", "throughput there", "one client", "contention", "coherency", "largest misfit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ def peak_words(document: Document, curve: ScalabilityCurve) -> str:
         return f"predicted peak {interval(peak['throughput'])} {_unit(document)} at {where}"
     if peak["told"] == "beyond":
         return f"no peak within N={least}"
-    return f"where it peaks is open: at {least} client{'s' * (least != 1)} or more"
+    if peak["at_least"] <= curve["points"][0]["clients"]:
+        return "where it peaks is not known"
+    return f"where it peaks is open: at {least} clients or more"
 
 
 def rows(document: Document) -> list[list[str]]:
@@ -78,7 +80,8 @@ def rows(document: Document) -> list[list[str]]:
             ends = ", ".join(clients(each) for each in peak["clients_ci95"])
             where = f"{clients(peak['clients'])} [{ends}]"
         else:
-            where = f"not within {least}" if peak["told"] == "beyond" else f"open, from {least}"
+            unknown = peak["at_least"] <= curve["points"][0]["clients"]
+            where = f"not within {least}" if peak["told"] == "beyond" else "" if unknown else f"open, from {least}"
         off = f"{percent(curve['misfit'])} at {curve['misfit_clients']:g}"
         of_peak = "" if peak["throughput"] is None else interval(peak["throughput"])
         terms = [interval(curve[name]) for name in ("one_client", "contention", "coherency")]

@@ -35,7 +35,7 @@ _MISFIT, _CHANCE = 0.05, 0.01
 _WIDE, _WIDE_RATE = 0.5, 3.0
 # No peak is predicted beyond so many times the largest number of clients.
 _REACH = 2
-_POINTS = 60
+_POINTS = 40
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _told(found: Fit) -> ScalabilityCurve:
         "misfit_clients": clients,
         "p": found.p,
         "blocks": found.blocks,
-        "points": [_point(found, first * (last / first) ** (place / _POINTS)) for place in range(_POINTS + 1)],
+        "points": _points(found, [first * (last / first) ** (place / _POINTS) for place in range(_POINTS + 1)]),
     }
 
 
@@ -221,8 +221,10 @@ def _estimated(estimate: Estimate) -> Estimated:
     return {"value": estimate.value, "ci95": [estimate.low, estimate.high]}
 
 
-def _point(found: Fit, clients: float) -> CurvePoint:
-    there = found.at(clients)
-    # The interval of C(1) is told only where it has an end, and beyond what was measured all follows from that.
-    high = there.high if math.isfinite(there.high) else there.value
-    return {"clients": clients, "throughput": there.value, "ci95": [there.low, high]}
+def _points(found: Fit, clients: Sequence[float]) -> list[CurvePoint]:
+    made: list[CurvePoint] = []
+    for number, there in zip(clients, found.at(clients), strict=True):
+        # Where a draw's curve has no end, the interval has none: it is then cut at the curve.
+        high = there.high if math.isfinite(there.high) else there.value
+        made.append({"clients": number, "throughput": there.value, "ci95": [there.low, high]})
+    return made

@@ -82,10 +82,13 @@ class Scalability:
         level, misfit = max(zip(self.levels, self.misfits, strict=True), key=lambda each: abs(each[1]))
         return level, math.expm1(misfit)
 
-    def at(self, clients: float) -> Estimate:
-        """Return the throughput of so many clients."""
-        value = _rate_at(self.rate.value, self.contention.value, self.coherency.value, clients)
-        return _estimate(value, _rates(self.draws, clients), self.confidence)
+    def at(self, clients: Sequence[float]) -> list[Estimate]:
+        """Return the throughput of so many clients, for each number of them."""
+        import numpy as np
+
+        drawn = _rates(self.draws, np.asarray(clients, float)).T
+        values = [_rate_at(self.rate.value, self.contention.value, self.coherency.value, each) for each in clients]
+        return [_estimate(value, of, self.confidence) for value, of in zip(values, drawn, strict=True)]
 
 
 def _rate_at(rate: float, contention: float, coherency: float, clients: float) -> float:
@@ -137,9 +140,9 @@ def fit(
         levels=tuple(levels),
         blocks=blocks,
         confidence=confidence,
-        rate=estimate(rate, _rates(draws, 1.0)),
-        contention=estimate(contention, _share(linear, one)),
-        coherency=estimate(coherency, _share(pairs, one)),
+        rate=estimate(rate, _inverse(draws[:, 0])),
+        contention=_bounded_estimate(contention, _inverse(one) * linear, confidence),
+        coherency=_bounded_estimate(coherency, _inverse(one) * pairs, confidence),
         peak_at=estimate(peak_at, of_peak),
         peak=estimate(_peak(rate, contention, coherency), _peaks(draws, of_peak)),
         misfits=tuple(float(each) for each in misfits),
@@ -236,19 +239,9 @@ def _peak(rate: float, contention: float, coherency: float) -> float:
 # Of draws, each of 1/C, s/C and k/C, any of which may be below 0.
 
 
-def _rates(draws: Numbers, clients: float) -> Numbers:
-    """Give the throughput of so many clients; infinite where one is said to take no time."""
-    import numpy as np
-
-    return _inverse(draws @ _parts(np.array([clients]))[0])
-
-
-def _share(part: Numbers, one: Numbers) -> Numbers:
-    """Give s or k, not below 0."""
-    import numpy as np
-
-    shares = np.divide(part, one, out=np.full_like(part, np.inf), where=one > 0)
-    return np.where(part > 0, shares, 0.0)
+def _rates(draws: Numbers, clients: Numbers) -> Numbers:
+    """Give the throughput of numbers of clients, a column for each; infinite where they are said to take no time."""
+    return _inverse(draws @ _parts(clients).T)
 
 
 def _peaks_at(draws: Numbers) -> Numbers:
@@ -284,3 +277,15 @@ def _estimate(value: float, drawn: Numbers, confidence: float) -> Estimate:
     # Of infinite ones there is no mean to interpolate by.
     low, high = (float(each) for each in np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf"))
     return Estimate(value, min(low, value), max(high, value))
+
+
+def _bounded_estimate(value: float, drawn: Numbers, confidence: float) -> Estimate:
+    """Give a term with its interval, not below 0.
+
+    Noise can move all of the interval below 0. It then reaches as far above 0 as it is wide to a side: a term that is
+    smaller than this the blocks could not have told from none (as power-constrained limits: Cowan et al. 2011,
+    arXiv:1105.3166).
+    """
+    found = _estimate(value, drawn, confidence)
+    high = max(found.high, (found.high - found.low) / 2) if found.low < 0 else found.high
+    return Estimate(value, max(found.low, 0.0), high)
