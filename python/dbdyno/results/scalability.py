@@ -170,7 +170,10 @@ def _see_that_it_holds(factor: str, found: Fit) -> None:
     if found.p < _CHANCE and abs(misfit) > _MISFIT:
         side = "above" if misfit > 0 else "below"
         why = f"the rates contradict the form: with {clients:g} clients {percent(abs(misfit))} {side} the best curve"
-        raise _Refused(f"{why}, beyond chance", "the measured rates by themselves; the bottlenecks say what changes")
+        raise _Refused(
+            f"{why}, beyond chance",
+            "take the measured rates as they are; the bottlenecks of the cells say what changes",
+        )
     contention, rate = found.contention, found.rate
     if contention.high - contention.low > _WIDE or rate.high > _WIDE_RATE * rate.low:
         low, high = rough(contention.low), rough(contention.high)

@@ -52,6 +52,8 @@ def colour(
         columns=max(1, min(len(names), _LETTERS_PER_LINE // longest)),
         labelLimit=WIDTH - 40,
         symbolStrokeWidth=2,
+        # As seen as lines and points are, also where the first of what it explains is an area.
+        symbolOpacity=1,
     )
     ranged = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
     return alt.Color(

@@ -69,19 +69,21 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
     y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=unit, format="~s", tickCount=6))
     curves = alt.Chart(data(lines)).encode(x=x, color=colour(names))
     dash = alt.StrokeDash("part:N", scale=alt.Scale(domain=["within", "beyond"], range=[[1, 0], [4, 4]]), legend=None)
-    of_means = alt.Chart(data(means)).encode(x=x, color=colour(names, legend=False))
+    of_means = alt.Chart(data(means)).encode(x=x)
     layers = [
         curves.mark_area(opacity=0.2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         curves.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dash),
         alt.Chart(data(dots)).mark_circle(size=12, opacity=0.5).encode(x=x, y=y, color=colour(names, legend=False)),
-        of_means.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
-        of_means.mark_point(size=40, filled=True, opacity=1).encode(y=y),
+        of_means.mark_rule(strokeWidth=2).encode(
+            y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour(names, legend=False)
+        ),
+        of_means.mark_point(size=40, filled=True, opacity=1).encode(y=y, color=colour(names, legend=False)),
     ]
     if peaks:
         of_peaks = alt.Chart(data(peaks)).encode(y=y, color=colour(names, legend=False))
         across = alt.X("low:Q", scale=scale)
         layers += [
-            of_peaks.mark_rule(strokeWidth=1.5, strokeDash=[2, 2]).encode(x=across, x2=alt.X2("high:Q")),
+            of_peaks.mark_rule(strokeWidth=6, opacity=0.35).encode(x=across, x2=alt.X2("high:Q")),
             of_peaks.mark_point(shape="diamond", size=90, filled=False, strokeWidth=2).encode(x=x),
         ]
     svg = draw(fitted(alt.layer(*layers), _HEIGHT), "Throughput by clients, with the curve of the scalability model")
@@ -91,6 +93,6 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
         else f"Throughput by clients, and the model: {names[0]}"
     )
     note = "Line: the curve; area: its 95 % interval; points: means with their intervals, and every round."
-    note += " Diamond: the peak, dotted: where it may lie." * bool(peaks)
+    note += " Diamond: the peak; bar across: where it may lie." * bool(peaks)
     note += " Dashed: beyond what was measured." * any(each["part"] == "beyond" for each in lines)
     return Figure(title, svg, note)
