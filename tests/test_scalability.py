@@ -327,6 +327,14 @@ def test_all_views_but_the_first_say_why_there_is_no_model() -> None:
     assert "No scalability" not in "\n".join(line.plain for line in brief_lines(document, 200))
 
 
+def test_the_first_view_says_why_there_is_none_where_enough_levels_were_measured() -> None:
+    document = document_of()
+    model = document["scalability"][0]
+    model["curve"], model["refused"] = None, "the rates contradict the form"
+    brief = "\n".join(line.plain for line in brief_lines(document, 200))
+    assert "No scalability model: the rates contradict the form (by threads)." in brief
+
+
 def test_a_run_without_a_factor_of_clients_has_no_section() -> None:
     design = lookup_design()
     document = build_document(run_record(design), lookup_trials(design, 3, 42))

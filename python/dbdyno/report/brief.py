@@ -28,9 +28,10 @@ from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
-from dbdyno.report.scalability import sentences
+from dbdyno.report.scalability import refusals, sentences
 from dbdyno.results.alike import varied
 from dbdyno.results.judging import DURABILITY
+from dbdyno.stats.scalability import LEAST_LEVELS
 
 _GAP = 2
 # Of figures below a label.
@@ -348,12 +349,15 @@ def _compared(standing: Standing) -> tuple[str, str]:
 
 
 def _scalability(document: Document, width: int) -> Iterator[Text]:
-    """Say of each scalability model that was fitted where throughput peaks, and its terms."""
+    """Say of each scalability model where throughput peaks, and its terms, or why there is none for enough levels."""
     told = sentences(document)
     for sentence in told[:_CURVES]:
         yield from _wrapped(sentence, width, "", "  ")
     if len(told) > _CURVES:
         yield from _wrapped(f"  … {len(told) - _CURVES} more with --verbose", width)
+    # Who measured fewer levels did not ask for a curve.
+    for each in refusals(document, LEAST_LEVELS)[:_CURVES]:
+        yield from _wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
 
 
 def _time(document: Document, width: int) -> Iterator[Text]:

@@ -89,11 +89,14 @@ def rows(document: Document) -> list[list[str]]:
     return made
 
 
-def refusals(document: Document) -> list[Refusal]:
-    """Return each distinct reason for which there is no curve, with the models that it holds for."""
+def refusals(document: Document, levels: int = 0) -> list[Refusal]:
+    """Return each distinct reason for which there is no curve, with the models that it holds for.
+
+    ``levels``: how many cells a model must have to be named.
+    """
     found: dict[tuple[str, str], Refusal] = {}
     for each in document["scalability"]:
-        if each["refused"]:
+        if each["refused"] and len(each["cells"]) >= levels:
             why, advice = each["refused"], each["advice"]
             found.setdefault((why, advice), Refusal(why, advice)).of.append(model_name(document, each))
     return list(found.values())
