@@ -35,7 +35,7 @@ _MISFIT, _CHANCE = 0.05, 0.01
 _WIDE, _WIDE_RATE = 0.5, 3.0
 # No peak is predicted beyond so many times the largest number of clients.
 _REACH = 2
-_POINTS = 40
+_POINTS = 24
 
 
 @dataclass(frozen=True)

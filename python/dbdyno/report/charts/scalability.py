@@ -71,8 +71,8 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
     dash = alt.StrokeDash("part:N", scale=alt.Scale(domain=["within", "beyond"], range=[[1, 0], [4, 4]]), legend=None)
     of_means = alt.Chart(data(means)).encode(x=x)
     layers = [
-        curves.mark_area(opacity=0.2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
-        curves.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dash),
+        curves.mark_area(opacity=0.2, interpolate="monotone").encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        curves.mark_line(strokeWidth=1.8, interpolate="monotone").encode(y=y, strokeDash=dash),
         alt.Chart(data(dots)).mark_circle(size=12, opacity=0.5).encode(x=x, y=y, color=colour(names, legend=False)),
         of_means.mark_rule(strokeWidth=2).encode(
             y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour(names, legend=False)
