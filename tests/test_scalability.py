@@ -217,6 +217,7 @@ def test_what_the_data_support_is_fitted() -> None:
     (without_trials(without_trials(cells_of(), 4, 2), 3, 2), (), None),
     (cells_of(failed={"locked": 50}), (), "at clients=1,2,4,8,16 5.0 % of the transactions failed"),
     (cells_of(latency_ms={"response": {}, "service": {}}), (), "at clients=1,2,4,8,16 transactions start by the clock"),
+    (with_last(bottleneck=CLIENT | {"evidence": "it"}, share_of_ceiling=BUSY), (), "at clients=16 the client did 80 %"),
     (with_last(share_of_ceiling=BUSY), (), "at clients=16 the client did 80 % of what it can with an engine that does"),
     (with_last(bottleneck=CLIENT), (), "at clients=16 a thread of the clients used 99 % of a processor"),
     (cells_of(), ["system.sqlite.cache"], "clients decides more than the number of clients: system.sqlite.cache"),
@@ -229,6 +230,16 @@ def test_what_the_data_do_not_support_is_refused(cells: list[Any], others: list[
     assert model["curve"] is None
     assert model["refused"].startswith(why)
     assert model["advice"]
+
+
+def test_each_level_is_refused_with_its_own_figures() -> None:
+    cells = cells_of()
+    for place, failed in ((3, 30), (4, 120)):
+        for each in cells[place]["rounds"]:
+            each["failed"] = {"locked": failed}
+    assert only(cells)["refused"] == (
+        "at clients=8 3.0 % of the transactions failed; at clients=16 12 % of the transactions failed"
+    )
 
 
 def test_rounds_that_differ_too_much_are_refused() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.scalability import CurvePoint, Estimated, Peak, Scalability, ScalabilityCurve
-from dbdyno.numbers import percent, rough
+from dbdyno.numbers import level, percent, rough
 from dbdyno.results.alike import cells_but_for
 from dbdyno.results.client import client_is_bottleneck
 from dbdyno.results.judging import hardly_any
@@ -38,7 +38,7 @@ _REACH = 2
 _POINTS = 24
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Refused(Exception):
     """Why there is no curve, and what would be right."""
 
@@ -99,8 +99,8 @@ def _see_that_they_can_be_fitted(
         raise _Refused(why, "a factor of its own for each of them")
     if len(group) < LEAST_LEVELS:
         _few(factor, len(group))
-    for why, advice, at in _doubts(factor, group):
-        raise _Refused(f"at {', '.join(at)} {why}", advice)
+    for why, advice in _doubts(factor, group):
+        raise _Refused(why, advice)
     known = [each for each in numbers.values() if each is not None]
     if len(set(known)) < LEAST_LEVELS:
         _few(factor, len(set(known)))
@@ -117,8 +117,8 @@ def _few(factor: str, levels: int) -> None:
     raise _Refused(why, f"{LEAST_LEVELS} levels of {factor} at least, better 6")
 
 
-def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str, list[str]]]:
-    """Give what keeps cells from being fitted, with what would be right, and their levels."""
+def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+    """Give what keeps cells from being fitted, each with its own figures, and what would be right."""
     rules = (
         (_gave_nothing, "more rounds, or levels that can be measured"),
         (_is_open, "a closed loop: in an open one throughput is what was offered"),
@@ -126,9 +126,13 @@ def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str, list
         (client_is_bottleneck, "a machine of its own for the load, or more of them"),
     )
     for rule, advice in rules:
-        found = [(str(cell["factors"][factor]), why) for cell in group if (why := rule(cell))]
-        if found:
-            yield found[0][1], advice, [f"{factor}={','.join(level for level, _ in found)}"]
+        levels: dict[str, list[str]] = {}
+        for cell in group:
+            why = rule(cell)
+            if why:
+                levels.setdefault(why, []).append(level(cell["factors"][factor]))
+        if levels:
+            yield "; ".join(f"at {factor}={','.join(of)} {why}" for why, of in levels.items()), advice
 
 
 def _gave_nothing(cell: Cell) -> str:
