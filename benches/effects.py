@@ -18,7 +18,7 @@ LEVELS = ((2,), (2, 2), (2, 3, 4), (4, 4, 3), (4, 5, 10))
 BLOCKS = (3, 5, 10)
 # So many cells in all, so that each design takes about as long.
 CELLS = 12_000
-# The intervals of a run are not independent: with fewer runs the share that holds is off by more than 1 % by chance.
+# The intervals of a run are not independent: with fewer runs, chance moves the share that holds by more than 1 %.
 FEWEST = 500
 
 
