@@ -1,6 +1,6 @@
 """Whether effects of factors are told rightly: designs of 2 to 200 cells with 3 to 10 blocks, whose effects are known.
 
-Prints a line for each figure and ends with 1 when one misses its target. It takes about half an hour. `--only NAME` picks
+Prints a line for each figure and ends with 1 when one misses its target. It takes half an hour. `--only NAME` picks
 those whose name contains it.
 """
 
