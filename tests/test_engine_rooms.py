@@ -14,7 +14,7 @@ from dbdyno.engines import ENGINES, NAMES, engine_of
 PACKAGE = Path(dbdyno.__file__).parent
 
 # About one engine: its instructions, its scripts, its releases. And the store, which is a database of dbdyno's own.
-ABOUT_ONE = ("engines/", "cpu/", "pgbench/", "definition/expression.py", "store/opening.py")
+ABOUT_ONE = ("engines/", "cpu/", "pgbench/", "definition/expression.py", "store/")
 
 KNOWN = {
     name.lower()

@@ -14,8 +14,8 @@ from sqlalchemy import Column, MetaData, Table, Text, insert
 
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
+from dbdyno.masking import mask_text
 from dbdyno.store import Store, TrialRecord, open_store, opening
-from dbdyno.store.secrets import mask_text
 from synthetic import lookup_design, lookup_trials, run_record
 
 

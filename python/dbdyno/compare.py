@@ -16,7 +16,8 @@ from dbdyno.findings.disturbed import DISTURBED
 from dbdyno.findings.stalled import STALLED
 from dbdyno.findings.two_levels import TWO_LEVELS
 from dbdyno.findings.unsettled import UNSETTLED
-from dbdyno.history.identity import differing, same_machine
+from dbdyno.history.identity import differing
+from dbdyno.machines import same_machine
 from dbdyno.results.comparing import BASELINE, SIDE, side_pairs
 from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block

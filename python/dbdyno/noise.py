@@ -10,7 +10,7 @@ from statistics import fmean, median, stdev
 
 from dbdyno.document.reading import JsonObject, count, number, part
 from dbdyno.document.shape import Document
-from dbdyno.history.identity import same_machine
+from dbdyno.machines import same_machine
 from dbdyno.results.judging import RunNoise
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.stats import (

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from dbdyno.errors import InputError, reason
 
+STORE_VARIABLE = "DBDYNO_STORE"
+"""The variable of the environment that names a store where ``--store`` does not."""
+
 
 def cache_directory(*parts: str) -> Path:
     """Give a directory below the cache, made if need be: ``DBDYNO_CACHE``, or the user's own. Raises InputError."""
@@ -29,3 +32,8 @@ def default_path() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("dbdyno", appauthor=False) / "runs.db"
+
+
+def named_store(where: str | None) -> str | None:
+    """Return the store that is named: by ``--store``, else by ``DBDYNO_STORE``; ``None``: the user's own."""
+    return where if where is not None else os.environ.get(STORE_VARIABLE) or None

@@ -11,10 +11,12 @@ import typer
 from dbdyno.cli.completing import complete_systems
 from dbdyno.cli.cpu import cpu
 from dbdyno.cli.describe_commands import describe, init, list_experiments
+from dbdyno.cli.hiding import hide_passwords
 from dbdyno.cli.judge_commands import gate, noise
 from dbdyno.cli.options import AllowWritesOption
 from dbdyno.cli.predict import predict
 from dbdyno.cli.run_commands import queries, run, tour, try_statements
+from dbdyno.cli.store_commands import store
 from dbdyno.cli.stored_commands import baseline, compare, history, report_command, runs, show
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
@@ -27,6 +29,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cpu, name="cpu")
+app.add_typer(store, name="store")
 app.command()(predict)
 for _engine in all_engines():
     _commands = _engine.commands()
@@ -143,6 +146,7 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 and 4 from the gate, 130 interrupted."""
     # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
     signal.signal(signal.SIGTERM, _interrupt)
+    hide_passwords()
     _show_what_can_be_shown()
     try:
         app(args=arguments)

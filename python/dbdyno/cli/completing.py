@@ -17,7 +17,7 @@ import typer
 
 from dbdyno.engines import NAMES, all_engines
 from dbdyno.numbers import level
-from dbdyno.paths import default_path
+from dbdyno.paths import default_path, named_store
 from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
 
 _RUNS = 100
@@ -125,7 +125,7 @@ def _levels(levels: object) -> Iterator[str]:
 
 
 def _runs(store: object) -> list[tuple[str, str]]:
-    place = str(default_path()) if store is None else str(store)
+    place = named_store(None if store is None else str(store)) or str(default_path())
     if "://" in place:
         # A server may take its time, and may want a password.
         return []

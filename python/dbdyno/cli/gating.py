@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from dbdyno.cli.comparing import noise_between, side, view
-from dbdyno.cli.running import INTERRUPTED, Asked
+from dbdyno.cli.running import INTERRUPTED, Asked, holder, writing_store
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, compare, compare_sides
 from dbdyno.document import Document
@@ -123,22 +124,20 @@ def gate_against(
     target = f"{share * 100 / 2:g}%" if asked.rounds == "auto" else None
     request = replace(asked, margin=margin, target=target).request(command)
     console = Console()
-    store = open_store(store_place)
-    try:
+    with writing_store(store_place) as store:
         with against(reference, request.experiment, request.systems, build) as other:
             document, interrupted = execute(replace(request, against=other), store, console)
-        definitions = _definitions(store, document["id"], other)
-    finally:
-        store.close()
-    if interrupted:
-        console.print("interrupted: nothing is judged", highlight=False)
-        return INTERRUPTED
-    compared = compare_sides(document, definitions, margin=share, metric=metric)
-    sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
-    gated = _of_run(compared, share)
-    about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
-    details = [sides, view(compared, console.width, headed=False, gated=True)]
-    return _conclude(replace(gated, about=about), outputs, console, details)
+        if interrupted:
+            console.print("interrupted: nothing is judged", highlight=False)
+            return INTERRUPTED
+        with closing(open_store(holder(store, document, store_place), make=False)) as holding:
+            definitions = _definitions(holding, document["id"], other)
+        compared = compare_sides(document, definitions, margin=share, metric=metric)
+        sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
+        gated = _of_run(compared, share)
+        about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
+        details = [sides, view(compared, console.width, headed=False, gated=True)]
+        return _conclude(replace(gated, about=about), outputs, console, details)
 
 
 def _rounds(document: Document) -> str:

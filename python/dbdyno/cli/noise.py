@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dbdyno.cli.running import INTERRUPTED, Asked
+from dbdyno.cli.running import INTERRUPTED, Asked, writing_store
 from dbdyno.errors import InputError
 from dbdyno.noise import Noise, RunsNoise, noise_of, noise_of_runs
 from dbdyno.numbers import rough
@@ -18,7 +18,6 @@ from dbdyno.report.columns import Column, table
 from dbdyno.report.export import check_writable, write_json
 from dbdyno.run.execute import execute, prepare
 from dbdyno.stats import MARGIN, Ratio, detectable
-from dbdyno.store import open_store
 
 DEFAULT_ROUNDS = 20
 ROUNDS_OF_A_RUN = 5
@@ -35,17 +34,16 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
         problem = f"{cells} cells are asked for, and the noise is that of one"
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
-    store = open_store(store_place)
-    document, interrupted = execute(request, store, console)
-    store.close()
-    noise = noise_of(document, request.margin or MARGIN)
-    if noise is None:
-        console.print("fewer than 4 blocks were measured: nothing can be said of the noise", highlight=False)
-        return 130 if interrupted else 1
-    _show(noise, document["cells"][0]["id"], console)
-    console.print(f"run {document['id']} is stored: dbdyno show {document['id']}", highlight=False)
-    if json is not None:
-        write_json({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, json)
+    with writing_store(store_place) as store:
+        document, interrupted = execute(request, store, console)
+        noise = noise_of(document, request.margin or MARGIN)
+        if noise is None:
+            console.print("fewer than 4 blocks were measured: nothing can be said of the noise", highlight=False)
+            return 130 if interrupted else 1
+        _show(noise, document["cells"][0]["id"], console)
+        console.print(f"run {document['id']} is stored: dbdyno show {document['id']}", highlight=False)
+        if json is not None:
+            write_json({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, json)
     return 130 if interrupted else 0
 
 
@@ -60,9 +58,8 @@ def measure_noise_of_runs(
         problem = f"{len(prepare(request).cells.cells)} cells are asked for, and the noise is that of one"
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
-    store = open_store(store_place)
     documents = []
-    try:
+    with writing_store(store_place) as store:
         for number in range(runs):
             console.print(f"run {number + 1} of {runs}", highlight=False)
             document, interrupted = execute(request, store, console)
@@ -80,12 +77,11 @@ def measure_noise_of_runs(
         }
         measured |= {"experiment": documents[0]["experiment"], "cell": documents[0]["cells"][0]["id"]}
         measured |= {"host": documents[-1]["host"], **asdict(noise)}
+        _show_runs(noise, documents[0]["cells"][0]["id"], console)
+        if json is not None:
+            write_json(measured, json)
+        # Last: a store that is lost takes nothing of what was found with it.
         store.set_noise(documents[0]["experiment"], measured)
-    finally:
-        store.close()
-    _show_runs(noise, documents[0]["cells"][0]["id"], console)
-    if json is not None:
-        write_json(measured, json)
     return 0
 
 

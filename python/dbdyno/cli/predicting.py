@@ -1,13 +1,13 @@
 """The command that predicts beyond the sizes that were measured."""
 
 import re
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 
-from dbdyno.cli.running import INTERRUPTED, Asked, carry_out
+from dbdyno.cli.running import INTERRUPTED, Asked, carried_out
 from dbdyno.cli.values import read_duration
 from dbdyno.errors import InputError
 from dbdyno.predict.predicting import USUAL_ROWS, Question
@@ -64,26 +64,30 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
     for option, path in (("--json", asked.json), ("--report", asked.report)):
         if path is not None:
             check_writable(path, option)
-    name = asked.run
-    if name is None:
-        experiment = asked.calibration.named.experiment(asked.calibration.systems)
-        if experiment.head.growth is None:
-            problem = "it has no table that grows, so that there is nothing to predict from"
-            raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-        document, interrupted = carry_out(asked.calibration, store_place, console, command)
-        name = document["id"]
-        if interrupted:
-            console.print(f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}")
-            return INTERRUPTED
-    with closing(open_store(store_place, make=False)) as store:
-        calibration = read_calibration(store, name)
-    prediction = predict(calibration, question)
-    show_prediction(prediction, console)
-    if asked.json is not None:
-        write_text(asked.json, prediction_json(prediction))
-    if asked.report is not None:
-        write_text(asked.report, prediction_html(prediction))
-        console.print(f"report: {asked.report.resolve()}", soft_wrap=True)
+    with ExitStack() as stack:
+        name = asked.run
+        if name is None:
+            experiment = asked.calibration.named.experiment(asked.calibration.systems)
+            if experiment.head.growth is None:
+                problem = "it has no table that grows, so that there is nothing to predict from"
+                raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
+            carried = carried_out(asked.calibration, store_place, console, command)
+            document, interrupted, store_place = stack.enter_context(carried)
+            name = document["id"]
+            if interrupted:
+                console.print(
+                    f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}"
+                )
+                return INTERRUPTED
+        with closing(open_store(store_place, make=False)) as store:
+            calibration = read_calibration(store, name)
+        prediction = predict(calibration, question)
+        show_prediction(prediction, console)
+        if asked.json is not None:
+            write_text(asked.json, prediction_json(prediction))
+        if asked.report is not None:
+            write_text(asked.report, prediction_html(prediction))
+            console.print(f"report: {asked.report.resolve()}", soft_wrap=True)
     return 0
 
 

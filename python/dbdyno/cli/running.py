@@ -1,6 +1,7 @@
 """The command that runs an experiment."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,13 +13,13 @@ from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, StoreError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
 from dbdyno.run.execute import Design, Request, execute, resume
 from dbdyno.run.interleaving import Interleaving
 from dbdyno.stats import Stopping
-from dbdyno.store import open_store
+from dbdyno.store import Store, open_store
 
 INTERRUPTED = 130
 """The exit code of a run that was interrupted."""
@@ -175,34 +176,61 @@ def run_experiment(
 
     console = Console()
     exports.check()
-    document, interrupted = carry_out(asked, store_place, console, command)
-    exports.write(document)
-    console.print()
-    show_brief(document, console)
-    if verbose:
-        from dbdyno.report.table import show_details
-
+    with carried_out(asked, store_place, console, command) as (document, interrupted, _):
+        exports.write(document)
         console.print()
-        show_details(document, console)
-    _last_lines(console, document, exports, interrupted)
+        show_brief(document, console)
+        if verbose:
+            from dbdyno.report.table import show_details
+
+            console.print()
+            show_details(document, console)
+        _last_lines(console, document, exports, interrupted)
     if interrupted:
         return INTERRUPTED
     return 1 if document["status"] == "failed" else 0
 
 
-def carry_out(asked: Asked, store_place: str | None, console: Console, command: list[str]) -> tuple[Document, bool]:
-    """Run or resume; give the result, and whether it was interrupted. Raises DbdynoError."""
-    if asked.resumed is not None:
-        if asked != Asked(resumed=asked.resumed, systems=asked.systems):
-            problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
-            hint = "give only the run, URLs of its systems that have passwords, and files to write"
-            raise InputError("--resume", problem, hint)
-        given = [parse_url(url) for url in asked.systems]
-        with closing(open_store(store_place, make=False)) as store:
-            return resume(asked.resumed, store, console, given)
-    request = asked.request(command)
-    with closing(open_store(store_place)) as store:
-        return execute(request, store, console)
+@contextmanager
+def writing_store(place: str | None) -> Iterator[Store]:
+    """Open a store for runs. Raises DbdynoError; in the end StoreError, where it could not take all of them."""
+    with closing(open_store(place)) as store:
+        yield store
+        _raise_troubles(store)
+
+
+@contextmanager
+def carried_out(
+    asked: Asked, store_place: str | None, console: Console, command: list[str]
+) -> Iterator[tuple[Document, bool, str | None]]:
+    """Run or resume; give the result, whether it was interrupted, and its store. Raises DbdynoError.
+
+    Once the result has been shown, raises StoreError where the store could not take all of it.
+    """
+    if asked.resumed is None:
+        request = asked.request(command)
+        with writing_store(store_place) as store:
+            yield *(done := execute(request, store, console)), holder(store, done[0], store_place)
+        return
+    if asked != Asked(resumed=asked.resumed, systems=asked.systems):
+        problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
+        hint = "give only the run, URLs of its systems that have passwords, and files to write"
+        raise InputError("--resume", problem, hint)
+    given = [parse_url(url) for url in asked.systems]
+    with closing(open_store(store_place, make=False)) as store:
+        yield *(done := resume(asked.resumed, store, console, given)), holder(store, done[0], store_place)
+        _raise_troubles(store)
+
+
+def holder(store: Store, document: Document, place: str | None) -> str | None:
+    """Give the store that has a run: the one at ``place``, or where it is kept because that could not take it."""
+    elsewhere = store.elsewhere.get(document["id"])
+    return place if elsewhere is None else elsewhere.place
+
+
+def _raise_troubles(store: Store) -> None:
+    if store.elsewhere:
+        raise StoreError("\n".join(str(each.why) for each in store.elsewhere.values()))
 
 
 def _last_lines(console: Console, document: Document, exports: Exports, interrupted: bool) -> None:

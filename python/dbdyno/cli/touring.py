@@ -1,16 +1,15 @@
 """The command that makes a tour."""
 
-from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
 
+from dbdyno.cli.running import writing_store
 from dbdyno.cli.values import read_duration
 from dbdyno.definition.validation import nearest
 from dbdyno.errors import InputError
 from dbdyno.report.export import check_writable
 from dbdyno.report.tour import tour_lines, write_tour
-from dbdyno.store import open_store
 from dbdyno.tour.stops import LeftOut, Stop, all_stops, within
 from dbdyno.tour.touring import Visit, visit
 
@@ -28,16 +27,16 @@ def make_tour(
     console = Console()
     stops, left_out = within(_chosen(only), read_duration(budget, "--budget"))
     made: list[Visit | LeftOut] = []
-    with closing(open_store(store_place)) as store:
+    with writing_store(store_place) as store:
         for each in visit(stops, store, console, directory):
             made.append(each)
             console.print()
-    made += left_out
-    for line in tour_lines(made, max(console.width, 40)):
-        console.print(line, soft_wrap=True, highlight=False)
-    if report is not None:
-        write_tour(made, report)
-        console.print(f"report: {report}", soft_wrap=True, highlight=False)
+        made += left_out
+        for line in tour_lines(made, max(console.width, 40)):
+            console.print(line, soft_wrap=True, highlight=False)
+        if report is not None:
+            write_tour(made, report)
+            console.print(f"report: {report}", soft_wrap=True, highlight=False)
     return 0 if any(isinstance(each, Visit) for each in made) else 1
 
 

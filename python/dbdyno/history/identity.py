@@ -13,6 +13,7 @@ from typing import Any
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text
 from dbdyno.history.document import Machine
 from dbdyno.history.reading import StoredRun
+from dbdyno.machines import same_machine
 from dbdyno.results.rounds import Measure
 
 Parts = dict[str, str]
@@ -21,8 +22,6 @@ Parts = dict[str, str]
 _PATHS = ("path", "library")
 # Of the experiment's file what decides the data; all else of it is in the plan.
 _DATA = ("tables", "setup")
-# A kernel keeps some of the memory for itself, another one another amount.
-_MEMORY_TOLERANCE = 0.05
 
 _HOW_IT_IS_TOLD = frozenset({"interval_ms", "operations"})
 
@@ -106,16 +105,6 @@ class Machines:
         machine["facts"] = host
         machine["name"] = _name(host)
         return machine["number"]
-
-
-def same_machine(known: JsonObject, host: JsonObject) -> bool:
-    """Whether two hosts are one machine with the data at one place, as far as their facts tell."""
-    if any(known.get(name) != host.get(name) for name in ("cpu", "cores", "machine", "file_system", "device")):
-        return False
-    here, there = number(known, "memory_bytes"), number(host, "memory_bytes")
-    if here is None or there is None:
-        return here == there
-    return abs(here - there) <= _MEMORY_TOLERANCE * max(here, there)
 
 
 def _name(host: JsonObject) -> str:

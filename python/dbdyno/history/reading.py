@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from dbdyno.errors import InputError
 from dbdyno.results.derived import derived
 from dbdyno.results.trial import ReadTrial
-from dbdyno.store.opening import open_engine, reading, shown, store_url
+from dbdyno.store import open_store
 from dbdyno.store.records import JsonObject, TrialRecord
 from dbdyno.store.shapes import checked
 from dbdyno.store.tables import RUNS, TRIALS
@@ -113,10 +113,5 @@ def _runs(connection: Connection, experiment: str, shown_ids: set[str], cells: l
 @contextmanager
 def _reading(where: str | None) -> Iterator[tuple[Connection, str]]:
     """Give a connection to the store and its name; errors speak of the store, as those of ``Store`` do."""
-    url = store_url(where)
-    engine = open_engine(url, make=where is None)
-    try:
-        with reading(engine, url) as connection:
-            yield connection, shown(url)
-    finally:
-        engine.dispose()
+    with closing(open_store(where, make=False)) as store, store.reading() as connection:
+        yield connection, store.place

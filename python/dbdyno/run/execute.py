@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.counting import check_counting
 from dbdyno.run.estimate import estimate
+from dbdyno.run.going_on import check_can_go_on
 from dbdyno.run.growing import check_growth
 from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
@@ -34,6 +36,7 @@ from dbdyno.run.trial import Plan
 from dbdyno.screening import screened
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
+from dbdyno.store.keeping import KeepingStore, keeping
 from dbdyno.store.process import this_process
 from dbdyno.stored.run import read_run, stored_experiment
 from dbdyno.worker import WorkerFailed
@@ -146,7 +149,19 @@ def _with_baseline(
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
-    """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError."""
+    """Carry out a run; give its document and whether it was interrupted. Raises DbdynoError.
+
+    What the store cannot take is kept on this machine, and ``store.elsewhere`` tells where.
+    """
+    with keeping(store, _telling(console)) as kept:
+        return _execute(request, kept, console)
+
+
+def _telling(console: Console) -> Callable[[str], None]:
+    return lambda text: console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+
+def _execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
     probe_seconds()
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
@@ -235,7 +250,11 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
 
     ``given``: those of its systems whose URLs have passwords.
     """
-    run = store.run(name)
+    with keeping(store, _telling(console)) as kept:
+        return _resume(store.run(name), kept, console, given)
+
+
+def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:
     options = run.options
     if part(run.design, "against"):
         raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
@@ -264,6 +283,8 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     with Provisioners(request.directory, request.allow_writes) as provisioners, provisioners.interrupted.listening():
+        check_can_go_on(run, host_facts(provisioners.workspace.path))
+        store.go_on(run.id)
         store.update_run(run.id, options=options | {"process": this_process()}, status="running")
         plan = _plan(run.id, run.seed, request, prepared)
         undecided = _undecided(request, prepared) and not trials

@@ -6,8 +6,8 @@ from dataclasses import replace
 from dbdyno.engines import engine_of
 from dbdyno.engines.passwords import password_of
 from dbdyno.errors import InputError
+from dbdyno.masking import MASK
 from dbdyno.plan.system import SystemSpec
-from dbdyno.store.secrets import MASK
 
 
 def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:

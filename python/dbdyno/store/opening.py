@@ -1,4 +1,4 @@
-"""Opening a store: where it is, whether it is one, whether this dbdyno can read it."""
+"""Opening a store: whether it is one, whether this dbdyno can read it, and making it where there is none."""
 
 from __future__ import annotations
 
@@ -6,94 +6,66 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, update
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, select
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 
-from dbdyno.errors import InputError, StoreError, reason
-from dbdyno.paths import default_path
-from dbdyno.store.tables import META, METADATA, OLDER, SCHEMA_VERSION
+from dbdyno.errors import ExtraMissing, InputError, StoreError, reason
+from dbdyno.store.places import is_file, shown
+from dbdyno.store.problems import store_error
+from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
+from dbdyno.store.upgrading import upgrade
+from dbdyno.text import first_of
 
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0
 _LOOK_AGAIN_S = 0.05
 SQLITE_HEADER = b"SQLite format 3\x00"
 
-
-def store_url(where: str | None) -> URL:
-    """Turn ``--store`` (a path, an SQLAlchemy URL or nothing) into a URL; ``InputError`` where it is not one."""
-    if where is None:
-        return URL.create("sqlite", database=str(default_path()))
-    if not where.strip():
-        raise InputError("--store", "is empty", "give the path of a file or an SQLAlchemy URL")
-    if "://" not in where:
-        return URL.create("sqlite", database=str(Path(where).expanduser()))
-    try:
-        return make_url(where)
-    except (ArgumentError, ValueError):
-        # The text itself is not repeated: it may hold a password that could not be told apart.
-        raise InputError(
-            "--store", "is not a URL that SQLAlchemy reads", "write dialect://user@host/database, or a path"
-        ) from None
+# What libpq is told where the URL says nothing else. A network that falls silent is noticed within half a minute, and
+# not within the quarter of an hour that TCP takes. All values: seconds, and milliseconds for the last.
+_CONNECTING = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+# Tells those who make or upgrade a store at the same moment from whoever else locks something in that database.
+_LOCK = 0x6462_6479_6E6F
+# Texts of any language can be kept in these; of the latter, the server takes the bytes as they come.
+_ENCODINGS = ("UTF8", "SQL_ASCII")
 
 
 def open_engine(url: URL, *, make: bool = True) -> Engine:
     """Return an engine on a store that is there and readable; ``make``: made new where nothing is yet.
 
-    Raises ``InputError`` for a dialect or driver that is not installed, and where there is no store and none is to be
-    made, ``StoreError`` for a file that is no store, cannot be written, or was made by a newer dbdyno.
+    A store of an older version is brought to the present one. Raises ``InputError`` where there is no store and none is
+    to be made, ``ExtraMissing`` where PostgreSQL's driver is not installed, ``StoreError`` for what is no store, cannot
+    be reached or written, or was made by a newer dbdyno.
     """
-    place = shown(url)
-    path = _sqlite_path(url)
-    if path is not None:
-        if not make and not path.exists():
-            raise _none_there(place)
-        _prepare_file(path)
-    try:
-        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S} if path is not None else {})
-    except (NoSuchModuleError, ModuleNotFoundError) as error:
-        raise InputError(
-            f"--store {place}", f"no driver for it is installed ({error})", "install it, or give the path of a file"
-        ) from None
+    engine = _engine_of_file(url, make=make) if is_file(url) else _engine_of_server(url)
     deadline = time.monotonic() + _MAKING_TIMEOUT_S
     while True:
-        # Another process may be making the store at this moment: it is looked at again.
         try:
-            if _check(engine, place, is_sqlite=path is not None, make=make):
-                if path is not None:
-                    _use_wal(engine)
-                break
-            if time.monotonic() >= deadline:
-                raise _without_version(place)
+            _check(engine, url, make=make)
+            if is_file(url):
+                _use_wal(engine)
+            break
         except DBAPIError as error:
-            # What SQLite has waited for as long as it is to wait is late as well, and not waited for again.
-            if time.monotonic() >= deadline or not _is_race(error):
+            # SQLite does not wait for others when it changes the journal's mode. What it has waited for as long as it
+            # is to wait is late as well, and not waited for again.
+            if time.monotonic() >= deadline or "database is locked" not in str(error.orig):
                 raise store_error(url, error) from error
         time.sleep(_LOOK_AGAIN_S)
-    if path is not None:
+    if is_file(url):
         event.listen(engine, "connect", _configure_sqlite)
         engine.dispose()
     return engine
-
-
-def store_error(url: URL, error: DBAPIError) -> StoreError:
-    """Say what went wrong with the store, where, and what to do about it."""
-    text = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
-    low = text.lower()
-    if "readonly" in low or "read-only" in low or "unable to open" in low or "permission" in low:
-        hint = "give a path that can be written with --store"
-    elif "malformed" in low or "not a database" in low:
-        hint = "move the file away, or give another path with --store"
-    elif "full" in low:
-        hint = "free some space on the device, or give a path on another one with --store"
-    elif "locked" in low:
-        hint = "another process holds it; try again when that has ended"
-    else:
-        hint = "check that it is there and can be used, or give another one with --store"
-    return StoreError(f"store {shown(url)}: {text}; {hint}")
 
 
 @contextmanager
@@ -110,19 +82,24 @@ def reading(engine: Engine, url: URL) -> Iterator[Connection]:
         ) from error
 
 
-def shown(url: URL) -> str:
-    """Return the store's name for messages: a path for SQLite, else the URL without its password."""
-    return (
-        url.database or ":memory:" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
-    )
+def _engine_of_file(url: URL, *, make: bool) -> Engine:
+    path = Path(url.database or "")
+    if not make and not path.exists():
+        raise _none_there(url)
+    _prepare_file(path)
+    return create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
 
 
-def _sqlite_path(url: URL) -> Path | None:
-    if url.get_backend_name() != "sqlite":
-        return None
-    if not url.database or url.database == ":memory:":
-        raise InputError("--store", "a store in memory is lost when dbdyno ends", "give the path of a file")
-    return Path(url.database)
+def _engine_of_server(url: URL) -> Engine:
+    if find_spec("psycopg") is None:
+        raise ExtraMissing("psycopg", "team", "or give the path of a file")
+    told: dict[str, Any] = {key: value for key, value in _CONNECTING.items() if key not in url.query}
+    # A pooler between gives each transaction another session, where no statement is prepared.
+    told |= {"client_encoding": "utf8", "prepare_threshold": None}
+    # A connection lies idle while a trial goes on, and may be gone when that ends.
+    engine = create_engine(url, connect_args=told, pool_pre_ping=True, pool_size=1)
+    event.listen(engine, "connect", _configure_server)
+    return engine
 
 
 def _prepare_file(path: Path) -> None:
@@ -141,21 +118,9 @@ def _prepare_file(path: Path) -> None:
         raise StoreError(f"store {path}: {reason(error)}; give a path that can be written with --store") from error
 
 
-def _none_there(place: str) -> InputError:
-    return InputError(
-        f"--store {place}", "there is no store of runs there", "`dbdyno run` with that `--store` makes one"
-    )
-
-
-def _without_version(place: str) -> StoreError:
-    return StoreError(f"store {place}: its version cannot be read; give another path with --store")
-
-
-def _is_race(error: DBAPIError) -> bool:
-    # SQLite does not wait for others when it changes the journal's mode.
-    return isinstance(error, IntegrityError) or any(
-        each in str(error.orig) for each in ("already exists", "database is locked")
-    )
+def _none_there(url: URL) -> InputError:
+    hint = "`dbdyno run` with that `--store` makes one"
+    return InputError(f"--store {shown(url)}", "there is no store of runs there", hint)
 
 
 def _use_wal(engine: Engine) -> None:
@@ -171,74 +136,87 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys = on")
 
 
-def _check(engine: Engine, place: str, *, is_sqlite: bool, make: bool) -> bool:
-    """Look whether there is a store that this dbdyno reads, and make it where there is none.
+def _configure_server(connection: Any, _record: Any) -> None:
+    """Wait for another's lock no longer than for one of SQLite's, and acknowledge a trial when it is on the device."""
+    connection.autocommit = True
+    connection.execute(f"SET lock_timeout = '{BUSY_TIMEOUT_S:g}s'")
+    connection.execute("SET synchronous_commit = on")
+    connection.autocommit = False
 
-    False: there are tables of a store, but no version yet.
+
+def _check(engine: Engine, url: URL, *, make: bool) -> None:
+    """Look whether there is a store that this dbdyno reads; make it where there is none, upgrade it where it is older.
+
+    Whoever comes first does it, and the others find it done.
     """
     with engine.begin() as connection:
-        names = set(inspect(connection).get_table_names())
-        if META.name in names and _version(connection) not in OLDER:
-            return _is_readable(connection, place)
-        # A file of somebody else is left as it was. In a server's database other tables are nothing unusual.
-        if names and is_sqlite and META.name not in names:
-            raise StoreError(f"store {place}: is a database of another program; give another path with --store")
-        if not make and META.name not in names:
-            raise _none_there(place)
-    with _making(engine, is_sqlite=is_sqlite) as connection:
-        if META.name in names:
-            _migrate(connection)
-            return _is_readable(connection, place)
-        METADATA.create_all(connection, checkfirst=True)
-        if _version(connection) is None:
-            connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
-        return _is_readable(connection, place)
+        version = _look(connection, url)
+    if version == SCHEMA_VERSION:
+        return
+    if version is None and not make:
+        raise _none_there(url)
+    with _making(engine, url) as connection:
+        version = _look(connection, url)
+        if version is None:
+            _make(connection, url)
+        elif version < SCHEMA_VERSION:
+            upgrade(connection, version)
+
+
+def _look(connection: Connection, url: URL) -> int | None:
+    """Return the version of the store that is there; None where nothing is. Raises StoreError for anything else."""
+    inspector = inspect(connection)
+    names = set(inspector.get_table_names())
+    if META.name not in names:
+        # What is somebody else's is left as it was. In a server's database, a schema of its own is room enough.
+        strange = names if is_file(url) else inspector.get_table_names(schema=inspector.default_schema_name)
+        if strange:
+            raise _of_another_program(url, sorted(strange))
+        return None
+    found = list(connection.execute(select(META.c.value).where(META.c.key == "version")).scalars())
+    if REVISION.name in names:
+        found += connection.execute(select(REVISION.c.version_num)).scalars()
+    if not found or not all(each.isdigit() for each in found):
+        raise StoreError(f"store {shown(url)}: its version cannot be read; give another one with --store")
+    version = max(int(each) for each in found)
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"store {shown(url)}: was made by a newer dbdyno (store version {version}, this one reads "
+            f"{SCHEMA_VERSION}); update dbdyno, or give another one with --store"
+        )
+    return version
+
+
+def _of_another_program(url: URL, tables: list[str]) -> StoreError:
+    what = f"is a database of another program (its tables: {first_of(tables, 3)})"
+    hint = "give another path with --store" if is_file(url) else "`createdb` makes one for the store alone"
+    return StoreError(f"store {shown(url)}: {what}; {hint}")
 
 
 @contextmanager
-def _making(engine: Engine, *, is_sqlite: bool) -> Iterator[Connection]:
-    """Give a transaction in which a store is made whole or not at all, by one process after the other.
+def _making(engine: Engine, url: URL) -> Iterator[Connection]:
+    """Give a transaction in which a store is made or upgraded whole or not at all, by one process after the other.
 
-    Python's sqlite3 would begin one with the first INSERT only, after the tables: for SQLite it is begun here. In a
-    server whose DDL ends the transaction (MariaDB) others may see the tables first, and wait for the version.
+    Python's sqlite3 would begin one with the first INSERT only, after the tables: for SQLite it is begun here.
     """
-    if not is_sqlite:
-        with engine.begin() as connection:
+    if is_file(url):
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
+            connection.exec_driver_sql("COMMIT")
         return
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    with engine.begin() as connection:
+        connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         yield connection
-        connection.exec_driver_sql("COMMIT")
 
 
-def _migrate(connection: Connection) -> None:
-    """Bring the tables of an older store to the present version, unless another process has done so meanwhile.
-
-    What older runs concluded when they ended stands in their observations, which name no such kind, and is not said.
-    """
-    version = _version(connection)
-    if version not in OLDER:
-        return
-    for statement in OLDER[version]:
-        connection.exec_driver_sql(statement)
-    connection.execute(update(META).where(META.c.key == "version").values(value=str(SCHEMA_VERSION)))
-
-
-def _version(connection: Connection) -> str | None:
-    found: str | None = connection.execute(select(META.c.value).where(META.c.key == "version")).scalar_one_or_none()
-    return found
-
-
-def _is_readable(connection: Connection, place: str) -> bool:
-    version = _version(connection)
-    if version is None:
-        return False
-    if not version.isdigit():
-        raise _without_version(place)
-    if int(version) > SCHEMA_VERSION:
-        raise StoreError(
-            f"store {place}: was made by a newer dbdyno (store version {version}, this one reads {SCHEMA_VERSION}); "
-            "update dbdyno, or give another path with --store"
-        )
-    return True
+def _make(connection: Connection, url: URL) -> None:
+    if not is_file(url):
+        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+        if encoding not in _ENCODINGS:
+            problem = f"its encoding is {encoding}, which cannot keep every text"
+            hint = "make one with `createdb --encoding=UTF8 --template=template0`"
+            raise StoreError(f"store {shown(url)}: {problem}; {hint}")
+    METADATA.create_all(connection)
+    connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
+    connection.execute(insert(REVISION).values(version_num=str(SCHEMA_VERSION)))

@@ -43,6 +43,12 @@ def is_gone(process: Mapping[str, Any] | None) -> bool:
         return False
 
 
+def is_here(process: Mapping[str, Any]) -> bool:
+    """Whether a process that :func:`this_process` named goes on here. One that cannot be seen from here does not."""
+    place = (process.get("host"), process.get("boot"), process.get("namespace"))
+    return place == (platform.node(), _boot(), _namespace()) and not is_gone(process)
+
+
 def _namespace() -> str | None:
     """Return what tells the processes that this one can see from those of other containers."""
     with contextlib.suppress(OSError):

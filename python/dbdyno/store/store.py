@@ -6,21 +6,25 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from dbdyno.errors import InputError, StoreError
+from dbdyno.masking import clean_json, mask_command, storable
 from dbdyno.moments import utc_now
-from dbdyno.paths import default_path
-from dbdyno.store.opening import open_engine, reading, shown, store_error, store_url
+from dbdyno.paths import default_path, named_store
+from dbdyno.store.opening import open_engine, reading
+from dbdyno.store.places import is_file, shown, store_url
+from dbdyno.store.problems import store_error
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
-from dbdyno.store.secrets import clean_json, mask_command
 from dbdyno.store.shapes import checked
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.text import first_of
@@ -32,21 +36,31 @@ _ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
 _ID_LETTERS = 4
 
 # Baselines are kept beside the store's version: a key and a run each.
-_BASELINE = "baseline:"
+BASELINE = "baseline:"
 # So is the noise of runs, under the digest of an experiment's name: a key has 64 characters.
-_NOISE = "noise:"
+NOISE = "noise:"
+# And of a file that keeps a run for another store, that store.
+_KEPT_FOR = "kept for"
 _ID_TRIES = 20
 
 
 def open_store(where: str | None = None, *, make: bool = True) -> Store:
-    """Open the store at a path or SQLAlchemy URL, by default the user's own.
+    """Open the store at a path or a URL of PostgreSQL, by default that of ``DBDYNO_STORE``, else the user's own.
 
     Where there is none it is made; the user's own in any case, and another only with ``make``, and not for somebody who
     wants to read. Raises ``InputError`` for a URL that cannot be used and where there is no store, ``StoreError`` for a
     store that cannot be used.
     """
     url = store_url(where)
-    return Store(open_engine(url, make=make or where is None), url)
+    return Store(open_engine(url, make=make or named_store(where) is None), url)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where a run is kept that a store could not take, and why it could not, with what to do about it."""
+
+    place: str
+    why: StoreError
 
 
 class Store:
@@ -56,11 +70,24 @@ class Store:
         """Take an engine on a checked store (``open_store`` makes both)."""
         self._engine = engine
         self._url = url
+        self.elsewhere: dict[str, Elsewhere] = {}
+        """The runs, by their ids, that could not be stored here in the end (``keeping.py``)."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of this machine, and not a server's."""
+        return is_file(self._url)
 
     @property
     def place(self) -> str:
         """Where the store is: a path, or a URL without its password."""
         return shown(self._url)
+
+    def is_same(self, other: Store) -> bool:
+        """Whether this is the other store, by whatever name."""
+        if self.is_file and other.is_file:
+            return Path(self._url.database or "").samefile(other._url.database or "")
+        return self._url == other._url
 
     def close(self) -> None:
         """Give back the connections."""
@@ -80,7 +107,7 @@ class Store:
                 started[:10].replace("-", "") + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LETTERS))
             )
             try:
-                with self._writing() as connection:
+                with self.writing() as connection:
                     connection.execute(insert(RUNS).values(values))
             except IntegrityError:
                 continue
@@ -89,33 +116,27 @@ class Store:
 
     def set_baseline(self, name: str, run_id: str) -> None:
         """Keep a run as the baseline of a name, in place of the one that had it."""
-        key = _BASELINE + name
-        with self._writing() as connection:
-            connection.execute(delete(META).where(META.c.key == key))
-            connection.execute(insert(META).values(key=key, value=run_id))
+        self._put(BASELINE + name, run_id)
 
     def baselines(self) -> dict[str, str]:
         """Return the runs kept as baselines, by name."""
-        query = select(META.c.key, META.c.value).where(META.c.key.startswith(_BASELINE)).order_by(META.c.key)
-        with reading(self._engine, self._url) as connection:
-            return {row.key.removeprefix(_BASELINE): row.value for row in connection.execute(query)}
+        query = select(META.c.key, META.c.value).where(META.c.key.startswith(BASELINE)).order_by(META.c.key)
+        with self.reading() as connection:
+            return {row.key.removeprefix(BASELINE): row.value for row in connection.execute(query)}
 
     def remove_baseline(self, name: str) -> bool:
         """Forget a baseline's name (the run stays); return whether there was one."""
-        with self._writing() as connection:
-            return bool(connection.execute(delete(META).where(META.c.key == _BASELINE + name)).rowcount)
+        with self.writing() as connection:
+            return bool(connection.execute(delete(META).where(META.c.key == BASELINE + name)).rowcount)
 
     def set_noise(self, experiment: str, measured: JsonObject) -> None:
         """Keep how much runs of an experiment differ in which nothing has changed, in place of what was known."""
-        key = _noise_of(experiment)
-        with self._writing() as connection:
-            connection.execute(delete(META).where(META.c.key == key))
-            connection.execute(insert(META).values(key=key, value=json.dumps(clean_json(measured))))
+        self._put(_noise_of(experiment), json.dumps(clean_json(measured)))
 
     def noise(self, experiment: str) -> JsonObject | None:
         """Return that; None where nobody has measured it."""
         query = select(META.c.value).where(META.c.key == _noise_of(experiment))
-        with reading(self._engine, self._url) as connection:
+        with self.reading() as connection:
             found = connection.execute(query).scalar()
         try:
             known = json.loads(found) if found else None
@@ -123,12 +144,23 @@ class Store:
             return None
         return known if isinstance(known, dict) else None
 
+    def set_kept_for(self, place: str) -> None:
+        """Say what other store this one keeps a run for."""
+        self._put(_KEPT_FOR, place)
+
+    def kept_for(self) -> str | None:
+        """Return that; None for a store of its own."""
+        with self.reading() as connection:
+            found: str | None = connection.execute(select(META.c.value).where(META.c.key == _KEPT_FOR)).scalar()
+        return found
+
     def add_trial(self, run_id: str, trial: TrialRecord) -> int:
         """Store a trial of a run and return its number. It is on the device when this returns."""
         values = {name: clean_json(value) for name, value in asdict(trial).items() if name != "id"}
+        values |= {name: storable(values[name]) for name in ("error", "error_kind") if values[name] is not None}
         values |= {"run_id": run_id, "started": trial.started or utc_now()}
         try:
-            with self._writing() as connection:
+            with self.writing() as connection:
                 number = connection.execute(insert(TRIALS).values(values)).inserted_primary_key
         except IntegrityError as error:
             raise StoreError(f"store {self.place}: it holds no run {run_id}") from error
@@ -177,7 +209,7 @@ class Store:
         if limit is not None:
             query = query.limit(limit)
         unfinished = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.status == "running")
-        with reading(self._engine, self._url) as connection:
+        with self.reading() as connection:
             running = [checked(row) for row in connection.execute(unfinished).mappings()]
             killed = {row["id"] for row in running if is_gone(row["options"].get("process"))}
             found = [RunSummary(**row) for row in connection.execute(query).mappings()]
@@ -189,7 +221,7 @@ class Store:
         Raises ``InputError`` where no run or more than one answers to the name.
         """
         run_id = self._find(name)
-        with reading(self._engine, self._url) as connection:
+        with self.reading() as connection:
             row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one()
             run = RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
         killed = run.status == "running" and is_gone(run.options.get("process"))
@@ -198,12 +230,12 @@ class Store:
     def trials(self, run_id: str) -> list[TrialRecord]:
         """Return the trials of a run in the order in which they ended."""
         query = select(TRIALS).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
-        with reading(self._engine, self._url) as connection:
+        with self.reading() as connection:
             return [TrialRecord(**_only(TrialRecord, row)) for row in connection.execute(query).mappings()]
 
     def _find(self, name: str) -> str:
         query = select(RUNS.c.id).order_by(RUNS.c.started.desc(), RUNS.c.id)
-        with reading(self._engine, self._url) as connection:
+        with self.reading() as connection:
             ids: list[str] = list(connection.execute(query).scalars())
         if not ids:
             raise InputError(f"run {name}", f"the store {self.place} holds no runs yet", "start one with dbdyno run")
@@ -220,13 +252,23 @@ class Store:
         return found[0]
 
     def _change_run(self, run_id: str, values: dict[str, Any]) -> None:
-        with self._writing() as connection:
+        with self.writing() as connection:
             changed = connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(values)).rowcount
         if not changed:
             raise StoreError(f"store {self.place}: the run {run_id} is no longer there")
 
+    def _put(self, key: str, value: str) -> None:
+        """Keep a value under a key, in place of the one that was there, whoever else does the same at this moment."""
+        into = (sqlite if self.is_file else postgresql).insert(META).values(key=key, value=value)
+        with self.writing() as connection:
+            connection.execute(into.on_conflict_do_update(index_elements=[META.c.key], set_={"value": value}))
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Give a connection to read with; errors speak of the store."""
+        return reading(self._engine, self._url)
+
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
         """Give a connection whose transaction is committed at the end; errors speak of the store."""
         try:
             with self._engine.begin() as connection:
@@ -238,7 +280,7 @@ class Store:
 
 
 def _noise_of(experiment: str) -> str:
-    return _NOISE + hashlib.sha256(experiment.encode()).hexdigest()[:32]
+    return NOISE + hashlib.sha256(experiment.encode()).hexdigest()[:32]
 
 
 def _only(kind: type, row: RowMapping) -> dict[str, Any]:

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 2
-"""Raised whenever the tables change in a way another dbdyno would misread."""
-
-OLDER = {
-    "1": (
-        "ALTER TABLE dbdyno_runs RENAME COLUMN findings TO observations",
-        "ALTER TABLE dbdyno_trials ADD COLUMN parts JSON",
-        "ALTER TABLE dbdyno_trials ADD COLUMN around JSON",
-        "UPDATE dbdyno_trials SET parts = '[]', around = '{}'",
-        "ALTER TABLE dbdyno_trials DROP COLUMN diagnosis",
-    )
-}
-"""By each older version that is still read, the statements that bring its tables to the present one."""
+SCHEMA_VERSION = 3
+"""Raised whenever the tables change: the newest of ``migrations/versions``, whose numbers are Alembic's revisions."""
 
 METADATA = MetaData()
+
+
+def _sorted(length: int | None = None) -> TypeEngine[str]:
+    """Give a text that is sorted by its characters' codes, as SQLite does it, in whatever language a server sorts."""
+    usual = Text() if length is None else String(length)
+    by_code = Text(collation="C") if length is None else String(length, collation="C")
+    return usual.with_variant(by_code, "postgresql")
+
 
 # A team's database may hold other tables: ours carry the product's name.
 META = Table(
     "dbdyno_store",
     METADATA,
-    Column("key", String(64), primary_key=True),
+    Column("key", _sorted(64), primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+# Alembic's own, as Alembic makes it. `version` in META says the same, to those who came before it.
+REVISION = Table(
+    "dbdyno_alembic",
+    METADATA,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="dbdyno_alembic_pkc"),
 )
 
 RUNS = Table(
     "dbdyno_runs",
     METADATA,
-    Column("id", String(32), primary_key=True),
-    Column("experiment", Text, nullable=False),
+    Column("id", _sorted(32), primary_key=True),
+    Column("experiment", _sorted(), nullable=False),
     Column("definition", Text, nullable=False),
+    # JSON as text, and not taken apart: a document is to come out of a copy byte for byte.
     Column("design", JSON, nullable=False),
     # A seed has 64 bits without a sign, one more than the integers of SQL.
     Column("seed", String(20), nullable=False),
@@ -45,7 +52,7 @@ RUNS = Table(
     Column("version", Text, nullable=False),
     Column("observations", JSON, nullable=False),
     Column("status", String(16), nullable=False),
-    Column("started", String(40), nullable=False, index=True),
+    Column("started", _sorted(40), nullable=False, index=True),
     Column("ended", String(40)),
 )
 
@@ -53,7 +60,7 @@ TRIALS = Table(
     "dbdyno_trials",
     METADATA,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("run_id", String(32), ForeignKey("dbdyno_runs.id"), nullable=False),
+    Column("run_id", _sorted(32), ForeignKey("dbdyno_runs.id"), nullable=False),
     Column("cell", Text, nullable=False),
     Column("block", Integer, nullable=False),
     Column("position", Integer, nullable=False),

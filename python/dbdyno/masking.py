@@ -1,4 +1,4 @@
-"""Passwords never reach the store: they are masked on the way in."""
+"""Passwords reach no store, no message and no list of processes: they are masked on the way there."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ _USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*)://(?P<userinfo>[^
 _USER = re.compile(r"[^:/?#@]*")
 _PARAMETER = re.compile(r"(?P<key>\b(?:\w*password|passwd|pwd)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)", re.I)
 _SECRET_KEYS = re.compile(r"(?i)^(\w*password|passwd|pwd)$")
+
+
+def is_secret(key: str) -> bool:
+    """Whether what has this name is a password."""
+    return _SECRET_KEYS.match(key) is not None
 
 
 def mask_text(text: str) -> str:
@@ -43,8 +48,13 @@ def mask_command(words: list[str]) -> list[str]:
     hide_next = False
     for word in words:
         masked.append(MASK if hide_next else mask_text(word))
-        hide_next = bool(_SECRET_KEYS.match(word.lstrip("-"))) and word.startswith("-")
+        hide_next = is_secret(word.lstrip("-")) and word.startswith("-")
     return masked
+
+
+def storable(text: str) -> str:
+    """Return what a program said, without the characters that no column of texts can hold: NUL, and half a pair."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def clean_json(value: Any) -> Any:
@@ -55,7 +65,7 @@ def clean_json(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {
-            str(key): MASK if _SECRET_KEYS.match(str(key)) and isinstance(item, str) else clean_json(item)
+            str(key): MASK if is_secret(str(key)) and isinstance(item, str) else clean_json(item)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
