@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from command_line import CommandLine
+from team_database import INSTALLED, TeamServer, team_server
 
 # How long an example takes is the machine's to say.
 settings.register_profile("without a clock", deadline=None)
@@ -163,6 +164,25 @@ def size(path: Path) -> int:
         return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
     except FileNotFoundError:
         return 0
+
+
+@pytest.fixture(scope="session")
+def team() -> Iterator[TeamServer]:
+    """A PostgreSQL server for stores."""
+    with team_server() as server:
+        yield server
+
+
+_NONE_HERE = pytest.mark.skipif(not INSTALLED, reason="there is no PostgreSQL server here")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.slow, _NONE_HERE])])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where there is no store yet, of either kind."""
+    if request.param == "sqlite":
+        return str(tmp_path / "runs.db")
+    team: TeamServer = request.getfixturevalue("team")
+    return team.empty()
 
 
 @pytest.fixture

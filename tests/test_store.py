@@ -6,22 +6,25 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Column, MetaData, Table, Text, insert
+from sqlalchemy import select
 
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.masking import mask_text
 from dbdyno.store import Store, TrialRecord, open_store, opening
+from dbdyno.store.tables import METADATA
 from synthetic import lookup_design, lookup_trials, run_record
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(str(tmp_path / "runs.db"))
+def store(place: str) -> Iterator[Store]:
+    with closing(open_store(place)) as opened:
+        yield opened
 
 
 def trial(cell: str = "a", block: int = 0, **more: object) -> TrialRecord:
@@ -100,6 +103,9 @@ def test_passwords_are_never_stored(store: Store, tmp_path: Path) -> None:
     run_id = store.begin_run(run)
     store.add_trial(run_id, trial(plan={"target": {"url": url}}, error=f"cannot connect to {url}"))
     store.finish_run(run_id, "failed", [{"text": f"{url} refused", "cells": [], "evidence": None}])
+    with store.reading() as connection:
+        for table in METADATA.tables.values():
+            assert "s3cr3t" not in str(connection.execute(select(table)).all())
     store.close()
     for file in tmp_path.iterdir():
         assert b"s3cr3t" not in file.read_bytes()
@@ -125,13 +131,37 @@ def test_what_json_cannot_say_is_stored_as_null(store: Store) -> None:
     assert store.trials(run_id)[0].result == {"mean": None, "max": None, "ok": 1}
 
 
+def test_what_a_column_of_texts_cannot_hold_is_replaced_and_json_keeps_it(store: Store) -> None:
+    run_id = store.begin_run(run_record({}))
+    store.add_trial(run_id, trial(error="a\x00b\udcffc", result={"said": "a\x00b", "far": 10**300, "small": 5e-324}))
+    (known,) = store.trials(run_id)
+    assert known.error == "a\ufffdb?c"
+    assert known.result == {"said": "a\x00b", "far": 10**300, "small": 5e-324}
+
+
+def test_a_baseline_and_a_noise_are_replaced(store: Store) -> None:
+    ids = [store.begin_run(run_record({})) for _ in range(2)]
+    for each in ids:
+        store.set_baseline("main", each)
+        store.set_noise("pk-lookup", {"deviation": 0.01, "run": each})
+    assert store.baselines() == {"main": ids[1]}
+    assert store.noise("pk-lookup") == {"deviation": 0.01, "run": ids[1]}
+    assert store.remove_baseline("main") and not store.remove_baseline("main")
+
+
+def test_ids_do_not_clash(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = iter("bbbb" + "bbbb" + "bbbc")
+    monkeypatch.setattr("dbdyno.store.store.secrets.choice", lambda _: next(letters))
+    day = "2026-01-01T00:00:00.000+00:00"
+    assert [store.begin_run(run_record({}, started=day)) for _ in range(2)] == ["20260101-bbbb", "20260101-bbbc"]
+
+
 def test_a_trial_of_an_unknown_run_is_refused(store: Store) -> None:
     with pytest.raises(StoreError, match="holds no run nope"):
         store.add_trial("nope", trial())
 
 
-def test_a_trial_survives_a_kill(tmp_path: Path) -> None:
-    place = str(tmp_path / "runs.db")
+def test_a_trial_survives_a_kill(place: str) -> None:
     script = f"""
 import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -147,8 +177,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(store.trials(store.run("last").id)) == 1
 
 
-def test_several_processes_make_and_write_one_store(tmp_path: Path) -> None:
-    place = str(tmp_path / "runs.db")
+def test_several_processes_make_and_write_one_store(place: str) -> None:
     script = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -160,6 +189,7 @@ store = open_store({place!r})
 run_id = store.begin_run(run_record({{}}))
 for block in range(10):
     store.add_trial(run_id, TrialRecord(cell="a", block=block, position=0, status="done"))
+    store.set_baseline("main", run_id)
 """
     command = [sys.executable, "-c", script]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -169,29 +199,12 @@ for block in range(10):
         each.stdin.write("go\n")
         each.stdin.close()
     assert [each.wait(60) for each in started] == [0] * 8
-    assert [each.done for each in open_store(place).runs()] == [10] * 8
-
-
-def without_version(place: Path) -> sqlite3.Connection:
-    """Leave a store as a process leaves it for a moment that makes one in a server: with tables, without a version."""
-    open_store(str(place))
-    half = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
-    half.execute("DELETE FROM dbdyno_store")
-    return half
-
-
-def test_a_store_whose_version_is_still_to_come_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    half = without_version(tmp_path / "runs.db")
-    looks: list[float] = []
-
-    def look_again(seconds: float) -> None:
-        looks.append(seconds)
-        if len(looks) == 3:
-            half.execute("INSERT INTO dbdyno_store VALUES ('version', '2')")
-
-    monkeypatch.setattr(opening.time, "sleep", look_again)
-    assert open_store(str(tmp_path / "runs.db")).runs() == []
-    assert len(looks) == 3
+    with closing(open_store(place)) as store:
+        found = store.runs()
+        assert [each.done for each in found] == [10] * 8
+        assert store.baselines()["main"] in {each.id for each in found}
+        for each in found:
+            assert [trial.block for trial in store.trials(each.id)] == list(range(10))
 
 
 def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,21 +217,6 @@ def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(StoreError, match="locked; another process holds it"):
             open_store(str(tmp_path / "runs.db"))
     assert looks == []
-
-
-def test_a_store_without_a_version_is_refused(tmp_path: Path) -> None:
-    without_version(tmp_path / "runs.db")
-    with pytest.raises(StoreError, match="its version cannot be read; give another path with --store"):
-        open_store(str(tmp_path / "runs.db"))
-
-
-def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = Table("nowhere", MetaData(), Column("key", Text), Column("value", Text))
-    monkeypatch.setattr(opening, "insert", lambda _: insert(nowhere))
-    with pytest.raises(StoreError, match="no such table"):
-        open_store(str(tmp_path / "runs.db"))
-    with closing(sqlite3.connect(tmp_path / "runs.db")) as left:
-        assert left.execute("SELECT name FROM sqlite_schema").fetchall() == []
 
 
 def environment() -> dict[str, str]:
@@ -255,40 +253,6 @@ def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
         open_store(str(path))
 
 
-def test_a_newer_store_is_refused_politely(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    open_store(str(path)).close()
-    with sqlite3.connect(path) as raw:
-        raw.execute("update dbdyno_store set value = '99'")
-    raw.close()
-    with pytest.raises(StoreError, match=r"newer dbdyno \(store version 99, this one reads 2\); update dbdyno"):
-        open_store(str(path))
-
-
-@pytest.mark.parametrize("make", [True, False])
-def test_a_store_of_version_1_is_brought_to_the_present_one(tmp_path: Path, make: bool) -> None:
-    path = tmp_path / "runs.db"
-    store = open_store(str(path))
-    run_id = store.begin_run(run_record(lookup_design()))
-    store.add_trial(run_id, trial())
-    store.close()
-    with sqlite3.connect(path) as raw:
-        raw.execute("alter table dbdyno_runs rename column observations to findings")
-        raw.execute("alter table dbdyno_trials drop column parts")
-        raw.execute("alter table dbdyno_trials drop column around")
-        raw.execute("alter table dbdyno_trials add column diagnosis json")
-        raw.execute("update dbdyno_store set value = '1' where key = 'version'")
-    raw.close()
-    for _ in range(2):
-        store = open_store(str(path), make=make)
-        (known,) = store.trials(run_id)
-        assert (known.result, known.parts, known.around) == (trial().result, [], {})
-        store.add_trial(run_id, trial())
-        with closing(sqlite3.connect(path)) as raw, raw:
-            raw.execute("delete from dbdyno_trials where id > 1")
-        store.close()
-
-
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory nobody may write to, root included")
 def test_a_directory_that_cannot_be_written_is_named() -> None:
     with pytest.raises(StoreError, match=r"/proc/runs\.db: .*; give a path that can be written with --store"):
@@ -311,8 +275,11 @@ def test_a_directory_is_no_store(tmp_path: Path) -> None:
     [
         (" ", "is empty"),
         ("sqlite://", "in memory"),
-        ("nosuch://host/db", "no driver for it is installed"),
+        ("nosuch://me:secret@host/db", "nosuch://me@host/db: runs are kept in SQLite or in PostgreSQL"),
+        ("postgresql+psycopg2://me:secret@host/db", "runs are kept in SQLite or in PostgreSQL"),
         ("postgresql://host:secret/db", "is not a URL"),
+        ("postgresql://me:secret@host", "postgresql://me@host: it names no database"),
+        ("postgresql:host/secret", "two slashes are missing"),
     ],
 )
 def test_a_url_that_cannot_be_used_is_bad_input(where: str, problem: str) -> None:
@@ -358,8 +325,18 @@ def test_a_sqlite_url_is_as_good_as_a_path(tmp_path: Path) -> None:
     assert open_store(str(tmp_path / "runs.db")).run("last").id == run_id
 
 
+def test_the_environment_names_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBDYNO_STORE", str(tmp_path / "team.db"))
+    with pytest.raises(InputError, match="there is no store of runs there"):
+        open_store(make=False)
+    run_id = open_store().begin_run(run_record({}))
+    assert open_store(str(tmp_path / "team.db"), make=False).run("last").id == run_id
+    assert open_store(str(tmp_path / "other.db")).place == str(tmp_path / "other.db")
+
+
 def test_the_default_store_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("DBDYNO_STORE", raising=False)
     store = open_store()
     assert store.place == str(tmp_path / "dbdyno" / "runs.db")
     assert (tmp_path / "dbdyno").stat().st_mode & 0o777 == 0o700

@@ -166,12 +166,14 @@ def _check(engine: Engine, url: URL, *, make: bool) -> None:
 def _look(connection: Connection, url: URL) -> int | None:
     """Return the version of the store that is there; None where nothing is. Raises StoreError for anything else."""
     inspector = inspect(connection)
-    names = set(inspector.get_table_names())
+    # In a server's database, a schema of its own is room enough for a store. Looked for first: another process may make
+    # the store at this moment, and its tables are nobody else's.
+    there = inspector.get_table_names(schema=None if is_file(url) else inspector.default_schema_name)
+    names = set(inspect(connection).get_table_names())
     if META.name not in names:
-        # What is somebody else's is left as it was. In a server's database, a schema of its own is room enough.
-        strange = names if is_file(url) else inspector.get_table_names(schema=inspector.default_schema_name)
-        if strange:
-            raise _of_another_program(url, sorted(strange))
+        # What is somebody else's is left as it was.
+        if there:
+            raise _of_another_program(url, sorted(there))
         return None
     found = list(connection.execute(select(META.c.value).where(META.c.key == "version")).scalars())
     if REVISION.name in names:
