@@ -32,6 +32,18 @@ class TeamServer:
         """Give the URL of a database over the server's socket."""
         return f"postgresql://{self.server.user}@/{name}?host={self.server.socket}&port={self.server.port}"
 
+    def lose(self, url: str) -> None:
+        """End all connections to a database, and let nobody in."""
+        name = url.partition("?")[0].rpartition("/")[2]
+        self.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        # The server's processes end a moment later.
+        ended = f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'"
+        assert all(done for (done,) in self.execute(ended))
+
+    def find(self, url: str) -> None:
+        """Let everybody in again."""
+        self.execute(f"ALTER DATABASE {url.partition('?')[0].rpartition('/')[2]} ALLOW_CONNECTIONS true")
+
     def execute(self, statement: str, url: str | None = None) -> list[tuple[object, ...]]:
         """Execute a statement, by default in the server's own database, and give its rows."""
         import psycopg

@@ -50,7 +50,8 @@ def template(path: Path, make: Callable[[Path], Any]) -> Template:
     ``make`` gives what loading took, by table. Others in the directory make room for it. Raises SystemFailed.
     """
     if _use(path):
-        os.utime(path)
+        # When it was used last. When it was changed last, who copies it at this moment sees that it stays as it is.
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
         return Template(path, 0.0, _loaded(path))
     remove_unfinished(path.parent)
     start = time.monotonic()
@@ -95,6 +96,9 @@ def _put_in_place(made: Path, path: Path, loaded: dict[str, Any]) -> None:
     unfinished.write_text(json.dumps(loaded), encoding="utf-8")
     if not told.exists():
         unfinished.rename(told)
+    if path.exists():
+        # Another process may be copying it.
+        return
     try:
         made.rename(path)
     except OSError:
@@ -139,7 +143,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 
 def _make_room(directory: Path, keep: Path) -> None:
     """Remove the templates unused for longest until the rest fits."""
-    by_use = sorted((*directory.glob("*.db"), *directory.glob("*.data")), key=lambda path: path.stat().st_mtime)
+    by_use = sorted((*directory.glob("*.db"), *directory.glob("*.data")), key=lambda path: path.stat().st_atime)
     sizes = {path: _size(path) for path in by_use}
     total = sum(sizes.values())
     for path in by_use:
