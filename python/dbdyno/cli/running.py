@@ -1,5 +1,6 @@
 """The command that runs an experiment."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from dbdyno.run.execute import Design, Request, execute, resume
 from dbdyno.run.interleaving import Interleaving
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, open_store
+from dbdyno.store.places import shown, store_url
 
 INTERRUPTED = 130
 """The exit code of a run that was interrupted."""
@@ -176,7 +178,7 @@ def run_experiment(
 
     console = Console()
     exports.check()
-    with carried_out(asked, store_place, console, command) as (document, interrupted, _):
+    with carried_out(asked, store_place, console, command) as (document, interrupted, place):
         exports.write(document)
         console.print()
         show_brief(document, console)
@@ -185,7 +187,7 @@ def run_experiment(
 
             console.print()
             show_details(document, console)
-        _last_lines(console, document, exports, interrupted)
+        _last_lines(console, document, exports, interrupted, place)
     if interrupted:
         return INTERRUPTED
     return 1 if document["status"] == "failed" else 0
@@ -233,11 +235,17 @@ def _raise_troubles(store: Store) -> None:
         raise StoreError("\n".join(str(each.why) for each in store.elsewhere.values()))
 
 
-def _last_lines(console: Console, document: Document, exports: Exports, interrupted: bool) -> None:
+def _last_lines(
+    console: Console, document: Document, exports: Exports, interrupted: bool, store_place: str | None
+) -> None:
+    # A command that is copied finds the run where it is; with no password in it.
+    where = "" if store_place is None else f" --store {shlex.quote(shown(store_url(store_place)))}"
     console.print()
     if interrupted:
-        console.print(f"interrupted; go on with: dbdyno run --resume {document['id']}", highlight=False)
-    console.print(f"run {document['id']} is stored: dbdyno show {document['id']}", highlight=False)
+        line = f"interrupted; go on with: dbdyno run --resume {document['id']}{where}"
+        console.print(line, highlight=False, soft_wrap=True)
+    line = f"run {document['id']} is stored: dbdyno show {document['id']}{where}"
+    console.print(line, highlight=False, soft_wrap=True)
     if exports.report is not None:
         console.print(f"report: {exports.report.resolve()}", highlight=False, soft_wrap=True)
 
