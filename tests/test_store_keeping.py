@@ -93,7 +93,7 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
         kept.finish_run(run_id, "done", [{"kind": "ended"}])
         known = kept.run(run_id)
     (lost,) = told
-    assert lost.startswith(f"store {store.place}: ") and lost.endswith("The run goes on; it is kept on this machine")
+    assert lost.startswith(f"store {store.place}: ") and lost.endswith("What is measured is kept on this machine")
     (elsewhere,) = store.elsewhere.values()
     (file,) = kept_files(home)
     assert elsewhere.place == file
@@ -166,7 +166,7 @@ with keeping.keeping(open_store({url!r}), print) as kept:
     team.lose(url)
     process.stdin.write("go\n")
     process.stdin.flush()
-    assert "The run goes on" in process.stdout.readline()
+    assert "What is measured is kept" in process.stdout.readline()
     assert process.stdout.readline() == "lost\n"
     team.find(url)
     with keeping.keeping(store, lambda _: None):
@@ -250,7 +250,7 @@ def test_a_run_says_it_and_ends_with_the_command_that_copies_it(
     team.lose(url)
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 1, out + errors
-    assert "The run goes on; it is kept on this machine" in out
+    assert "What is measured is kept on this machine" in out
     document = json.loads((cli.directory / "out.json").read_text())
     assert [len(cell["rounds"]) for cell in document["cells"]] == [12, 12]
     assert document["status"] == "done"

@@ -154,7 +154,7 @@ class KeepingStore(Store):
 
     def _is_lost(self, error: StoreError) -> None:
         self._lost, self._tried = error, time.monotonic()
-        self._tell(f"{error}. The run goes on; it is kept on this machine")
+        self._tell(f"{error}. What is measured is kept on this machine")
 
     def _send(self, run_id: str) -> bool:
         """Let the store have what it lacks; whether it has all then."""
