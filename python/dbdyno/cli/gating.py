@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from dbdyno.cli.comparing import noise_between, side, view
-from dbdyno.cli.running import INTERRUPTED, Asked, holder, writing_store
+from dbdyno.cli.running import INTERRUPTED, Asked, holder, tell_troubles, writing_store
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, compare, compare_sides
 from dbdyno.document import Document
@@ -137,7 +137,11 @@ def gate_against(
         gated = _of_run(compared, share)
         about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
         details = [sides, view(compared, console.width, headed=False, gated=True)]
-        return _conclude(replace(gated, about=about), outputs, console, details)
+        code = _conclude(replace(gated, about=about), outputs, console, details)
+        if code:
+            # What was found goes before where it is kept.
+            tell_troubles(store, console)
+        return code
 
 
 def _rounds(document: Document) -> str:

@@ -230,6 +230,13 @@ def holder(store: Store, document: Document, place: str | None) -> str | None:
     return place if elsewhere is None else elsewhere.place
 
 
+def tell_troubles(store: Store, console: Console) -> None:
+    """Say what a store could not take, where the exit code is to say something else."""
+    for each in store.elsewhere.values():
+        console.print(str(each.why), markup=False, highlight=False, soft_wrap=True)
+    store.elsewhere.clear()
+
+
 def _raise_troubles(store: Store) -> None:
     if store.elsewhere:
         raise StoreError("\n".join(str(each.why) for each in store.elsewhere.values()))
