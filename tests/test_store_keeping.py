@@ -238,15 +238,36 @@ def large(block: int) -> dict[str, object]:
     return {"cell": "a", "block": block, "position": 0, "status": "done", "result": {"text": "x" * 700_000}}
 
 
+def await_a_trial(store: Store, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 120
+    while process.poll() is None and not any(each.done for each in store.runs()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_gate_judges_without_its_store(
+    cli: Cli, home: Path, team: TeamServer, url: str, store: Store, small: Callable[..., str]
+) -> None:
+    file = cli.write("small.toml", small(("clients = [1, 2]", "clients = [1]")))
+    process = cli.start("gate", file, "--against", file, "--rounds", "12", "--interleave", "none", "--store", url)
+    await_a_trial(store, process)
+    team.lose(url)
+    out, errors = process.communicate(timeout=300)
+    assert "What is measured is kept on this machine" in out, out + errors
+    answers = {"passed": 1, "regression": 3, "inconclusive": 4}
+    assert [code for answer, code in answers.items() if f"gate: {answer}" in out] == [process.returncode], out + errors
+    command = (out + errors).rpartition("; later: dbdyno ")[2].splitlines()[0]
+    team.find(url)
+    cli(*shlex.split(command))
+    assert [each.done for each in store.runs()] == [24]
+
+
 def test_a_run_says_it_and_ends_with_the_command_that_copies_it(
     cli: Cli, home: Path, team: TeamServer, url: str, store: Store, small: Callable[..., str]
 ) -> None:
     file = cli.write("small.toml", small(("rounds = 2", "rounds = 12"), ("transactions = 500", "transactions = 100")))
     process = cli.start("run", file, "--store", url, "--json", "out.json")
-    end = time.monotonic() + 120
-    while process.poll() is None and not any(each.done for each in store.runs()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    await_a_trial(store, process)
     team.lose(url)
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 1, out + errors
