@@ -139,7 +139,10 @@ fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Fa
             });
         }
     }
-    for row in rows(session, "select table_name, estimated_size from duckdb_tables() where not internal")? {
+    for row in rows(
+        session,
+        "select table_name, estimated_size from duckdb_tables() where not internal",
+    )? {
         if let [table, size] = row.as_slice()
             && catalog.tables.iter().any(|each| each.name == *table)
         {

@@ -280,7 +280,9 @@ fn steps(answer: &RawDocument) -> Vec<String> {
     if !steps.is_empty() && pushed == Some(0) && filter.is_some_and(|filter| !filter.is_empty()) {
         steps.push("filter: applied by FerretDB to the documents that SQLite returns".into());
     }
-    let namespace = find(answer, &["queryPlanner", "namespace"]).map(shown).unwrap_or_default();
+    let namespace = find(answer, &["queryPlanner", "namespace"])
+        .map(shown)
+        .unwrap_or_default();
     let collection = namespace.split_once('.').map_or("", |(_, name)| name);
     let mut stage = find(answer, &["queryPlanner", "winningPlan", "queryPlan"])
         .or_else(|| find(answer, &["queryPlanner", "winningPlan"]))
