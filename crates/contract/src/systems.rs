@@ -202,6 +202,7 @@ pub fn statements(texts: &[String]) -> Vec<Statement> {
         name: format!("s{index}"),
         sql: sql.clone(),
         example: Vec::new(),
+        analyze: None,
     };
     texts.iter().enumerate().map(statement).collect()
 }

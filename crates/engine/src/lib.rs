@@ -8,6 +8,7 @@
 
 pub mod catalog;
 pub mod driver;
+pub mod estimates;
 pub mod observed;
 pub mod probe;
 pub mod rows;
@@ -20,6 +21,7 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_plan::value::{Owned, Value, Values};
 use dbdyno_probes::Clock;
+use estimates::Estimates;
 pub use probe::SessionCounters;
 use probe::{Probe, Unwatched};
 use schemars::JsonSchema;
@@ -292,6 +294,10 @@ pub struct Facts {
     /// The indexes by which the engine could look up rows of a statement, and by its plan does not, by the statement's
     /// name: as far as it tells.
     pub passed_over: BTreeMap<String, Vec<String>>,
+    /// How many rows the planner expected of the steps of each statement's plan, and how many there were, by the
+    /// statement's name: of those that the plan has run once for this, as far as the engine tells.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub estimates: Estimates,
     /// What the tables and indexes of the statements are.
     pub catalog: Catalog,
     /// What came of updates of several sessions to one document at once, where that was tried.

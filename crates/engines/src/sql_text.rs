@@ -177,8 +177,15 @@ pub fn with_example(statement: &Statement, dialect: &Dialect) -> Option<String> 
     if template.parameters() != statement.example.len() {
         return None;
     }
+    let mut text = String::new();
+    template.render(&values_of(&statement.example), dialect, &mut text);
+    Some(text)
+}
+
+/// Values of a plan as a session is given them.
+pub fn values_of(literals: &[Literal]) -> Values {
     let mut values = Values::default();
-    for literal in &statement.example {
+    for literal in literals {
         values.push(match literal {
             Literal::Null => Value::Null,
             Literal::Boolean(v) => Value::Integer(i64::from(*v)),
@@ -187,9 +194,7 @@ pub fn with_example(statement: &Statement, dialect: &Dialect) -> Option<String> 
             Literal::Text(v) => Value::Text(v),
         });
     }
-    let mut text = String::new();
-    template.render(&values, dialect, &mut text);
-    Some(text)
+    values
 }
 
 /// A name in double quotes, as standard SQL has it.

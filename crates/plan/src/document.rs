@@ -320,6 +320,10 @@ pub struct Statement {
     /// Values with which its plan is asked for, one for each parameter; none where they are not the same each time.
     #[serde(default)]
     pub example: Vec<Literal>,
+    /// Values, one for each parameter, with which the engine runs it once before the load, so as to tell how many rows its
+    /// planner expected and how many there were. Left out: it does not.
+    #[serde(default)]
+    pub analyze: Option<Vec<Literal>>,
 }
 
 /// What to record beside the counts and the latencies of transactions.

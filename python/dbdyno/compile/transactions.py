@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dbdyno.compile.generators import Columns, compile_expression, compile_plain
+from dbdyno.compile.representative import representatives
 from dbdyno.definition.conditions import Condition
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.generators import Constant, Expression
@@ -40,6 +41,7 @@ class TransactionCompiler:
 
     def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
         """``place`` is the experiment's file, for errors."""
+        self._estimates = definition.measure.estimates
         self.statements: list[dict[str, Any]] = []
         self.left_out: set[str] = set()
         self._columns = Columns(definition.tables)
@@ -106,6 +108,10 @@ class TransactionCompiler:
         written = dict(step.execute.texts)
         name = step.name or _short(written.get(ANY, next(iter(written.values()))))
         statement = self._statement(text, name, _example(params))
+        values = representatives(params) if self._estimates else None
+        if values is not None:
+            # Of several uses, the first with values that stand for others decides.
+            self.statements[statement].setdefault("analyze", values)
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
     def _check_into(self, step: Execute, owner: str) -> None:

@@ -101,7 +101,8 @@ class Measure(Strict):
     """What throughput counts, how a report calls it, and what is recorded beside it.
 
     ``operations``: the time of each statement; ``space``: the bytes of tables and indexes, and how full leaves are,
-    when a trial is over.
+    when a trial is over; ``estimates``: how many rows the planner expected, by an execution of each statement before
+    the first trial.
     """
 
     unit: Literal["transaction", "statement", "row"] = "transaction"
@@ -113,4 +114,5 @@ class Measure(Strict):
     mutexes: bool | None = None
     waits: bool = True
     space: bool = False
+    estimates: bool = False
     beyond_cache: bool = False

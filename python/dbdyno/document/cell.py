@@ -190,6 +190,24 @@ class Published(TypedDict, total=False):
     """Rows returned by a transaction."""
 
 
+class RowEstimate(TypedDict):
+    """Rows that the planner expected of a step of a plan, and those that came when it was executed."""
+
+    step: str
+    """In the engine's words."""
+    table: str | None
+    """The table that it reads, by name or alias; null where it works on other steps' rows."""
+    depth: int
+    """How many steps lie above it."""
+    expected: float
+    """Rows of one execution."""
+    found: float
+    """Rows of one execution, on average."""
+    executions: float
+    at_least: bool
+    """It was, or may have been, ended early: it would have given as many rows, or more."""
+
+
 class CellStatement(TypedDict):
     """A statement that the cell's transactions run."""
 
@@ -202,6 +220,10 @@ class CellStatement(TypedDict):
     """Rows returned by an execution, over all rounds."""
     plan: list[str]
     """How the engine means to carry it out, with these values, a step a line; empty where it does not tell."""
+    analyzed: list[Any]
+    """Values of its parameters with which it was run once for its ``estimates``."""
+    estimates: list[RowEstimate]
+    """Of the steps whose numbers can be compared; empty where it was not run for it, or the engine does not tell."""
 
 
 OperationKind = Literal["transaction", "statement", "control"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.document.finding import Kind, Measured
     from dbdyno.document.shape import Finding
     from dbdyno.engines.btree import BtreeRules
+    from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.index import Index
@@ -276,6 +277,13 @@ class Engine:
         """Give how many of a table's rows an index is worth going to; with more, reading all of it is faster."""
         # PostgreSQL's planner turns to the scan at 5 to 20 % of the rows, by how they lie; the others are no bolder.
         return 0.2 * rows
+
+    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+        """Say what may better its planner's estimate of a table's rows, a clause; ``None``: nothing is known to.
+
+        ``product``: what the system calls itself; ``on``: the table, and what the statement compares of it.
+        """
+        return None
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
         """Say how ``LIKE`` compares capital letters with small ones; ``None`` where nothing that was read back tells.

@@ -25,11 +25,28 @@ class LostUpdates(Part):
     counted: Count
 
 
+class Estimate(Part):
+    """What the planner expected of a step of a plan, and what came of it.
+
+    ``expected``, ``found``: rows of one execution; ``table``: null where it works on other steps' rows; ``depth``: how
+    many steps lie above it; ``at_least``: it was ended early, and would have given as many rows or more.
+    """
+
+    step: str
+    table: str | None
+    depth: Count
+    expected: float
+    found: float
+    executions: float
+    at_least: bool
+
+
 class Facts(Part):
     """An engine: its version and exact source, what it was compiled with, its settings in force.
 
     ``plans``: how it means to carry out each statement, by name, a step a line; ``passed_over``: the indexes by which
-    it could look up rows of a statement, and does not; ``lost_updates``: null where they were not tried.
+    it could look up rows of a statement, and does not; ``lost_updates``: null where they were not tried;
+    ``estimates``: of the steps of a statement's plan, by name, left out where no statement was run for it.
     """
 
     engine: str
@@ -42,3 +59,4 @@ class Facts(Part):
     passed_over: dict[str, list[str]]
     catalog: Catalog
     lost_updates: LostUpdates | None
+    estimates: dict[str, list[Estimate]] = Field(default_factory=dict)

@@ -176,7 +176,7 @@ def queries_experiment(
         "rounds": "auto",
         "factors": {"statement": levels},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
-        "measure": {"label": "executions"},
+        "measure": {"label": "executions", "estimates": True},
         # What a statement asks is given; a system is chosen.
         "report": {"roles": {"statement": "load"}, "questions": ["statement"], "times": True},
         "transactions": [

@@ -47,7 +47,7 @@ def statements_experiment(
         "rounds": "auto",
         "factors": {"statement": levels},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
-        "measure": {"label": "executions"},
+        "measure": {"label": "executions", "estimates": True},
         # Which of them is asked, whatever values it is asked with.
         "report": {"roles": {"statement": "choice"}},
         "transactions": [

@@ -17,6 +17,7 @@ from dbdyno.findings import (
     disturbed,
     durability_contradicted,
     ended,
+    estimates,
     failures,
     few_transactions,
     fits_in_cache,
@@ -63,6 +64,7 @@ RULES: tuple[Rule, ...] = (
     # Searches, and what was tried against them.
     prefix_scans.RULE,
     whole_tables.RULE,
+    estimates.RULE,
     recommendations.RULE,
     # What the run did, and saw.
     several_servers.RULE,

@@ -139,15 +139,23 @@ class CompiledCell:
         task = {"kind": "space", "target": target, "tables": list(self.definition.tables)}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
-    def trial_plan(self, target: Target, seed: int, first_use: int = 0) -> dict[str, Any]:
+    def trial_plan(self, target: Target, seed: int, first_use: int = 0, *, analyzed: bool = False) -> dict[str, Any]:
         """Give the plan of a trial on a target that holds the tables.
 
-        ``seed``: that of the block; ``first_use``: how often counters were used by trials before, as the worker told.
+        ``seed``: that of the block; ``first_use``: how often counters were used by trials before, as the worker told;
+        ``analyzed``: an earlier trial has run the statements for their estimates.
         """
         task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
+        if analyzed and "statements" in task:
+            task["statements"] = not_analyzed(task["statements"])
         if first_use:
             task["first_use"] = first_use
         return {"schema": PLAN, "seed": seed, "task": task}
+
+
+def not_analyzed(statements: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give statements of a plan as those of a trial that runs none of them for its estimates."""
+    return [{name: value for name, value in each.items() if name != "analyze"} for each in statements]
 
 
 def file_digest(path: str) -> str:

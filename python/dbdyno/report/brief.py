@@ -25,6 +25,7 @@ from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
 from dbdyno.findings.whole_tables import WHOLE_TABLE
 from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
+from dbdyno.report.estimates import estimate_words
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
@@ -318,7 +319,7 @@ def _of_one(cell: Cell) -> dict[str, str]:
         "ms": milliseconds(time_of(cell)),
         "ms 95 %": f"{milliseconds(span[0])} to {milliseconds(span[1])}" if span else "",
         "rows": figure(cell["rows_per_transaction"]),
-        "plan": _plan(cell),
+        "plan": ", ".join(filter(None, (_plan(cell), estimate_words(cell)))),
     }
 
 

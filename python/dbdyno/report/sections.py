@@ -16,6 +16,7 @@ from dbdyno.report import lines, scalability
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
+from dbdyno.report.estimates import estimate_lines
 from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.results.durable import class_of
@@ -149,6 +150,7 @@ def plan_rows(document: Document) -> list[dict[str, Any]]:
             "sql": each["sql"],
             "values": ", ".join(json.dumps(value, ensure_ascii=False) for value in each["values"]),
             "plan": each["plan"],
+            "estimates": estimate_lines(each),
             "cells": ids,
         }
         for each, ids in grouped.values()

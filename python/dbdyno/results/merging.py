@@ -65,6 +65,8 @@ def merge_results(results: Sequence[TrialResult]) -> TrialResult:
             "latency_ms": latency_ms,
             "cpu": _cpu(results, witness),
             "observed": _observed([each for result in results if (each := result.observed) is not None]),
+            # One of them had the statements run for it.
+            "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
             "waits": next((result.waits for result in results if result.waits is not None), None),
         }
     )

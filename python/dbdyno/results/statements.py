@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from dbdyno.document.cell import CellStatement, Load, Round, System
+from dbdyno.document.cell import CellStatement, Load, Round, RowEstimate, System
 from dbdyno.document.reading import count, objects, part, ratio, text
 from dbdyno.events.around import Loading
+from dbdyno.events.trial import TrialResult
 from dbdyno.results.trial import ReadTrial
 
 # How a statement that makes an index begins: in SQL, and as a command of MongoDB.
@@ -17,6 +19,7 @@ _INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:
 def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: System) -> list[CellStatement]:
     """Return the statements of a cell in the order of its plan."""
     plan = next((trial.plan for trial in trials if part(trial.plan, "task").get("statements")), {})
+    estimates, analyzed = _estimates(trials)
     made: list[CellStatement] = []
     for each in objects(part(plan, "task").get("statements")):
         name, sql = text(each, "name"), text(each, "sql")
@@ -33,9 +36,36 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
                     sum(count(one, "rows") or 0 for one in counts), sum(count(one, "executions") or 0 for one in counts)
                 ),
                 "plan": system["plans"].get(name, []),
+                "analyzed": analyzed.get(name, []),
+                "estimates": estimates.get(name, []),
             }
         )
     return made
+
+
+def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]], dict[str, list[Any]]]:
+    """Give the estimates of each statement, and the values it was run with, by the trial before which that was."""
+    for trial in trials:
+        if isinstance(trial.result, TrialResult) and trial.result.engine.estimates:
+            told: dict[str, list[RowEstimate]] = {
+                name: [
+                    {
+                        "step": each.step,
+                        "table": each.table,
+                        "depth": each.depth,
+                        "expected": each.expected,
+                        "found": each.found,
+                        "executions": each.executions,
+                        "at_least": each.at_least,
+                    }
+                    for each in steps
+                ]
+                for name, steps in trial.result.engine.estimates.items()
+            }
+            statements = objects(part(trial.plan, "task").get("statements"))
+            values = {name: each.get("analyze") for each in statements if (name := text(each, "name")) in told}
+            return told, {name: each for name, each in values.items() if name is not None and isinstance(each, list)}
+    return {}, {}
 
 
 def cell_load(trials: Sequence[ReadTrial]) -> Load | None:

@@ -196,7 +196,7 @@ class _Grown:
             as_is = {} if fresh or "os_cache" not in system.target else {"os_cache": "as_is"}
             first_use = state.next - _rows(compiled, self.growth)
             seed = growth_seed(self.plan.seed, self.block + window, step)
-            trial.request = compiled.trial_plan(system.target | as_is, seed, first_use)
+            trial.request = compiled.trial_plan(system.target | as_is, seed, first_use, analyzed=trial.analyzed)
             trial.around["growing"] = {"rows": state.rows, "filled": filled}
             filled = []
             trial.limiting = limiting

@@ -5,6 +5,7 @@ from typing import Any
 
 from dbdyno.events.reading import Heard
 from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.plan.cell import not_analyzed
 from dbdyno.results.merging import merge_intervals, merge_results
 from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.worker import JsonObject, WorkerFailed
@@ -73,7 +74,8 @@ def parts(plan: JsonObject) -> list[JsonObject]:
     """Return the plans of a trial's processes, each with one of its clients."""
     task = plan["task"]
     clients = task["clients"]
-    first_only = task["record"] | {"waits": False}
+    # What the server's sessions wait for is the same whoever looks, and each look costs. So are its estimates.
+    others = {"record": task["record"] | {"waits": False}, "statements": not_analyzed(task["statements"])}
     return [
         plan
         | {
@@ -81,8 +83,7 @@ def parts(plan: JsonObject) -> list[JsonObject]:
             | {
                 "clients": 1,
                 "part": {"first": number, "of": clients},
-                # What the server's sessions wait for is the same whoever looks, and each look costs.
-                "record": first_only if number else task["record"],
+                **(others if number else {}),
             }
         }
         for number in range(clients)

@@ -217,7 +217,9 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
         trial.failed(error)
         return None
     trial.durations |= system.durations
-    trial.request = compiled.trial_plan(system.target, block_seed(trial.plan.seed, trial.block))
+    trial.request = compiled.trial_plan(
+        system.target, block_seed(trial.plan.seed, trial.block), analyzed=trial.analyzed
+    )
     return system
 
 

@@ -96,6 +96,11 @@ class Trial:
         return _padding(self.plan.seed, self.block, self.compiled.cell)
 
     @property
+    def analyzed(self) -> bool:
+        """Whether an earlier trial of its cell has run the statements for their estimates."""
+        return any(cell == self.compiled.cell.id for cell, _ in self.plan.done)
+
+    @property
     def lost_system(self) -> bool:
         """Whether what came of it may be for want of its system."""
         return self.error is not None or (isinstance(self.result, TrialResult) and "connection" in self.result.failures)

@@ -66,6 +66,7 @@ api! {
     free: fn(*mut c_void);
     connect: fn(Handle, *mut Handle) -> c_int;
     disconnect: fn(*mut Handle);
+    interrupt: fn(Handle);
     query: fn(Handle, *const c_char, *mut QueryResult) -> c_int;
     destroy_result: fn(*mut QueryResult);
     result_error: fn(*mut QueryResult) -> *const c_char;

@@ -1,10 +1,12 @@
 //! What a DuckDB library and its database are, read back from them.
 
 use super::bulk::in_memory;
+use super::estimates::estimates;
 use super::result::Answer;
 use super::{DIALECT, DuckdbEngine, DuckdbSession, text_of};
 use crate::sql_text::{Template, with_example};
 use dbdyno_engine::catalog::{Catalog, Column, Key, names};
+use dbdyno_engine::estimates::Allowance;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::value::{Owned, Value as Sent, Values};
 use serde_json::Value;
@@ -33,6 +35,7 @@ pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
         settings,
         durability: durability(&engine.database.target.path),
         catalog: catalog(engine, &session)?,
+        estimates: estimates(engine, Allowance::of_a_trial()),
         ..Facts::default()
     };
     for statement in engine.statements.iter() {
@@ -97,7 +100,7 @@ fn durability(path: &str) -> Durability {
 }
 
 /// The rows of a query whose columns are texts.
-fn rows(session: &DuckdbSession, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
+pub(super) fn rows(session: &DuckdbSession, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
     let mut answer: Answer<'_> = session.query(sql)?;
     let types = answer.types(u64::MAX);
     let mut all = Vec::new();

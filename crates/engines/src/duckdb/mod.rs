@@ -8,6 +8,7 @@ mod bulk;
 mod calls;
 mod check;
 mod driver;
+mod estimates;
 mod inspect;
 mod reach;
 mod result;

@@ -28,6 +28,20 @@ pub struct DuckdbSession {
 // SAFETY: a session is used by one client at a time; DuckDB's connections may move between threads.
 unsafe impl Send for DuckdbSession {}
 
+/// Ends what a connection is doing.
+pub struct Interrupt<'a>(&'a DuckdbSession);
+
+// SAFETY: of the session it only uses the connection's handle, and interrupting one is for other threads to do.
+unsafe impl Send for Interrupt<'_> {}
+
+impl Interrupt<'_> {
+    /// Ends it. What it is doing fails.
+    pub(super) fn now(&self) {
+        // SAFETY: the connection is open as long as the session is.
+        unsafe { (self.0.api().interrupt)(self.0.connection) };
+    }
+}
+
 impl DuckdbSession {
     /// Connects to an open database.
     pub(super) fn open(
@@ -67,6 +81,11 @@ impl DuckdbSession {
     /// The connection's handle, for what else is done with one.
     pub(super) fn connection(&self) -> Handle {
         self.connection
+    }
+
+    /// What ends what the connection is doing, from another thread.
+    pub(super) fn interrupting(&self) -> Interrupt<'_> {
+        Interrupt(self)
     }
 
     /// Runs a text, which may be several statements, and gives the last one's answer.

@@ -1,6 +1,6 @@
 //! Which statements write: what kind of statement the library prepares them into. Nothing is run.
 
-use super::{DuckdbEngine, DuckdbTarget};
+use super::{DuckdbEngine, DuckdbSession, DuckdbTarget};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::PrepareMode;
@@ -10,6 +10,25 @@ const READING: [i32; 3] = [1, 4, 10];
 
 /// What a query may call that writes.
 const WRITING: [&str; 2] = ["nextval", "setseed"];
+
+/// `duckdb_statement_type` of a query.
+const QUERY: i32 = 1;
+
+/// Whether a text is one query that changes nothing.
+pub fn only_reads(session: &DuckdbSession, sql: &str) -> bool {
+    let Ok(statement) = session.parse(sql) else {
+        return false;
+    };
+    let kind = session.kind_of(statement);
+    session.forget(statement);
+    kind == QUERY && writing_word(sql).is_none()
+}
+
+/// What a query calls that writes.
+fn writing_word(sql: &str) -> Option<&'static str> {
+    let text = sql.to_lowercase();
+    WRITING.iter().find(|word| text.contains(*word)).copied()
+}
 
 /// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
 /// earlier one makes, is unknown.
@@ -26,8 +45,7 @@ pub fn writes<'a>(target: &DuckdbTarget, statements: impl Iterator<Item = &'a st
         if !READING.contains(&kind) {
             return Writes::Yes(format!("DuckDB calls it a statement of type {kind}, which is no query"));
         }
-        let text = sql.to_lowercase();
-        match WRITING.iter().find(|word| text.contains(*word)) {
+        match writing_word(sql) {
             Some(word) => Writes::Yes(format!("`{word}` changes what later statements see")),
             None => Writes::No,
         }

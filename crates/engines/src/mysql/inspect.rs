@@ -3,7 +3,9 @@
 use super::DIALECT;
 use super::MysqlEngine;
 use super::catalog::catalog;
+use super::estimates::estimates;
 use super::session::MysqlSession;
+use dbdyno_engine::estimates::Allowance;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_plan::value::{Value, Values};
@@ -67,6 +69,7 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
         settings,
         plans,
         passed_over,
+        estimates: estimates(&engine.target, &engine.statements, is_mariadb, Allowance::of_a_trial()).await,
         catalog,
         ..Facts::default()
     })

@@ -8,6 +8,7 @@ mod bulk;
 mod catalog;
 mod check;
 mod driver;
+mod estimates;
 mod hold;
 mod inspect;
 mod login;
@@ -34,6 +35,7 @@ use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_plan::value::Literal;
 use std::sync::Arc;
 
 /// How its statements are written.
@@ -61,6 +63,8 @@ struct Text {
     template: Template,
     /// With the values of its example in it, where it has one.
     example: Option<String>,
+    /// The values with which it is run once for the planner's estimates.
+    analyze: Option<Vec<Literal>>,
 }
 
 impl MysqlEngine {
@@ -80,6 +84,7 @@ impl MysqlEngine {
             sql: statement.sql.clone(),
             template: Template::new(&statement.sql, &DIALECT),
             example: with_example(statement, &DIALECT),
+            analyze: statement.analyze.clone(),
         };
         statements.iter().map(text).collect()
     }

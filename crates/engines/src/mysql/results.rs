@@ -180,6 +180,7 @@ mod tests {
             name: "s".into(),
             sql: "select a".into(),
             example: Vec::new(),
+            analyze: None,
         };
         let engine = super::super::MysqlEngine::new(&script.target(""), &[statement], PrepareMode::Never);
         let mut marks = dbdyno_engine::Marks::new(None);

@@ -95,7 +95,7 @@ impl MysqlSession {
     }
 
     /// How literals are written in this session's texts.
-    fn dialect(&self) -> &'static Dialect {
+    pub(super) fn dialect(&self) -> &'static Dialect {
         if self.reader.has(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES) {
             &Dialect::STANDARD
         } else {

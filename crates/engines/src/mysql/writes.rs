@@ -32,6 +32,7 @@ async fn ask(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure
         name: String::new(),
         sql: one.sql.to_owned(),
         example: Vec::new(),
+        analyze: None,
     };
     let statements: Arc<[Text]> = MysqlEngine::texts(&[statement]);
     let mut session = MysqlSession::open(&target, statements, PrepareMode::PerTransaction).await?;

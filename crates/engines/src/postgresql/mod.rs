@@ -7,6 +7,7 @@ mod bulk;
 mod catalog;
 mod check;
 mod driver;
+mod estimates;
 mod hold;
 mod inspect;
 mod observe;
@@ -29,6 +30,7 @@ use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_plan::value::Literal;
 use std::sync::Arc;
 
 /// How its statements are written.
@@ -52,6 +54,8 @@ pub struct PostgresqlEngine {
 struct Text {
     /// For messages.
     name: String,
+    /// As the plan has it.
+    sql: String,
     /// What the server knows it by when it is prepared.
     prepared: String,
     /// With `$1` and so on for the parameters.
@@ -60,6 +64,8 @@ struct Text {
     template: Template,
     /// With the values of its example in it, where it has one.
     example: Option<String>,
+    /// The values with which it is run once for the planner's estimates.
+    analyze: Option<Vec<Literal>>,
 }
 
 impl PostgresqlEngine {
@@ -78,10 +84,12 @@ impl PostgresqlEngine {
             let template = Template::new(&statement.sql, &DIALECT);
             Text {
                 name: statement.name.clone(),
+                sql: statement.sql.clone(),
                 prepared: format!("s{number}"),
                 numbered: template.numbered(),
                 template,
                 example: with_example(statement, &DIALECT),
+                analyze: statement.analyze.clone(),
             }
         };
         statements.iter().enumerate().map(text).collect()

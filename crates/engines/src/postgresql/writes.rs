@@ -39,6 +39,7 @@ async fn ask(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure
         name: String::new(),
         sql: one.sql.to_owned(),
         example: Vec::new(),
+        analyze: None,
     };
     let statements: Arc<[Text]> = PostgresqlEngine::texts(&[statement]);
     let mut session = PostgresqlSession::open(&target, statements, PrepareMode::PerTransaction).await?;

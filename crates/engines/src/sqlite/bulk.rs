@@ -88,6 +88,7 @@ fn insert(table: &LoadTable) -> Statement {
         name: format!("load {}", table.name),
         sql,
         example: Vec::new(),
+        analyze: None,
     }
 }
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typer import Typer
 
     from dbdyno.definition.definition import Definition
+    from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.duckdb.settings import DuckdbSettings
     from dbdyno.engines.embedded import Embedded
@@ -111,6 +112,10 @@ class Duckdb(Engine):
         from dbdyno.engines.samples import json_of
 
         return json_of("to_json(list(v))", table, column, most, "random()")
+
+    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+        """Count its distinct values anew."""
+        return f"`analyze {on.table}` renews the counts of distinct values by which `=` and joins are estimated"
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan says that it goes by an index. Where it does not, that may be decided when it is run."""

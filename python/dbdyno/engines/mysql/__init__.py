@@ -16,6 +16,7 @@ from dbdyno.plan.settings import Scalar, Settings
 if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
+    from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.index import Index
     from dbdyno.engines.mysql.settings import MysqlSettings
@@ -129,6 +130,12 @@ class Mysql(ServerEngine):
         from dbdyno.engines.samples import json_of
 
         return json_of("json_arrayagg(v)", table, column, most, "rand()")
+
+    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+        """Renew its statistics, and make some on columns without an index."""
+        from dbdyno.engines.mysql.statistics import better_estimates
+
+        return better_estimates(product, on)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a table of its plan is not read whole."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
+    from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
@@ -127,6 +128,12 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.samples import json_of
 
         return json_of("json_agg(v)", table, column, most, "random()")
+
+    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+        """Renew its statistics, and keep some on columns together."""
+        from dbdyno.engines.postgresql.statistics import better_estimates
+
+        return better_estimates(on)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether its plan has a condition on an index."""

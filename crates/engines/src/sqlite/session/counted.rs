@@ -340,6 +340,7 @@ mod tests {
             name: "line 1".into(),
             sql: sql.into(),
             example: Vec::new(),
+            analyze: None,
         };
         CountedEngine::new(&target, &[statement], PrepareMode::Once, groups)
     }

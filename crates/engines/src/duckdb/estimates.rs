@@ -1,0 +1,232 @@
+//! How many rows DuckDB's planner expected, by `EXPLAIN ANALYZE`: "Profile Queries" of its documentation.
+
+use super::writes::only_reads;
+use super::{DIALECT, DuckdbEngine, DuckdbSession};
+use crate::sql_text::{Template, values_of};
+use dbdyno_engine::Failure;
+use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_plan::document::Statement;
+use serde_json::Value;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Steps whose rows are those of a condition, a join or groups, beside those that read tables.
+const TOLD: [&str; 13] = [
+    "FILTER",
+    "HASH_JOIN",
+    "NESTED_LOOP_JOIN",
+    "BLOCKWISE_NL_JOIN",
+    "PIECEWISE_MERGE_JOIN",
+    "IE_JOIN",
+    "ASOF_JOIN",
+    "CROSS_PRODUCT",
+    "HASH_GROUP_BY",
+    "PERFECT_HASH_GROUP_BY",
+    "PARTITIONED_AGGREGATE",
+    "SEQ_SCAN",
+    "TABLE_SCAN",
+];
+
+/// Steps that read all rows before they give the first.
+const READ_ALL: [&str; 7] = [
+    "HASH_GROUP_BY",
+    "PERFECT_HASH_GROUP_BY",
+    "PARTITIONED_AGGREGATE",
+    "UNGROUPED_AGGREGATE",
+    "ORDER_BY",
+    "TOP_N",
+    "WINDOW",
+];
+
+/// Runs each statement once that has values for it and only reads, and gives what was expected and found. One that takes
+/// too long or cannot be analysed otherwise has no estimates.
+pub fn estimates(engine: &DuckdbEngine, allowance: Allowance) -> Estimates {
+    let mut found = Estimates::new();
+    for statement in engine.statements.iter().filter(|each| each.analyze.is_some()) {
+        let Some(longest) = allowance.next() else { break };
+        // A connection of its own: one that was interrupted is not used again.
+        let analysed = engine.open().and_then(|session| analyse(&session, statement, longest));
+        let mut all = Vec::new();
+        if let Ok(Some(plan)) = analysed {
+            walk(&plan, 0, false, &mut all);
+        }
+        if !all.is_empty() {
+            found.insert(statement.name.clone(), all);
+        }
+    }
+    found
+}
+
+fn analyse(session: &DuckdbSession, statement: &Statement, longest: Duration) -> Result<Option<Value>, Failure> {
+    let template = Template::new(&statement.sql, &DIALECT);
+    let values = values_of(statement.analyze.as_deref().unwrap_or_default());
+    // It is parsed by itself, so that it is one statement.
+    if template.parameters() != values.len() || !only_reads(session, &statement.sql) {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    template.render(&values, &DIALECT, &mut text);
+    // Versions before 1.3 have no transactions that only read; what is run reads only by its kind as well.
+    if session.run("begin transaction read only").is_err() {
+        session.run("begin transaction")?;
+    }
+    let answer = within(session, longest, || {
+        super::inspect::rows(session, &format!("explain (analyze, format json) {text}"))
+    });
+    session.run("rollback")?;
+    let told = answer?.into_iter().flatten().next_back().unwrap_or_default();
+    Ok(serde_json::from_str(&told).ok())
+}
+
+/// Does something with a session that is interrupted if it goes on for longer.
+fn within<T>(session: &DuckdbSession, longest: Duration, what: impl FnOnce() -> T) -> T {
+    let (done, wait) = channel::<()>();
+    let interrupt = session.interrupting();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if wait.recv_timeout(longest) == Err(RecvTimeoutError::Timeout) {
+                interrupt.now();
+            }
+        });
+        let result = what();
+        drop(done);
+        result
+    })
+}
+
+/// Reads a step and those below it; `early`: it may be stopped before its rows end.
+fn walk(step: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
+    let kind = kind(step);
+    let info = &step["extra_info"];
+    // How often a part of a recursion is executed says nothing of how many rows it gives in all.
+    if kind.contains("RECURSIVE") || kind.contains("REC_CTE") {
+        return;
+    }
+    let expected = info["Estimated Cardinality"]
+        .as_str()
+        .and_then(|text| text.parse().ok());
+    if let (Some(expected), Some(found)) = (expected, found(step))
+        && (TOLD.contains(&kind) || kind.ends_with("_SCAN") && info["Table"].is_string())
+    {
+        let name = info["Table"]
+            .as_str()
+            .map(|name| name.rsplit('.').next().unwrap_or(name).to_owned());
+        Estimate {
+            step: line(kind, info, name.as_deref()),
+            table: name,
+            depth,
+            expected,
+            found,
+            executions: 1.0,
+            // A join or an order that is under way has it leave out rows that were expected.
+            at_least: early || info.to_string().contains("Dynamic Filter"),
+        }
+        .add_to(all);
+    }
+    let below: Vec<&Value> = step["children"].as_array().into_iter().flatten().collect();
+    let empty = |place: usize| {
+        below
+            .get(place)
+            .and_then(|each| found(each))
+            .is_some_and(|rows| rows < 1.0)
+    };
+    for (place, each) in below.iter().enumerate() {
+        let early = match kind {
+            _ if READ_ALL.contains(&kind) => false,
+            "LIMIT" | "STREAMING_LIMIT" | "LIMIT_PERCENT" => true,
+            // Its second side is read into a table first; where that is empty, the first is not read.
+            _ if kind.ends_with("_JOIN") || kind == "CROSS_PRODUCT" => place == 0 && (early || empty(1)),
+            _ => early,
+        };
+        walk(each, depth + 1, early, all);
+    }
+}
+
+fn kind(step: &Value) -> &str {
+    let name = step["operator_name"].as_str().or(step["operator_type"].as_str());
+    name.unwrap_or_default().trim()
+}
+
+fn found(step: &Value) -> Option<f64> {
+    step["operator_cardinality"].as_f64()
+}
+
+/// A step in a line: its kind, its table, and its condition or its groups.
+fn line(kind: &str, info: &Value, table: Option<&str>) -> String {
+    let mut line = kind.to_owned();
+    let what = ["Filters", "Expression", "Conditions", "Groups"]
+        .iter()
+        .map(|name| &info[*name]);
+    let texts = table.into_iter().chain(what.filter_map(Value::as_str));
+    for text in texts.filter(|text| !text.is_empty()) {
+        line.push(' ');
+        line.push_str(text);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn step(kind: &str, found: f64, info: Value, children: Vec<Value>) -> Value {
+        json!({"operator_name": kind, "operator_cardinality": found, "extra_info": info, "children": children})
+    }
+
+    fn scan(table: &str, expected: &str, found: f64) -> Value {
+        let info =
+            json!({"Table": format!("memory.main.{table}"), "Estimated Cardinality": expected, "Filters": "a=1"});
+        step("SEQ_SCAN", found, info, vec![])
+    }
+
+    fn told(plan: &Value) -> Vec<(String, f64, f64)> {
+        let mut all = Vec::new();
+        walk(plan, 0, false, &mut all);
+        all.into_iter()
+            .map(|each| (each.step, each.expected, each.found))
+            .collect()
+    }
+
+    fn join(left: Value, right: Value) -> Value {
+        let info = json!({"Conditions": "a = b", "Estimated Cardinality": "30"});
+        step("HASH_JOIN", 3.0, info, vec![left, right])
+    }
+
+    #[test]
+    fn tables_and_joins_are_told() {
+        let plan = join(scan("a", "10", 20.0), scan("b", "6", 2000.0));
+        assert_eq!(
+            told(&plan),
+            [
+                ("HASH_JOIN a = b".to_owned(), 30.0, 3.0),
+                ("SEQ_SCAN a a=1".to_owned(), 10.0, 20.0),
+                ("SEQ_SCAN b a=1".to_owned(), 6.0, 2000.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_may_stop_or_is_kept_from_rows_on_the_way_is_left_out() {
+        let limited = |below| step("STREAMING_LIMIT", 3.0, json!({}), vec![below]);
+        assert_eq!(told(&limited(scan("a", "9000", 2048.0))), []);
+        assert_eq!(told(&limited(scan("a", "5", 2048.0))).len(), 1);
+        let sorted = step("TOP_N", 3.0, json!({}), vec![scan("a", "9000", 20.0)]);
+        assert_eq!(told(&limited(sorted)).len(), 1);
+        // The side that is read into a table is read whole.
+        let joined = limited(join(scan("a", "9000", 20.0), scan("b", "9000", 20.0)));
+        assert_eq!(told(&joined), [("SEQ_SCAN b a=1".to_owned(), 9000.0, 20.0)]);
+        let empty = join(scan("a", "9000", 0.0), scan("b", "9000", 0.0));
+        assert_eq!(told(&empty).len(), 2);
+        let mut kept = scan("a", "9000", 20.0);
+        kept["extra_info"]["Dynamic Filters"] = json!("");
+        assert_eq!(told(&kept), []);
+    }
+
+    #[test]
+    fn any_answer_can_be_read() {
+        for plan in [json!(null), json!([]), json!({"children": [3], "extra_info": []})] {
+            assert_eq!(told(&plan), []);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How many rows the planner expected: MariaDB's `ANALYZE`, MySQL's `EXPLAIN ANALYZE`.
+
+mod mariadb;
+mod mysql;
+
+use super::session::MysqlSession;
+use super::{MysqlEngine, Text};
+use crate::server::ServerTarget;
+use crate::sql_text::{first_words, values_of};
+use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::{Failure, Session as _};
+use dbdyno_plan::document::{PrepareMode, Statement};
+use dbdyno_plan::value::Literal;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs each statement once that has values for it, and gives what was expected and found. One that writes, takes too long
+/// or cannot be analysed otherwise has no estimates.
+pub async fn estimates(
+    target: &ServerTarget,
+    statements: &[Text],
+    is_mariadb: bool,
+    allowance: Allowance,
+) -> Estimates {
+    let mut found = Estimates::new();
+    let target = ServerTarget {
+        read_only: true,
+        ..target.clone()
+    };
+    for statement in statements {
+        let (Some(values), Some(longest)) = (&statement.analyze, allowance.next()) else {
+            continue;
+        };
+        let all = analyse(&target, &statement.sql, values, is_mariadb, longest)
+            .await
+            .unwrap_or_default();
+        if !all.is_empty() {
+            found.insert(statement.name.clone(), all);
+        }
+    }
+    found
+}
+
+/// Runs a statement in a transaction that only reads, of a session that only reads, and rolls it back. As in
+/// [`super::writes`], one that gives no rows is not run.
+async fn analyse(
+    target: &ServerTarget,
+    sql: &str,
+    values: &[Literal],
+    is_mariadb: bool,
+    longest: Duration,
+) -> Result<Vec<Estimate>, Failure> {
+    let statement = Statement {
+        name: String::new(),
+        sql: sql.to_owned(),
+        example: Vec::new(),
+        analyze: None,
+    };
+    let statements: Arc<[Text]> = MysqlEngine::texts(&[statement]);
+    let mut session = MysqlSession::open(target, statements.clone(), PrepareMode::PerTransaction).await?;
+    if session.columns_of(0).await? == 0 || statements[0].template.parameters() != values.len() {
+        return Ok(Vec::new());
+    }
+    let (seconds, milliseconds) = (longest.as_secs_f64(), longest.as_millis().max(1));
+    session
+        .query(&if is_mariadb {
+            format!("set session max_statement_time = {seconds:.6}")
+        } else {
+            format!("set session max_execution_time = {milliseconds}")
+        })
+        .await?;
+    let whole = seconds.ceil();
+    session
+        .query(&format!("set session lock_wait_timeout = {whole}"))
+        .await?;
+    session.query("start transaction read only").await?;
+    let verb = if is_mariadb {
+        "analyze format=json "
+    } else {
+        "explain analyze "
+    };
+    let mut text = String::new();
+    statements[0]
+        .template
+        .render(&values_of(values), session.dialect(), &mut text);
+    text.insert_str(0, verb);
+    let answer = session.query(&text).await;
+    // MySQL gives what it has where the time is over, with a warning.
+    let warned = session.query("show warnings").await;
+    session.query("rollback").await?;
+    session.close().await?;
+    let told = answer?.into_iter().flatten().flatten().next().unwrap_or_default();
+    let is_whole = |warnings: &Vec<Vec<Option<String>>>| !warnings.iter().any(|row| was_interrupted(row));
+    Ok(if !warned.as_ref().is_ok_and(is_whole) {
+        Vec::new()
+    } else if is_mariadb {
+        let stops = first_words(sql, usize::MAX)
+            .iter()
+            .any(|word| STOPPING.contains(&word.as_str()));
+        mariadb::read(&told, stops)
+    } else {
+        mysql::read(&told)
+    })
+}
+
+/// Words of a statement that may end before all of its rows have come. MariaDB's plan does not say it.
+const STOPPING: [&str; 3] = ["limit", "fetch", "rownum"];
+
+/// Whether a warning (its level, number and words) says that the statement was ended.
+fn was_interrupted(warning: &[Option<String>]) -> bool {
+    matches!(
+        warning.get(1).and_then(Option::as_deref),
+        Some("1317" | "3024" | "1969")
+    )
+}

@@ -1,0 +1,423 @@
+//! How many rows the planner expected, by `EXPLAIN ANALYZE`: "Using EXPLAIN" of PostgreSQL's documentation.
+
+use super::session::PostgresqlSession;
+use super::{PostgresqlEngine, Text};
+use crate::server::ServerTarget;
+use crate::sql_text::values_of;
+use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::writes::Use;
+use dbdyno_engine::{Failure, Session as _};
+use dbdyno_plan::document::{PrepareMode, Statement};
+use dbdyno_plan::value::{Literal, Owned};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Steps that give the rows which they are given, or fewer of them by a `LIMIT`; and those whose rows are not counted, as
+/// of bitmaps, whose heap scan tells them.
+const PASSING: [&str; 14] = [
+    "Hash",
+    "Sort",
+    "Incremental Sort",
+    "Materialize",
+    "Memoize",
+    "Gather",
+    "Gather Merge",
+    "LockRows",
+    "Limit",
+    "Result",
+    "BitmapAnd",
+    "BitmapOr",
+    "Bitmap Index Scan",
+    "WorkTable Scan",
+];
+
+/// Runs each statement once that has values for it, and gives what was expected and found. One that writes, takes too long
+/// or cannot be analysed otherwise has no estimates.
+pub async fn estimates(target: &ServerTarget, statements: &[Text], allowance: Allowance) -> Estimates {
+    let mut found = Estimates::new();
+    let target = ServerTarget {
+        read_only: true,
+        ..target.clone()
+    };
+    for statement in statements {
+        let (Some(values), Some(longest)) = (&statement.analyze, allowance.next()) else {
+            continue;
+        };
+        if let Ok(Some(plan)) = analyse(&target, &statement.sql, values, longest).await {
+            let mut all = Vec::new();
+            walk(&plan, At::default(), &mut all);
+            if !all.is_empty() {
+                found.insert(statement.name.clone(), all);
+            }
+        }
+    }
+    found
+}
+
+/// Runs a statement under `EXPLAIN ANALYZE` in a transaction that only reads and is rolled back. As in [`super::writes`],
+/// its text is parsed on its own, so that it cannot be several statements of which one ends the transaction.
+async fn analyse(
+    target: &ServerTarget,
+    sql: &str,
+    values: &[Literal],
+    longest: Duration,
+) -> Result<Option<Value>, Failure> {
+    let statement = Statement {
+        name: String::new(),
+        sql: format!("explain (analyze, timing off, format json) {sql}"),
+        example: Vec::new(),
+        analyze: None,
+    };
+    let statements: Arc<[Text]> = PostgresqlEngine::texts(&[statement]);
+    let mut session = PostgresqlSession::open(target, statements, PrepareMode::PerTransaction).await?;
+    session.query("begin read only").await?;
+    let limit = longest.as_millis().max(1);
+    session.query(&format!("set local statement_timeout = {limit}")).await?;
+    // Behind its first query, no transaction can become one that writes.
+    session.query("select 1").await?;
+    let mut variables = [Owned::Null];
+    let answer = Use {
+        sql,
+        params: &values_of(values),
+        slots: &[0],
+        variables: &mut variables,
+    }
+    .run(&mut session)
+    .await;
+    if session.in_transaction() {
+        session.query("rollback").await?;
+    }
+    session.close().await?;
+    answer?;
+    let [Owned::Text(told)] = variables else {
+        return Ok(None);
+    };
+    let read: Option<Value> = serde_json::from_str(&told).ok();
+    Ok(read.map(|mut read| read[0]["Plan"].take()))
+}
+
+/// Where in a plan a step is.
+#[derive(Debug, Clone, Copy, Default)]
+struct At {
+    depth: u32,
+    /// What lies above may stop asking for rows before they end.
+    early: bool,
+    /// What lies above asks for some rows again, and they are counted again.
+    again: bool,
+    /// Several processes work below a `Gather`.
+    gathered: Option<Gathered>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Gathered {
+    /// How often the `Gather` was executed.
+    executions: f64,
+    /// By what the planner divided the rows of a step whose work is divided (`get_parallel_divisor` of its source).
+    divisor: f64,
+}
+
+/// Reads a step and those below it.
+fn walk(node: &Value, at: At, all: &mut Vec<Estimate>) {
+    let number = |name: &str| node[name].as_f64().unwrap_or_default();
+    let kind = text(node, "Node Type");
+    let (expected, found, executions) = (number("Plan Rows"), number("Actual Rows"), number("Actual Loops"));
+    // What was not executed has executed nothing below it.
+    if executions == 0.0 {
+        return;
+    }
+    let partial = text(node, "Partial Mode") == "Partial";
+    if !PASSING.contains(&kind) && !at.again && !partial {
+        // Where the work is divided, each process tells its own part: the rows of all count.
+        let divided = at.gathered.filter(|_| is_divided(node));
+        let (expected, found, executions) = match divided {
+            Some(gathered) => (
+                expected * gathered.divisor,
+                found * executions / gathered.executions,
+                gathered.executions,
+            ),
+            None => (expected, found, executions),
+        };
+        Estimate {
+            step: step(node),
+            table: node["Relation Name"].as_str().map(str::to_owned),
+            depth: at.depth,
+            expected,
+            found,
+            executions,
+            at_least: at.early,
+        }
+        .add_to(all);
+    }
+    let gathered = match kind {
+        "Gather" | "Gather Merge" => {
+            let workers = number("Workers Planned");
+            Some(Gathered {
+                executions,
+                divisor: workers + (1.0 - 0.3 * workers).max(0.0),
+            })
+        }
+        _ => at.gathered,
+    };
+    for child in children(node) {
+        let relationship = text(child, "Parent Relationship");
+        // How often a step of a recursion is executed says nothing of how many rows it gives in all.
+        if kind == "Recursive Union" && relationship == "Inner" {
+            continue;
+        }
+        let below = At {
+            depth: at.depth + 1,
+            early: ends_early(node, child, at.early),
+            again: kind == "Merge Join" && relationship == "Inner",
+            gathered,
+        };
+        walk(child, below, all);
+    }
+}
+
+/// Whether a step may stop asking another for rows before they end; `early`: it may itself be stopped.
+fn ends_early(node: &Value, child: &Value, early: bool) -> bool {
+    let relationship = text(child, "Parent Relationship");
+    // A subquery is asked for one row, or two; who reads a `WITH` may stop.
+    if matches!(relationship, "InitPlan" | "SubPlan") {
+        return true;
+    }
+    let reads_all = match text(node, "Node Type") {
+        "Sort" | "Hash" | "Bitmap Heap Scan" => true,
+        "Aggregate" => text(node, "Strategy") != "Sorted",
+        _ => false,
+    };
+    if reads_all {
+        return false;
+    }
+    match (text(node, "Node Type"), relationship) {
+        // It may ask for more rows than are expected. Where it gave fewer than that, it has not reached its end.
+        ("Limit", _) => early || node["Actual Rows"].as_f64() >= node["Plan Rows"].as_f64(),
+        ("Nested Loop", "Inner") => {
+            early
+                || matches!(text(node, "Join Type"), "Semi" | "Anti")
+                || node["Inner Unique"].as_bool().unwrap_or_default()
+        }
+        ("Merge Join", _) => true,
+        // With an empty hash table the other side is not read.
+        ("Hash Join", "Outer") => {
+            let empty = |each: &Value| {
+                text(each, "Parent Relationship") == "Inner"
+                    && each["Actual Rows"].as_f64().is_none_or(|rows| rows < 1.0)
+            };
+            early || children(node).any(empty)
+        }
+        _ => early,
+    }
+}
+
+/// Whether the processes below a `Gather` divide a step's work: one of those that it takes its rows from does.
+fn is_divided(node: &Value) -> bool {
+    let takes_from = |child: &&Value| matches!(text(child, "Parent Relationship"), "Outer" | "Member" | "Subquery");
+    node["Parallel Aware"].as_bool().unwrap_or_default() || children(node).filter(takes_from).any(is_divided)
+}
+
+fn children(node: &Value) -> impl Iterator<Item = &Value> {
+    node["Plans"].as_array().into_iter().flatten()
+}
+
+fn text<'a>(node: &'a Value, name: &str) -> &'a str {
+    node[name].as_str().unwrap_or_default()
+}
+
+/// A step as `EXPLAIN` writes it in its own format.
+fn step(node: &Value) -> String {
+    let kind = text(node, "Node Type");
+    let name = match (kind, text(node, "Strategy"), text(node, "Join Type")) {
+        ("Aggregate", "Hashed", _) => "HashAggregate".to_owned(),
+        ("Aggregate", "Sorted", _) => "GroupAggregate".to_owned(),
+        ("Aggregate", "Mixed", _) => "MixedAggregate".to_owned(),
+        (_, _, "" | "Inner") => kind.to_owned(),
+        (_, _, join) => format!("{} {join} Join", kind.trim_end_matches(" Join")),
+    };
+    let parallel = node["Parallel Aware"].as_bool().unwrap_or_default();
+    let mut line = if parallel { format!("Parallel {name}") } else { name };
+    if let Some(index) = node["Index Name"].as_str() {
+        line.push_str(&format!(" using {index}"));
+    }
+    let of = ["Relation Name", "Function Name", "CTE Name"];
+    let alias = node["Alias"].as_str();
+    let named = of.iter().find_map(|name| node[*name].as_str()).or(alias);
+    if let Some(named) = named {
+        line.push_str(&format!(" on {named}"));
+        if let Some(alias) = alias.filter(|alias| *alias != named) {
+            line.push_str(&format!(" {alias}"));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn node(kind: &str, relationship: &str, numbers: [f64; 3], more: Value, plans: Vec<Value>) -> Value {
+        let mut made = json!({
+            "Node Type": kind, "Parent Relationship": relationship, "Plans": plans,
+            "Plan Rows": numbers[0], "Actual Rows": numbers[1], "Actual Loops": numbers[2],
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            made[name] = value.clone();
+        }
+        made
+    }
+
+    fn scan(table: &str, relationship: &str, numbers: [f64; 3]) -> Value {
+        node(
+            "Seq Scan",
+            relationship,
+            numbers,
+            json!({"Relation Name": table, "Alias": table}),
+            vec![],
+        )
+    }
+
+    fn read(plan: &Value) -> Vec<(String, f64, f64, f64)> {
+        let mut all = Vec::new();
+        walk(plan, At::default(), &mut all);
+        all.into_iter()
+            .map(|each| (each.step, each.expected, each.found, each.executions))
+            .collect()
+    }
+
+    fn told(plan: &Value) -> Vec<String> {
+        read(plan).into_iter().map(|(step, ..)| step).collect()
+    }
+
+    #[test]
+    fn what_is_below_a_limit_counts_from_where_all_of_it_is_read() {
+        let limited = |below| node("Limit", "", [5.0, 5.0, 1.0], json!({}), vec![below]);
+        assert!(told(&limited(scan("t", "Outer", [9000.0, 5.0, 1.0]))).is_empty());
+        // More came than was expected, and then it was ended.
+        assert_eq!(told(&limited(scan("t", "Outer", [2.0, 5.0, 1.0]))), ["Seq Scan on t"]);
+        let sorted = node(
+            "Sort",
+            "Outer",
+            [9000.0, 5.0, 1.0],
+            json!({}),
+            vec![scan("t", "Outer", [9000.0, 80.0, 1.0])],
+        );
+        assert_eq!(told(&limited(sorted)), ["Seq Scan on t"]);
+        // The rows ended before the limit.
+        let unreached = node(
+            "Limit",
+            "",
+            [5.0, 3.0, 1.0],
+            json!({}),
+            vec![scan("t", "Outer", [9000.0, 3.0, 1.0])],
+        );
+        assert_eq!(told(&unreached), ["Seq Scan on t"]);
+    }
+
+    #[test]
+    fn sides_of_joins_that_are_not_read_to_their_end_are_left_out() {
+        let join = |kind: &str, how: &str, outer: Value, inner: Value| {
+            node(
+                kind,
+                "",
+                [10.0, 10.0, 1.0],
+                json!({"Join Type": how}),
+                vec![outer, inner],
+            )
+        };
+        let outer = || scan("a", "Outer", [1000.0, 20.0, 1.0]);
+        let inner = || scan("b", "Inner", [1000.0, 1.0, 20.0]);
+        assert_eq!(
+            told(&join("Nested Loop", "Semi", outer(), inner())),
+            ["Nested Loop Semi Join", "Seq Scan on a"]
+        );
+        assert_eq!(
+            told(&join("Nested Loop", "Inner", outer(), inner())),
+            ["Nested Loop", "Seq Scan on a", "Seq Scan on b"]
+        );
+        // The inner side of a merge join counts rows again that are read again; below a sort they are read once.
+        let again = scan("b", "Inner", [10.0, 50_000.0, 1.0]);
+        assert_eq!(told(&join("Merge Join", "Inner", outer(), again)), ["Merge Join"]);
+        let sorted = node(
+            "Sort",
+            "Inner",
+            [10.0, 50_000.0, 1.0],
+            json!({}),
+            vec![scan("b", "Outer", [10.0, 900.0, 1.0])],
+        );
+        let merged = join("Merge Join", "Inner", outer(), sorted);
+        assert_eq!(told(&merged), ["Merge Join", "Seq Scan on b"]);
+        let hashed = |rows: f64| {
+            let scanned = scan("b", "Outer", [100.0, rows, 1.0]);
+            node("Hash", "Inner", [100.0, rows, 1.0], json!({}), vec![scanned])
+        };
+        assert_eq!(
+            told(&join("Hash Join", "Inner", outer(), hashed(0.0))),
+            ["Hash Join", "Seq Scan on b"]
+        );
+        assert_eq!(
+            told(&join("Hash Join", "Inner", outer(), hashed(7.0))),
+            ["Hash Join", "Seq Scan on a", "Seq Scan on b"]
+        );
+    }
+
+    #[test]
+    fn what_was_not_executed_and_subqueries_that_may_stop_are_left_out() {
+        let never = scan("b", "Inner", [1000.0, 0.0, 0.0]);
+        let of_a_row = scan("c", "SubPlan", [1000.0, 1.0, 10.0]);
+        let plan = node(
+            "Nested Loop",
+            "",
+            [10.0, 0.0, 1.0],
+            json!({}),
+            vec![scan("a", "Outer", [10.0, 0.0, 1.0]), never, of_a_row],
+        );
+        assert_eq!(told(&plan), ["Nested Loop", "Seq Scan on a"]);
+    }
+
+    #[test]
+    fn the_rows_of_all_processes_count() {
+        let divided = node(
+            "Seq Scan",
+            "Outer",
+            [100.0, 20_000.0, 3.0],
+            json!({"Parallel Aware": true, "Relation Name": "a", "Alias": "o"}),
+            vec![],
+        );
+        let repeated = scan("b", "Inner", [10.0, 10.0, 60_000.0]);
+        let joined = node(
+            "Nested Loop",
+            "Outer",
+            [100.0, 20_000.0, 3.0],
+            json!({}),
+            vec![divided, repeated],
+        );
+        let plan = node(
+            "Gather",
+            "",
+            [240.0, 60_000.0, 1.0],
+            json!({"Workers Planned": 2}),
+            vec![joined],
+        );
+        assert_eq!(
+            read(&plan),
+            [
+                ("Nested Loop".to_owned(), 240.0, 60_000.0, 1.0),
+                ("Parallel Seq Scan on a o".to_owned(), 240.0, 60_000.0, 1.0),
+                ("Seq Scan on b".to_owned(), 10.0, 10.0, 60_000.0),
+            ]
+        );
+    }
+
+    #[test]
+    fn any_answer_can_be_read() {
+        for plan in [
+            json!(null),
+            json!([]),
+            json!({"Plans": [{"Plans": 3}], "Actual Loops": 1}),
+        ] {
+            walk(&plan, At::default(), &mut Vec::new());
+        }
+    }
+}

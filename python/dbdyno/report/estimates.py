@@ -1,0 +1,36 @@
+"""How far the planner's estimates of rows are off, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from dbdyno.document.cell import Cell, CellStatement
+from dbdyno.findings.estimates import far_off, figure_of, off_words
+
+
+def estimate_words(cell: Cell) -> str:
+    """Say in a few words how far the estimate of a cell's one statement is off; empty where none is far off."""
+    if len(cell["statements"]) != 1:
+        return ""
+    worst = far_off(cell, cell["statements"][0])
+    return "" if worst is None else f"rows {off_words(worst)}"
+
+
+def estimate_lines(statement: CellStatement) -> list[str]:
+    """Write the rows that were expected and found of each step, a line each below a heading; none where it is not known.
+
+    They are those of one execution of the step.
+    """
+    rows = [
+        (figure_of(each["expected"]), f"{'>=' if each['at_least'] else ''}{figure_of(each['found'])}", each)
+        for each in statement["estimates"]
+    ]
+    if not rows:
+        return []
+    heads = ("expected", "found")
+    wide = [max(len(head), *(len(row[place]) for row in rows)) for place, head in enumerate(heads)]
+    lines = [f"{heads[0]:>{wide[0]}}  {heads[1]:>{wide[1]}}  rows of"]
+    first = min(each["depth"] for *_, each in rows)
+    for expected, found, each in rows:
+        step = "  " * (each["depth"] - first) + each["step"]
+        times = f" ({each['executions']:,.0f} times)" if each["executions"] > 1 else ""
+        lines.append(f"{expected:>{wide[0]}}  {found:>{wide[1]}}  {step}{times}")
+    return lines
