@@ -1,18 +1,8 @@
-"""What a statement compares of a table with values: the columns on which a planner's estimate of its rows rests."""
+"""What a statement compares of a table with values, on which a planner's estimate of its rows rests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from dbdyno.document.reading import JsonObject, objects
-from dbdyno.engines.known import known_engine
-from dbdyno.engines.statements import numbered
-from dbdyno.sql_tree import VALUE, sql_tree
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 @dataclass(frozen=True)
@@ -30,56 +20,3 @@ class Conditions:
     def unindexed(self) -> tuple[str, ...]:
         """The columns with which no index begins."""
         return tuple(each for each in self.columns if each not in self.indexed)
-
-
-def conditions_on(sql: str, engine: str, table: str, catalog: JsonObject) -> Conditions:
-    """Find what a statement asks of a table, which a plan names by its name or alias; ``catalog``: as it was read back.
-
-    There are no columns where the text cannot be read.
-    """
-    from sqlglot import exp
-
-    grammar = known_engine(engine).grammar
-    tree = sql_tree(numbered(sql, VALUE, engine), grammar) if grammar else None
-    wanted = table.lower()
-    there = [] if tree is None else list(tree.find_all(exp.Table))
-    aliased = [each for each in there if each.alias_or_name.lower() == wanted]
-    named = (aliased or [each for each in there if each.name.lower() == wanted])[:1]
-    if not named:
-        return Conditions(table)
-    scope = named[0].find_ancestor(exp.Select, exp.Update, exp.Delete)
-    stored = next((each for each in objects(catalog.get("tables")) if _lower(each, "name") == named[0].name.lower()), {})
-    known = [_lower(each, "name") for each in objects(stored.get("columns"))]
-    columns = () if scope is None else tuple(dict.fromkeys(_compared(scope, named[0], known)))
-    first = [_lower(next(objects(each.get("keys")), {}), "column") for each in objects(stored.get("indexes"))]
-    return Conditions(named[0].name, columns, tuple(each for each in columns if each.lower() in first))
-
-
-def _compared(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> Iterator[str]:
-    """Give the table's columns in comparisons that name no column of another table."""
-    from sqlglot import exp
-
-    alone = len([each for each in scope.find_all(exp.Table) if _scope_of(each) is scope]) == 1
-    alias = table.alias_or_name.lower()
-
-    def is_own(column: exp.Column) -> bool:
-        if column.table:
-            return column.table.lower() == alias
-        return column.name.lower() in known if known else alone
-
-    for node in scope.find_all(exp.Predicate):
-        if _scope_of(node) is not scope or node.find_ancestor(exp.Where, exp.Join) is None:
-            continue
-        named = [each for each in node.find_all(exp.Column) if not each.name.startswith(VALUE)]
-        if named and all(is_own(each) for each in named):
-            yield from (each.name for each in named)
-
-
-def _scope_of(node: exp.Expr) -> exp.Expr | None:
-    from sqlglot import exp
-
-    return node.find_ancestor(exp.Select, exp.Update, exp.Delete)
-
-
-def _lower(part: JsonObject, name: str) -> str:
-    return str(part.get(name)).lower()

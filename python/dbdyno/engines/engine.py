@@ -280,8 +280,11 @@ class Engine:
 
     def better_estimates(self, product: str, on: "Conditions") -> str | None:
         """Say what may better its planner's estimate of a table's rows, a clause; ``None``: nothing is known to.
+    def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
+        """Say what may better its planner's estimate of a step's rows, a clause; ``None``: nothing is known to.
 
-        ``product``: what the system calls itself; ``on``: the table, and what the statement compares of it.
+        ``product``: what the system calls itself; ``on``: the table that the step reads, and what the statement
+        compares of it, ``None`` where it works on what other steps give.
         """
         return None
 

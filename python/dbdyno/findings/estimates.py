@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dbdyno.answer.words import STATEMENT
 from dbdyno.document.cell import Cell, CellStatement, RowEstimate
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
-from dbdyno.engines.conditions import Conditions, conditions_on
+from dbdyno.engines.compared import conditions_on
+from dbdyno.engines.conditions import Conditions
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.findings.searching import engine_name, known, shown
 from dbdyno.numbers import figure
@@ -48,8 +50,8 @@ def row_estimates(material: Material) -> Iterator[Finding]:
             "times_off": times_off(worst),
             "advice": advice,
         }
-        text = f"`{shown(statement)}`: {_words(worst, on)}, {off_words(worst)}; "
-        text += f"{advice}; that was not measured." if advice else "what it works on is not as far off."
+        text = f"`{_name(cells[0], statement)}`: {_words(worst, on)}, {off_words(worst)}"
+        text += f": {advice} (not measured)." if advice else "."
         yield ROW_ESTIMATE.found(text, [cell["id"] for cell in cells], evidence)
 
 
@@ -113,7 +115,13 @@ def _conditions(cell: Cell, statement: CellStatement, worst: RowEstimate) -> Con
 
 
 def _advice(cell: Cell, on: Conditions | None) -> str | None:
-    return None if on is None else known(cell).better_estimates(cell["system"]["engine"] or "", on)
+    return known(cell).better_estimates(cell["system"]["engine"] or "", on)
+
+
+def _name(cell: Cell, statement: CellStatement) -> str:
+    """Give the name that a statement has in its file, where each is a cell of its own; else its text."""
+    named = cell["factors"].get(STATEMENT) if len(cell["statements"]) == 1 else None
+    return str(named) if named is not None else shown(statement)
 
 
 def _words(each: RowEstimate, on: Conditions | None) -> str:

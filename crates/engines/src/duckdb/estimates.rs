@@ -48,7 +48,7 @@ pub fn estimates(engine: &DuckdbEngine, allowance: Allowance) -> Estimates {
         let analysed = engine.open().and_then(|session| analyse(&session, statement, longest));
         let mut all = Vec::new();
         if let Ok(Some(plan)) = analysed {
-            walk(&plan, 0, false, &mut all);
+            walk(&plan, At::default(), &mut all);
         }
         if !all.is_empty() {
             found.insert(statement.name.clone(), all);
@@ -94,8 +94,19 @@ fn within<T>(session: &DuckdbSession, longest: Duration, what: impl FnOnce() -> 
     })
 }
 
-/// Reads a step and those below it; `early`: it may be stopped before its rows end.
-fn walk(step: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
+/// Where in a plan a step is.
+#[derive(Debug, Clone, Copy, Default)]
+struct At {
+    depth: u32,
+    /// What lies above may stop asking for rows before they end.
+    early: bool,
+    /// What lies above may have those that read tables leave out rows while it is under way: a join whose first side this
+    /// is, or an order of which the first rows are wanted.
+    held: bool,
+}
+
+/// Reads a step and those below it.
+fn walk(step: &Value, at: At, all: &mut Vec<Estimate>) {
     let kind = kind(step);
     let info = &step["extra_info"];
     // How often a part of a recursion is executed says nothing of how many rows it gives in all.
@@ -114,16 +125,16 @@ fn walk(step: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
         Estimate {
             step: line(kind, info, name.as_deref()),
             table: name,
-            depth,
+            depth: at.depth,
             expected,
             found,
             executions: 1.0,
-            // A join or an order that is under way has it leave out rows that were expected.
-            at_least: early || info.to_string().contains("Dynamic Filter"),
+            // Rows that were left out meanwhile are missing in what the joins below give, too, and not in the uppermost.
+            at_least: at.early || has_left_out(step) && (at.held || !is_join(kind)),
         }
         .add_to(all);
     }
-    let below: Vec<&Value> = step["children"].as_array().into_iter().flatten().collect();
+    let below: Vec<&Value> = children(step).collect();
     let empty = |place: usize| {
         below
             .get(place)
@@ -131,15 +142,33 @@ fn walk(step: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
             .is_some_and(|rows| rows < 1.0)
     };
     for (place, each) in below.iter().enumerate() {
-        let early = match kind {
-            _ if READ_ALL.contains(&kind) => false,
-            "LIMIT" | "STREAMING_LIMIT" | "LIMIT_PERCENT" => true,
+        let (early, held) = match kind {
+            _ if READ_ALL.contains(&kind) => (false, kind == "TOP_N"),
+            "LIMIT" | "STREAMING_LIMIT" | "LIMIT_PERCENT" => (true, at.held),
             // Its second side is read into a table first; where that is empty, the first is not read.
-            _ if kind.ends_with("_JOIN") || kind == "CROSS_PRODUCT" => place == 0 && (early || empty(1)),
-            _ => early,
+            _ if is_join(kind) => (place == 0 && (at.early || empty(1)), place == 0),
+            _ => (at.early, at.held),
         };
-        walk(each, depth + 1, early, all);
+        let depth = at.depth + 1;
+        walk(each, At { depth, early, held }, all);
     }
+}
+
+/// Whether a step gives fewer rows because one that reads a table left some out that a step above would not have wanted.
+fn has_left_out(step: &Value) -> bool {
+    let kind = kind(step);
+    if READ_ALL.contains(&kind) {
+        return false;
+    }
+    step["extra_info"].to_string().contains("Dynamic Filter") || children(step).next().is_some_and(has_left_out)
+}
+
+fn is_join(kind: &str) -> bool {
+    kind.ends_with("_JOIN") || kind == "CROSS_PRODUCT"
+}
+
+fn children(step: &Value) -> impl Iterator<Item = &Value> {
+    step["children"].as_array().into_iter().flatten()
 }
 
 fn kind(step: &Value) -> &str {
@@ -182,7 +211,7 @@ mod tests {
 
     fn told(plan: &Value) -> Vec<(String, f64, f64)> {
         let mut all = Vec::new();
-        walk(plan, 0, false, &mut all);
+        walk(plan, At::default(), &mut all);
         all.into_iter()
             .map(|each| (each.step, each.expected, each.found))
             .collect()
@@ -221,6 +250,12 @@ mod tests {
         let mut kept = scan("a", "9000", 20.0);
         kept["extra_info"]["Dynamic Filters"] = json!("");
         assert_eq!(told(&kept), []);
+        // The uppermost join gives what it would have given anyway.
+        let info = json!({"Expression": "(b >= 1)", "Estimated Cardinality": "9000"});
+        let lower = join(step("FILTER", 20.0, info, vec![kept]), scan("b", "9", 9.0));
+        let upper = join(lower, scan("c", "9", 9.0));
+        let steps: Vec<_> = told(&upper).into_iter().map(|(step, ..)| step).collect();
+        assert_eq!(steps, ["HASH_JOIN a = b", "SEQ_SCAN b a=1", "SEQ_SCAN c a=1"]);
     }
 
     #[test]

@@ -113,9 +113,9 @@ class Duckdb(Engine):
 
         return json_of("to_json(list(v))", table, column, most, "random()")
 
-    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+    def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Count its distinct values anew."""
-        return f"`analyze {on.table}` renews the counts of distinct values by which `=` and joins are estimated"
+        return "`analyze` renews the counts of distinct values by which `=` and joins are estimated"
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan says that it goes by an index. Where it does not, that may be decided when it is run."""

@@ -131,11 +131,11 @@ class Mysql(ServerEngine):
 
         return json_of("json_arrayagg(v)", table, column, most, "rand()")
 
-    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+    def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Renew its statistics, and make some on columns without an index."""
         from dbdyno.engines.mysql.statistics import better_estimates
 
-        return better_estimates(product, on)
+        return None if on is None else better_estimates(product, on)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a table of its plan is not read whole."""

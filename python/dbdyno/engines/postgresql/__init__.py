@@ -129,11 +129,11 @@ class Postgresql(ServerEngine):
 
         return json_of("json_agg(v)", table, column, most, "random()")
 
-    def better_estimates(self, product: str, on: "Conditions") -> str | None:
+    def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Renew its statistics, and keep some on columns together."""
         from dbdyno.engines.postgresql.statistics import better_estimates
 
-        return better_estimates(on)
+        return None if on is None else better_estimates(on)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether its plan has a condition on an index."""
