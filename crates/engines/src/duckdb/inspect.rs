@@ -40,7 +40,10 @@ pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
     };
     for statement in engine.statements.iter() {
         let sql = with_example(statement, &DIALECT).unwrap_or_else(|| with_any(&statement.sql));
-        // What cannot be planned, as a statement about a table that is not there yet, has no plan.
+        // What cannot be planned, as a statement about a table that is not there yet, has no plan. Of several statements,
+        // all but the first would be carried out.
+        let Ok(parsed) = session.parse(&sql) else { continue };
+        session.forget(parsed);
         if let Ok(found) = rows(&session, &format!("explain (format json) {sql}")) {
             let mut lines = Vec::new();
             for text in found.iter().filter_map(|row| row.last()) {

@@ -90,11 +90,12 @@ async fn plans(
     for statement in engine.statements.iter() {
         if let Some(example) = &statement.example {
             let explain = format!("explain (costs off) {example}");
-            if let Ok(rows) = session.query(&explain).await {
+            // Of several statements, all but the first would be carried out.
+            if let Ok(rows) = session.query_one(&explain).await {
                 let plan: Vec<String> = rows.into_iter().flatten().flatten().collect();
                 if looked_up(&plan).is_empty() {
                     session.query("set enable_seqscan = off").await?;
-                    let rows = session.query(&explain).await.unwrap_or_default();
+                    let rows = session.query_one(&explain).await.unwrap_or_default();
                     session.query("reset enable_seqscan").await?;
                     let indexes = looked_up(&rows.into_iter().flatten().flatten().collect::<Vec<_>>());
                     if !indexes.is_empty() {
@@ -113,7 +114,7 @@ async fn plans(
         };
         // Each text is an exchange of its own: one that fails must not take the others with it.
         let prepared = session
-            .query(&format!("prepare dbdyno_plan as {}", statement.numbered))
+            .query_one(&format!("prepare dbdyno_plan as {}", statement.numbered))
             .await;
         if prepared.is_err() {
             continue;

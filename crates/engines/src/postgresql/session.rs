@@ -76,6 +76,20 @@ impl PostgresqlSession {
     /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         frontend::query(sql, &mut self.wire.connection.out).map_err(unsayable)?;
+        self.rows().await
+    }
+
+    /// Runs a text that may hold one statement alone, and gives its rows, as text.
+    pub(super) async fn query_one(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        let out = &mut self.wire.connection.out;
+        frontend::parse("", sql, [], out).map_err(unsayable)?;
+        bind("", &Values::default(), |_| 0, out)?;
+        end(out)?;
+        self.rows().await
+    }
+
+    /// Sends what is asked, and reads its rows to the end.
+    async fn rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.wire.connection.flush().await?;
         let (mut rows, mut failure) = (Vec::new(), None);
         loop {

@@ -1,0 +1,239 @@
+"""Estimates of rows that are far off: which are told, by what they are bettered, and with which values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbdyno.compile.representative import representatives
+from dbdyno.document.cell import RowEstimate
+from dbdyno.engines import engine_of
+from dbdyno.engines.compared import conditions_on
+from dbdyno.engines.conditions import Conditions
+from dbdyno.findings.estimates import far_off, off_words
+from dbdyno.plan.cell import not_analyzed
+from dbdyno.report.estimates import estimate_lines
+from dbdyno.run.processes import parts
+from dbdyno.run.trial import Plan, Trial
+from experiment_files import compiled, experiment
+from test_whole_tables import KEYED
+
+
+@pytest.mark.parametrize(
+    ("generator", "value"),
+    [
+        ({"kind": "constant", "value": None}, None),
+        ({"kind": "constant", "value": True}, True),
+        ({"kind": "pick", "values": ["a", "b"]}, "a"),
+        ({"kind": "pick", "values": ["a", "b"], "weights": [1, 3.5]}, "b"),
+        ({"kind": "uniform", "low": 1, "high": 1000}, 500),
+        ({"kind": "uniform_real", "low": 0.0, "high": 1.0}, 0.5),
+        ({"kind": "gaussian", "low": 10, "high": 20, "deviations": 3.0}, 15),
+        ({"kind": "zipf", "low": 1, "high": 9, "exponent": 1.0, "scattered": False}, 1),
+        ({"kind": "zipf", "low": 1, "high": 9, "exponent": 1.0, "scattered": True}, 5),
+        ({"kind": "nullable", "share": 0.1, "of": {"kind": "uniform", "low": 4, "high": 4}}, 4),
+        (
+            {
+                "kind": "reference",
+                "of": {"kind": "serial", "start": 10, "step": 2},
+                "stream": 1,
+                "row": {"kind": "uniform", "low": 0, "high": 100},
+            },
+            110,
+        ),
+    ],
+)
+def test_a_value_stands_for_those_of_its_generator(generator: dict[str, Any], value: Any) -> None:
+    assert representatives([generator]) == [value]
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [
+        {"kind": "variable", "name": "x"},
+        {"kind": "text", "min": 3, "max": 3},
+        {"kind": "expression", "text": "1", "tree": {}},
+        {"kind": "reference", "of": {"kind": "uuid", "version": "v4"}, "stream": 1, "row": {"kind": "uniform"}},
+    ],
+)
+def test_of_some_generators_no_value_stands_for_the_others(generator: dict[str, Any]) -> None:
+    assert representatives([{"kind": "constant", "value": 1}, generator]) is None
+    assert representatives([]) == []
+
+
+SHOP = """
+[tables.t]
+rows = 10
+[tables.t.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+[load]
+stop = { transactions = 5 }
+[[transactions]]
+name = "a"
+steps = [
+    { set = "n", value = { uniform = [1, 9] } },
+    { execute = "select * from t where id = ?", params = [{ variable = "n" }] },
+    { execute = "select * from t where id = ?", params = [{ uniform = [1, 9] }] },
+    { execute = "select count(*) from t where id < ?", params = [{ variable = "n" }] },
+    { execute = "select max(id) from t" },
+]
+"""
+
+
+def statements(measure: str) -> list[dict[str, Any]]:
+    (cell,) = compiled(experiment('name = "x"\ntitle = "x"\n', SHOP + measure))
+    return list(cell.trial["statements"])
+
+
+def test_statements_are_analysed_where_that_is_asked_for_and_values_are_known() -> None:
+    asked = statements("[measure]\nestimates = true\n")
+    assert [each.get("analyze") for each in asked] == [[5], None, []]
+    assert all("analyze" not in each for each in statements(""))
+    assert not_analyzed(asked) == statements("")
+
+
+def test_one_trial_of_a_cell_and_one_of_its_processes_run_them_for_it() -> None:
+    (cell,) = compiled(
+        experiment('name = "x"\ntitle = "x"\n', SHOP.replace("[load]", "[load]\nclients = 3"), "[measure]\nestimates = true\n")
+    )
+    plan = Plan("r", [cell], 3, 1)
+    assert not Trial(cell, 0, 0, plan).analyzed
+    # As when a run is gone on with: the first trial that gave a result was in another process.
+    done: Any = {("another", 0): None}
+    assert not Trial(cell, 1, 0, Plan("r", [cell], 3, 1, done)).analyzed
+    done = {(cell.cell.id, 0): None}
+    later = Trial(cell, 1, 0, Plan("r", [cell], 3, 1, done))
+    assert later.analyzed
+    task = cell.trial_plan({"engine": "sqlite"}, 1, analyzed=later.analyzed)["task"]
+    assert task["statements"] == statements("")
+    first, *others = parts(cell.trial_plan({"engine": "sqlite"}, 1))
+    assert [each.get("analyze") for each in first["task"]["statements"]] == [[5], None, []]
+    assert len(others) == 2
+    assert all("analyze" not in each for other in others for each in other["task"]["statements"])
+
+
+def step(name: str, depth: int, expected: float, found: float, executions: float = 1.0, **more: Any) -> RowEstimate:
+    table = more.get("table", name)
+    return {
+        "step": name,
+        "table": table,
+        "depth": depth,
+        "expected": expected,
+        "found": found,
+        "executions": executions,
+        "at_least": False,
+    }
+
+
+CATALOG: dict[str, Any] = {
+    "tables": [
+        {
+            "name": "orders",
+            "columns": [{"name": each} for each in ("id", "customer", "state")],
+            "indexes": [{"name": "i", "keys": [{"column": "customer"}]}],
+        }
+    ]
+}
+
+
+def told(sql: str, *steps: RowEstimate, engine: str = "PostgreSQL") -> str | None:
+    """Name the step that is told of a statement."""
+    cell: Any = {"system": {"engine": engine, "catalog": CATALOG}}
+    found = far_off(cell, {"sql": sql, "plan": [], "estimates": list(steps)})  # type: ignore[typeddict-item]
+    return None if found is None else found["step"]
+
+
+COUNT = "select count(*) from orders where state = 'a'"
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "executions", "far"),
+    [
+        (5, 50_000, 1, True),
+        (5, 499, 1, False),
+        (9.9, 999, 1, False),
+        (10, 1000, 1, True),
+        # Nothing counts as one.
+        (0.001, 99, 1, False),
+        # A few rows, and many times a few.
+        (1, 200, 1, False),
+        (1, 200, 5, True),
+    ],
+)
+def test_an_estimate_is_told_that_is_100_times_off_where_there_are_some_rows(
+    expected: float, found: float, executions: float, far: bool
+) -> None:
+    assert (told(COUNT, step("orders", 1, expected, found, executions)) is not None) is far
+
+
+def test_fewer_rows_than_expected_are_told_where_something_else_might_have_been_done() -> None:
+    few = step("orders", 1, 50_000, 3)
+    assert told(COUNT, few) is None
+    # An index leads to the rows, or another table's are looked up for them.
+    assert told("select count(*) from orders where customer = 7", few) == "orders"
+    assert told(COUNT, few, step("customers", 1, 1, 1)) == "orders"
+
+
+def test_the_step_is_told_that_has_the_others_off() -> None:
+    scan, join = step("orders", 2, 5, 50_000), step("join", 1, 5, 2_000_000, table=None)
+    assert told(COUNT, step("sort", 0, 5, 2_000_000, table=None), join, scan, step("c", 2, 9, 9)) == "orders"
+    assert told(COUNT, join, step("orders", 2, 5, 6)) == "join"
+    # Of two that have nothing to do with each other, the worse.
+    assert told(COUNT, join, scan, step("c", 2, 1, 200_000)) == "c"
+    assert off_words(scan) == "10,000 times off"
+
+
+@pytest.mark.parametrize(
+    ("sql", "table", "conditions"),
+    [
+        ("select * from orders where customer = ? and id > 3", "orders", Conditions("orders", ("customer", "id"))),
+        (
+            "select * from orders o join customers c on c.id = o.customer where o.placed = 7 and c.city = 'x'",
+            "o",
+            Conditions("orders", ("placed",), ("placed",)),
+        ),
+        ("select * from orders where placed in (1, 2) or id between 3 and 4", "orders", None),
+        ("select * from Orders where placed like 'a%'", "orders", Conditions("Orders", ("placed",), ("placed",))),
+        ("select 1", "orders_2024", Conditions("orders_2024")),
+        ("not sql (", "orders", Conditions("orders")),
+    ],
+)
+def test_columns_that_are_compared_with_values_are_found(sql: str, table: str, conditions: Conditions | None) -> None:
+    wanted = conditions or Conditions("orders", ("placed", "id"), ("placed",))
+    found = conditions_on(sql, "postgresql", table, KEYED)
+    assert (found.table, sorted(found.columns), found.indexed) == (
+        wanted.table,
+        sorted(wanted.columns),
+        wanted.indexed,
+    )
+
+
+def test_each_engine_says_what_renews_its_statistics() -> None:
+    one, two = Conditions("t", ("a",), ("a",)), Conditions("t", ("a", "b"), ("a",))
+
+    def advice(engine: str, product: str, on: Conditions | None) -> str:
+        return engine_of(engine).better_estimates(product, on) or ""
+
+    assert advice("postgresql", "PostgreSQL", one) == "`analyze t` renews its statistics"
+    assert "`create statistics on_t_a_b on a, b from t`" in advice("postgresql", "PostgreSQL", two)
+    assert "`analyze table t persistent for all`" in advice("mysql", "MariaDB", two)
+    assert "histogram" not in advice("mysql", "MySQL", one)
+    assert "`analyze table t update histogram on b`" in advice("mysql", "MySQL", two)
+    assert "`analyze`" in advice("duckdb", "DuckDB", None)
+    # No statistics of theirs are on the columns of several tables.
+    assert advice("postgresql", "PostgreSQL", None) == advice("mysql", "MySQL", None) == ""
+    assert advice("sqlite", "sqlite", one) == ""
+
+
+def test_rows_stand_in_columns_beside_their_steps() -> None:
+    early = step("Seq Scan on b", 2, 5, 900)
+    early["at_least"] = True
+    statement: Any = {"estimates": [step("Join", 1, 12_345, 9), step("Index Scan on a", 2, 0.5, 2.5, 40), early]}
+    assert estimate_lines(statement) == [
+        "expected  found  rows of",
+        "  12,345      9  Join",
+        "  0.5000  2.500    Index Scan on a (40 times)",
+        "       5  >=900    Seq Scan on b",
+    ]
+    assert estimate_lines({"estimates": []}) == []  # type: ignore[typeddict-item]
