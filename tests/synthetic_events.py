@@ -87,6 +87,7 @@ def no_result() -> TrialResult:
                 passed_over={},
                 catalog=Catalog(data_bytes=None, tables=[]),
                 lost_updates=None,
+                estimates={},
             ),
             "time": Time(client_s=1.0, cpu_s=0.0, segments=Segments(**dict.fromkeys(fields[0], 0.0))),
             "io": Io(**dict.fromkeys(fields[1], 0)),

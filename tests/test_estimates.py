@@ -95,7 +95,9 @@ def test_statements_are_analysed_where_that_is_asked_for_and_values_are_known() 
 
 def test_one_trial_of_a_cell_and_one_of_its_processes_run_them_for_it() -> None:
     (cell,) = compiled(
-        experiment('name = "x"\ntitle = "x"\n', SHOP.replace("[load]", "[load]\nclients = 3"), "[measure]\nestimates = true\n")
+        experiment(
+            'name = "x"\ntitle = "x"\n', SHOP.replace("[load]", "[load]\nclients = 3"), "[measure]\nestimates = true\n"
+        )
     )
     plan = Plan("r", [cell], 3, 1)
     assert not Trial(cell, 0, 0, plan).analyzed

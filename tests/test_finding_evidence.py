@@ -77,6 +77,22 @@ def whole(plan: list[str]) -> dict[str, Any]:
     return result(engine={"plans": {"s": plan}}, statements=counts, operations=times)
 
 
+ESTIMATE = {
+    "step": "Seq Scan on w",
+    "table": "w",
+    "depth": 0,
+    "expected": 5.0,
+    "found": 50_000.0,
+    "executions": 1.0,
+    "at_least": False,
+}
+
+
+def estimated(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """A result with what was expected and found of a statement, which no finding on its time is made of."""
+    return result(engine={"engine": "PostgreSQL", "estimates": {"s": steps} if steps else {}})
+
+
 def searched(rows: int, plan: str = "SCAN w", **engine: Any) -> dict[str, Any]:
     collation = {"name": "BINARY", "provider": None, "by_bytes": None, "regards_case": True}
     column = {"name": "word", "type": "text", "collation": collation}
@@ -204,6 +220,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
             "sqlite:",
             searching([7], "select * from w where n = ?"),
         )
+    ),
+    "row estimate": lambda blind: found(
+        Cell([estimated([] if blind else [ESTIMATE])], "sqlite:", searching([7], "select * from w where n = ?"))
     ),
     "recommendation": lambda blind: found(
         Cell([searched(7, "SEARCH w" if blind else "SCAN w")] * 3, "sqlite:", searching(["ab%"])),

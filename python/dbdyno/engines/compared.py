@@ -31,7 +31,9 @@ def conditions_on(sql: str, engine: str, table: str, catalog: JsonObject) -> Con
     if not named:
         return Conditions(table)
     scope = named[0].find_ancestor(exp.Select, exp.Update, exp.Delete)
-    stored = next((each for each in objects(catalog.get("tables")) if _lower(each, "name") == named[0].name.lower()), {})
+    stored = next(
+        (each for each in objects(catalog.get("tables")) if _lower(each, "name") == named[0].name.lower()), {}
+    )
     known = [_lower(each, "name") for each in objects(stored.get("columns"))]
     columns = () if scope is None else tuple(dict.fromkeys(_compared(scope, named[0], known)))
     first = [_lower(next(iter(objects(each.get("keys"))), {}), "column") for each in objects(stored.get("indexes"))]

@@ -1,4 +1,4 @@
-"""Statements of which the planner expects other numbers of rows than there are, by far, and what renews its statistics."""
+"""Statements of which the planner expects far more rows than there are, or far fewer, and what renews its statistics."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def off_words(estimate: RowEstimate) -> str:
 
 
 def far_off(cell: Cell, statement: CellStatement) -> RowEstimate | None:
-    """Give the step whose estimate is worst, of those that work on nothing that is far off itself; ``None``: none is."""
+    """Give the step whose estimate is worst, of those that work on nothing that is far off; ``None``: none is."""
     steps = statement["estimates"]
     far = [_is_far(each) for each in steps]
     causes = [each for place, each in enumerate(steps) if far[place] and not _any_below(steps, far, place)]

@@ -38,9 +38,11 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
     if task:
         parts["interleaving"] = part(task, "interleaving").get("length_ms")
-        # What a statement is called, what it is run with before the load, how finely the timeline is drawn and what is timed is no part of the work.
+        # What a statement is called, what it is run with before the load, how finely the timeline is drawn and what is
+        # timed is no part of the work.
         parts["statements"] = [
-            {name: value for name, value in each.items() if name not in ("name", "analyze")} for each in objects(task.get("statements"))
+            {name: value for name, value in each.items() if name not in ("name", "analyze")}
+            for each in objects(task.get("statements"))
         ]
         parts["record"] = {name: value for name, value in part(task, "record").items() if name not in _HOW_IT_IS_TOLD}
     parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}

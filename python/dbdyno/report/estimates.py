@@ -15,7 +15,7 @@ def estimate_words(cell: Cell) -> str:
 
 
 def estimate_lines(statement: CellStatement) -> list[str]:
-    """Write the rows that were expected and found of each step, a line each below a heading; none where it is not known.
+    """Write the rows that were expected and found of each step, a line each below a heading; none where not known.
 
     They are those of one execution of the step.
     """

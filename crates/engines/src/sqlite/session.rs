@@ -238,6 +238,13 @@ impl SqliteSession {
         Ok((reads, read.max(1)))
     }
 
+    /// The first of the statements that a text holds: the one that is run of it.
+    pub(super) fn first_of<'a>(&self, sql: &'a str) -> Result<&'a str, Failure> {
+        let (prepared, read) = self.parse(sql)?;
+        self.finalize(prepared.statement);
+        Ok(sql.get(..read).unwrap_or(sql))
+    }
+
     pub(super) fn finalize(&self, statement: *mut ffi::sqlite3_stmt) {
         // SAFETY: each statement is finalised once: here, by the one who holds it. A null statement is allowed.
         unsafe { (self.api.finalize)(statement) };

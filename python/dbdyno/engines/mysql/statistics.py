@@ -12,4 +12,6 @@ def better_estimates(product: str, on: Conditions) -> str:
     words = f"`analyze table {on.table}` renews the statistics of its indexes"
     if not on.unindexed:
         return words
-    return f"{words}, and `analyze table {on.table} update histogram on {', '.join(on.unindexed)}` makes some without one"
+    return (
+        f"{words}, and `analyze table {on.table} update histogram on {', '.join(on.unindexed)}` makes some without one"
+    )
