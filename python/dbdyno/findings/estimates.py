@@ -1,4 +1,4 @@
-"""Statements of which the planner expects far more rows than there are, or far fewer, and what renews its statistics."""
+"""Statements of which the planner expects far more rows than there are, or far fewer, and what betters that."""
 
 from __future__ import annotations
 
