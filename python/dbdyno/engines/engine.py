@@ -278,8 +278,6 @@ class Engine:
         # PostgreSQL's planner turns to the scan at 5 to 20 % of the rows, by how they lie; the others are no bolder.
         return 0.2 * rows
 
-    def better_estimates(self, product: str, on: "Conditions") -> str | None:
-        """Say what may better its planner's estimate of a table's rows, a clause; ``None``: nothing is known to.
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Say what may better its planner's estimate of a step's rows, a clause; ``None``: nothing is known to.
 
