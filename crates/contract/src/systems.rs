@@ -201,6 +201,7 @@ pub fn statements(texts: &[String]) -> Vec<Statement> {
     let statement = |(index, sql): (usize, &String)| Statement {
         name: format!("s{index}"),
         sql: sql.clone(),
+        request: None,
         example: Vec::new(),
         analyze: None,
     };

@@ -4,6 +4,7 @@
 //! servers have in common, texts of SQL, which names lead beyond a database.
 
 pub mod duckdb;
+pub mod http;
 pub mod mongodb;
 pub mod mysql;
 pub mod null;

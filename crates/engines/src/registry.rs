@@ -85,6 +85,8 @@ engines! {
     Mysql(crate::mysql::MysqlTarget),
     /// A MongoDB server, or one that speaks its protocol.
     Mongodb(crate::mongodb::MongodbTarget),
+    /// A service that speaks HTTP.
+    Http(crate::http::HttpTarget),
     /// A Microsoft SQL Server.
     Sqlserver(crate::sqlserver::SqlserverTarget),
 }

@@ -2,6 +2,7 @@
 
 use crate::error::PlanError;
 use crate::generator::Generator;
+use crate::request::Request;
 use crate::target::Target;
 use crate::transaction::Transaction;
 use crate::value::Literal;
@@ -292,19 +293,22 @@ pub enum FailureKind {
     Connection,
     /// A constraint forbade the change.
     Constraint,
+    /// The reply has a status that is not expected.
+    Status,
     /// Anything else: an error in the SQL, a full disk, a fault of the engine.
     Other,
 }
 
 impl FailureKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Locked,
         Self::Deadlock,
         Self::Serialization,
         Self::Timeout,
         Self::Connection,
         Self::Constraint,
+        Self::Status,
         Self::Other,
     ];
 }
@@ -315,8 +319,11 @@ impl FailureKind {
 pub struct Statement {
     /// A name for reports.
     pub name: String,
-    /// Its text, with `?` for each parameter.
+    /// Its text, with `?` for each parameter. Of a request, what people read of it.
     pub sql: String,
+    /// The request, where the system is a service that takes requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<Request>>,
     /// Values with which its plan is asked for, one for each parameter; none where they are not the same each time.
     #[serde(default)]
     pub example: Vec<Literal>,

@@ -11,6 +11,7 @@ pub mod generator;
 pub mod names;
 pub mod program;
 pub mod random;
+pub mod request;
 pub mod sampler;
 pub mod target;
 pub mod transaction;

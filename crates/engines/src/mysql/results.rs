@@ -179,6 +179,7 @@ mod tests {
         let statement = Statement {
             name: "s".into(),
             sql: "select a".into(),
+            request: None,
             example: Vec::new(),
             analyze: None,
         };

@@ -38,6 +38,7 @@ async fn ask(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure
     let statement = Statement {
         name: String::new(),
         sql: one.sql.to_owned(),
+        request: None,
         example: Vec::new(),
         analyze: None,
     };

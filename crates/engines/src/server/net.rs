@@ -56,18 +56,33 @@ impl Connection {
         Ok(Self::over(Stream::Tcp(stream)))
     }
 
+    /// Goes on with a connection to a port, with so many bytes of room for what comes; there will be more where a message
+    /// is longer.
+    pub fn of(stream: TcpStream, room: usize) -> Self {
+        Self::with_room(Stream::Tcp(stream), room)
+    }
+
     fn over(stream: Stream) -> Self {
+        Self::with_room(stream, ROOM)
+    }
+
+    fn with_room(stream: Stream, room: usize) -> Self {
         Self {
             stream,
-            input: vec![0; ROOM],
+            input: vec![0; room],
             there: 0..0,
-            out: BytesMut::with_capacity(1024),
+            out: BytesMut::with_capacity(512),
             sent: 0,
         }
     }
 
     /// Encrypts what goes over it from here on. What has come in the clear must have been taken.
     pub async fn encrypt(&mut self, tls: &Tls, host: &str) -> Result<(), Failure> {
+        self.encrypt_for(tls, host, &[]).await
+    }
+
+    /// The same, for the first of some protocols that the server knows too (ALPN, RFC 7301).
+    pub async fn encrypt_for(&mut self, tls: &Tls, host: &str, protocols: &[&str]) -> Result<(), Failure> {
         if !self.there.is_empty() {
             // Somebody between may have put it there, to be taken for what was encrypted.
             let problem = "the server went on in the clear after it had agreed to TLS";
@@ -75,7 +90,7 @@ impl Connection {
         }
         match std::mem::replace(&mut self.stream, Stream::None) {
             Stream::Tcp(stream) => {
-                self.stream = Stream::Tls(Box::new(crate::server::tls::begin(stream, tls, host).await?));
+                self.stream = Stream::Tls(Box::new(crate::server::tls::begin(stream, tls, host, protocols).await?));
                 Ok(())
             }
             _ => Err(broken(&io::ErrorKind::NotConnected.into())),
@@ -107,11 +122,17 @@ impl Connection {
     /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves the
     /// event loop.
     pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
+        self.hold_up_thread_for(None)
+    }
+
+    /// The same, where a reading ends with a failure that is a timeout when nothing has come for so long.
+    pub fn hold_up_thread_for(&mut self, longest: Option<Duration>) -> Result<(), Failure> {
         self.stream = match std::mem::replace(&mut self.stream, Stream::None) {
             Stream::Unix(socket) => Stream::BlockingUnix(socket.into_blocking().map_err(|error| broken(&error))?),
             Stream::Tcp(stream) => {
                 let stream = stream.into_std().map_err(|error| broken(&error))?;
                 stream.set_nonblocking(false).map_err(|error| broken(&error))?;
+                stream.set_read_timeout(longest).map_err(|error| broken(&error))?;
                 Stream::BlockingTcp(stream)
             }
             other => other,
@@ -173,7 +194,16 @@ impl Connection {
         &self.input[self.there.clone()]
     }
 
-    /// The same, to be changed in place.
+    /// Sees to it that so many bytes can be read at once, if nothing is there that would have to be moved.
+    #[inline]
+    pub fn make_room(&mut self, bytes: usize) {
+        if self.there.is_empty() && self.input.len() < bytes {
+            self.there = 0..0;
+            self.input.resize(bytes, 0);
+        }
+    }
+
+    /// What has come and has not been taken, to be changed in place.
     pub fn there_mut(&mut self) -> &mut [u8] {
         &mut self.input[self.there.clone()]
     }
@@ -194,6 +224,17 @@ impl Connection {
 
     /// Reads what has come, at least a byte.
     pub async fn read(&mut self) -> Result<(), Failure> {
+        match self.read_or_end().await? {
+            0 => Err(Failure::new(
+                FailureKind::Connection,
+                "the server closed the connection",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads what has come; gives how many bytes, none where the other side has closed the connection.
+    pub async fn read_or_end(&mut self) -> Result<usize, Failure> {
         if self.there.is_empty() {
             self.there = 0..0;
         } else if self.there.start > 0 && self.there.end == self.input.len() {
@@ -210,14 +251,8 @@ impl Connection {
             .await
             .map_err(|error| broken(&error))?;
         let read = room.filled().len();
-        if read == 0 {
-            return Err(Failure::new(
-                FailureKind::Connection,
-                "the server closed the connection",
-            ));
-        }
         self.there.end += read;
-        Ok(())
+        Ok(read)
     }
 }
 
@@ -267,16 +302,27 @@ fn is_gone(error: &io::Error) -> bool {
 
 #[cold]
 fn broken(error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::WouldBlock {
+        // Only a reading that holds up its thread is told so, and only when it has waited for as long as it may.
+        return Failure::new(FailureKind::Timeout, "no answer came in time");
+    }
     Failure::new(
         FailureKind::Connection,
         format!("the connection broke: {}", reason(error)),
     )
 }
 
-fn reason(error: &io::Error) -> String {
+/// Why a connection was not made, or broke, in words.
+pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such socket".into(),
         io::ErrorKind::ConnectionRefused => "nothing listens there".into(),
+        io::ErrorKind::AddrNotAvailable => {
+            "no port of this machine is left for a connection to there (`net.ipv4.ip_local_port_range`)".into()
+        }
+        _ if error.raw_os_error() == Some(libc::EMFILE) => {
+            "this process may have no more files and connections open (`ulimit -n`)".into()
+        }
         _ => error.to_string().to_lowercase(),
     }
 }

@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// What was read of the certificates of a target, of which a worker has one: each new connection needs it.
-static READ: Mutex<Vec<(Tls, TlsConnector)>> = Mutex::new(Vec::new());
+static READ: Mutex<Vec<(Tls, Vec<String>, TlsConnector)>> = Mutex::new(Vec::new());
 
 /// Whether a server is to be asked for encryption.
 pub fn is_wanted(tls: Option<&Tls>) -> bool {
@@ -34,23 +34,31 @@ pub fn without(tls: Option<&Tls>) -> Result<(), Failure> {
     }
 }
 
-/// Encrypts a connection to a host from here on.
-pub async fn begin(stream: TcpStream, tls: &Tls, host: &str) -> Result<TlsStream<TcpStream>, Failure> {
+/// Encrypts a connection to a host from here on; `protocols`: what is to be spoken over it, the first that both know.
+pub async fn begin(
+    stream: TcpStream,
+    tls: &Tls,
+    host: &str,
+    protocols: &[&str],
+) -> Result<TlsStream<TcpStream>, Failure> {
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| refused(format!("`{host}` is no name that a certificate could be for")))?;
-    connector(tls)?
+    connector(tls, protocols)?
         .connect(name, stream)
         .await
         .map_err(|error| refused(reason(&error, tls, host)))
 }
 
-fn connector(tls: &Tls) -> Result<TlsConnector, Failure> {
+fn connector(tls: &Tls, protocols: &[&str]) -> Result<TlsConnector, Failure> {
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, connector)) = read.iter().find(|(known, _)| known == tls) {
+    if let Some((.., connector)) = read.iter().find(|(known, of, _)| known == tls && of == protocols) {
         return Ok(connector.clone());
     }
-    let connector = TlsConnector::from(Arc::new(config(tls)?));
-    read.push((tls.clone(), connector.clone()));
+    let mut config = config(tls)?;
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let connector = TlsConnector::from(Arc::new(config));
+    let protocols = protocols.iter().map(|name| (*name).to_owned()).collect();
+    read.push((tls.clone(), protocols, connector.clone()));
     Ok(connector)
 }
 

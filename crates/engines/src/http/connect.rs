@@ -1,0 +1,109 @@
+//! Connecting to a service.
+
+use super::target::HttpTarget;
+use crate::server::net::Connection;
+use crate::server::tls;
+use dbdyno_engine::Failure;
+use dbdyno_plan::document::FailureKind;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+/// Bytes of room for what comes: most heads fit, and ten thousand connections take little memory.
+const ROOM: usize = 4096;
+
+/// Where a service is: its name is resolved once, so that no connection waits for it.
+#[derive(Debug)]
+pub struct Way {
+    pub target: HttpTarget,
+    addresses: Vec<SocketAddr>,
+}
+
+/// Both directions of a connection.
+pub trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
+
+impl Way {
+    /// Resolves the host's name.
+    pub fn new(target: &HttpTarget) -> Result<Self, Failure> {
+        let addresses = if target.host.starts_with('/') {
+            Vec::new()
+        } else {
+            let found = (target.host.as_str(), target.port).to_socket_addrs();
+            found.map_err(|error| target.unreachable(&error))?.collect()
+        };
+        Ok(Self {
+            target: target.clone(),
+            addresses,
+        })
+    }
+
+    /// Whether connections are neither encrypted nor to a Unix socket.
+    pub fn is_plain(&self) -> bool {
+        self.target.tls.is_none() && !self.target.host.starts_with('/')
+    }
+
+    async fn tcp(&self) -> Result<TcpStream, Failure> {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for address in &self.addresses {
+            match TcpStream::connect(address)
+                .await
+                .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+            {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(self.target.unreachable(&last))
+    }
+
+    /// Connects for HTTP/1.1.
+    pub async fn connect(&self) -> Result<Connection, Failure> {
+        let target = &self.target;
+        if target.host.starts_with('/') {
+            return Connection::unix(&target.host)
+                .await
+                .map_err(|failure| target.at(failure));
+        }
+        let mut connection = Connection::of(self.tcp().await?, ROOM);
+        if let Some(tls) = &target.tls {
+            let encrypted = connection.encrypt_for(tls, &target.host, &["http/1.1"]).await;
+            encrypted.map_err(|failure| target.at(failure))?;
+        }
+        Ok(connection)
+    }
+
+    /// Connects for HTTP/2; gives the version of TLS too, where there is any.
+    pub async fn connect_for_two(&self) -> Result<(Box<dyn Both>, Option<String>), Failure> {
+        let target = &self.target;
+        if target.host.starts_with('/') {
+            let stream = UnixStream::connect(&target.host).await;
+            return Ok((Box::new(stream.map_err(|error| target.unreachable(&error))?), None));
+        }
+        let stream = self.tcp().await?;
+        let Some(tls) = &target.tls else {
+            return Ok((Box::new(stream), None));
+        };
+        let begun = tls::begin(stream, tls, &target.host, &["h2"]).await;
+        let stream = begun.map_err(|failure| target.at(failure))?;
+        let session = stream.get_ref().1;
+        if session.alpn_protocol() != Some(b"h2") {
+            let problem = "the server does not agree to HTTP/2; use `version=1.1`";
+            return Err(target.at(Failure::new(FailureKind::Connection, problem)));
+        }
+        let version = session.protocol_version().map(|version| format!("{version:?}"));
+        Ok((Box::new(stream), version))
+    }
+}
+
+impl HttpTarget {
+    fn unreachable(&self, error: &io::Error) -> Failure {
+        self.at(Failure::new(FailureKind::Connection, crate::server::net::reason(error)))
+    }
+
+    fn at(&self, failure: Failure) -> Failure {
+        failure.explained(|why| format!("connecting to {}: {why}", self.place()))
+    }
+}

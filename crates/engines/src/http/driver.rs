@@ -1,0 +1,50 @@
+//! HTTP as the worker drives it.
+
+use super::request::SAFE;
+use super::{HttpEngine, HttpTarget, check, inspect};
+use crate::server::ServerProcess;
+use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
+use dbdyno_engine::rows::Loaded;
+use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::{Facts, Failure};
+use dbdyno_plan::document::{self, FailureKind, Load, Trial};
+use dbdyno_plan::program::Programs;
+
+impl Driver for HttpTarget {
+    fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        Ok(measure.measure(&HttpEngine::new(self, &trial.statements)?, self.site()))
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        inspect::facts(self)
+    }
+
+    fn load(&self, _load: &Load, _seed: u64) -> Result<Vec<Loaded>, Failure> {
+        let problem = "a service has no tables that could be filled over HTTP";
+        Err(Failure::new(FailureKind::Other, problem))
+    }
+
+    /// By the method (RFC 9110, 9.2.1): what else a service does nobody can see.
+    fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
+        let method = |statement: &document::Statement| statement.request.as_ref().map(|request| request.method.clone());
+        let writes = task.statements.iter().map(|statement| match method(statement) {
+            Some(method) if SAFE.contains(&method.as_str()) => Writes::No,
+            Some(method) => Writes::Yes(format!("`{method}` is no method that changes nothing")),
+            None => Writes::Unknown("it is no request".into()),
+        });
+        Ok(writes.collect())
+    }
+
+    /// Requests go to the service and nowhere else.
+    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+        Ok(vec![None; statements.len()])
+    }
+
+    fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
+        check::check(self, tell)
+    }
+
+    fn site(&self) -> Site<'_> {
+        ServerProcess::site(self.process.as_ref())
+    }
+}

@@ -1,0 +1,106 @@
+//! A service that speaks HTTP, in version 1.1 or 2, in the clear or over TLS.
+//!
+//! A statement is a request. It is made ready once: its head and body become bytes with places in them, and at each use the
+//! values are written into the places. A session is a client's connection; where connections are not kept it opens one for
+//! each request. Of a reply only what is taken from it is looked into.
+
+mod check;
+mod connect;
+mod driver;
+mod fill;
+mod inspect;
+mod one;
+mod reply;
+mod request;
+mod session;
+mod take;
+mod target;
+mod two;
+
+pub use session::HttpSession;
+pub use target::{HttpTarget, Version};
+
+use connect::Way;
+use dbdyno_engine::observed::Counters;
+use dbdyno_engine::probe::Probe;
+use dbdyno_engine::{Engine, Facts, Failure};
+use dbdyno_plan::document::{FailureKind, Statement};
+use request::Ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A service, and the requests that its sessions send.
+pub struct HttpEngine {
+    shared: Arc<Shared>,
+}
+
+/// What all sessions share.
+struct Shared {
+    way: Way,
+    requests: Box<[Ready]>,
+    /// Connections that were opened.
+    opened: AtomicU64,
+    /// Requests that were sent again, since the service had closed the connection.
+    resent: AtomicU64,
+}
+
+impl Shared {
+    #[cold]
+    fn late(&self, what: &str) -> Failure {
+        let seconds = self.way.target.timeout().as_secs_f64();
+        Failure::new(FailureKind::Timeout, format!("{what} within {seconds} s"))
+    }
+}
+
+impl HttpEngine {
+    /// An engine for a service; nothing is connected yet. An error names the statement that is no request.
+    pub fn new(target: &HttpTarget, statements: &[Statement]) -> Result<Self, Failure> {
+        let requests = statements
+            .iter()
+            .map(|statement| Ready::new(statement, target))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                way: Way::new(target)?,
+                requests,
+                opened: AtomicU64::new(0),
+                resent: AtomicU64::new(0),
+            }),
+        })
+    }
+
+    async fn open(&self) -> Result<HttpSession, Failure> {
+        HttpSession::open(self.shared.clone()).await
+    }
+}
+
+impl Engine for HttpEngine {
+    type Session = HttpSession;
+
+    const REMOTE: bool = true;
+
+    async fn connect(&self, _client: u32) -> Result<HttpSession, Failure> {
+        self.open().await
+    }
+
+    fn facts(&self) -> Result<Facts, Failure> {
+        inspect::facts(&self.shared.way.target)
+    }
+
+    fn probe(&self) -> &dyn Probe {
+        self
+    }
+}
+
+impl Probe for HttpEngine {
+    fn counters(&self) -> Option<Result<Counters, Failure>> {
+        let counts = [
+            ("connections", &self.shared.opened),
+            ("requests_resent", &self.shared.resent),
+        ];
+        Some(Ok(counts
+            .into_iter()
+            .map(|(name, count)| (name, count.load(Ordering::Relaxed) as f64))
+            .collect()))
+    }
+}

@@ -1,0 +1,279 @@
+//! A session in HTTP/1.1: one request at a time, over a connection that is kept or not.
+
+use super::Shared;
+use super::reply::{self, Body, Chunks, Head};
+use super::request::Ready;
+use crate::server::net::Connection;
+use bytes::BytesMut;
+use dbdyno_engine::{Capture, Failure, Marks};
+use dbdyno_plan::document::FailureKind;
+use dbdyno_plan::value::Values;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// So much of a body is told where its status was not expected.
+pub const TOLD: usize = 200;
+
+/// A body that is longer is read with as much room at most.
+const MOST_ROOM: u64 = 64 * 1024;
+
+/// A session.
+pub struct One {
+    shared: Arc<Shared>,
+    connection: Option<Connection>,
+    /// Whether the connection was there before the request: the service may have closed it meanwhile.
+    kept: bool,
+    /// Whether something of the reply has come.
+    came: bool,
+    /// Nobody else uses the thread.
+    blocking: bool,
+    /// The request, which may have to be sent again.
+    request: BytesMut,
+    /// Room for a body that is sent.
+    scratch: BytesMut,
+    /// What is kept of the body that comes.
+    body: Vec<u8>,
+}
+
+impl One {
+    /// Connects.
+    pub async fn open(shared: Arc<Shared>) -> Result<Self, Failure> {
+        let mut session = Self {
+            shared,
+            connection: None,
+            kept: false,
+            came: false,
+            blocking: false,
+            request: BytesMut::new(),
+            scratch: BytesMut::new(),
+            body: Vec::new(),
+        };
+        session.connect().await?;
+        Ok(session)
+    }
+
+    /// The version of TLS.
+    pub fn encryption(&self) -> Option<String> {
+        self.connection.as_ref().and_then(Connection::encryption)
+    }
+
+    /// From now on nobody else has anything to do in the thread while an answer is awaited.
+    pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
+        self.blocking = self.shared.way.is_plain();
+        self.block()
+    }
+
+    fn block(&mut self) -> Result<(), Failure> {
+        match &mut self.connection {
+            Some(connection) if self.blocking => connection.hold_up_thread_for(Some(self.shared.way.target.timeout())),
+            _ => Ok(()),
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), Failure> {
+        let connected = tokio::time::timeout(self.shared.way.target.timeout(), self.shared.way.connect()).await;
+        self.connection = Some(connected.unwrap_or_else(|_| Err(self.shared.late("no connection was made")))?);
+        self.shared.opened.fetch_add(1, Ordering::Relaxed);
+        self.block()
+    }
+
+    /// Writes a request and sends what can be sent at once.
+    #[inline]
+    pub fn ask(&mut self, ready: &Ready, params: &Values) -> Result<(), Failure> {
+        self.request.clear();
+        ready.write(params, &mut self.scratch, &mut self.request)?;
+        self.kept = self.connection.is_some();
+        self.came = false;
+        match &mut self.connection {
+            Some(connection) => {
+                connection.out.extend_from_slice(&self.request);
+                connection.send()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the reply.
+    pub async fn answer(&mut self, ready: &Ready, capture: &mut Capture<'_>, marks: &mut Marks) -> Result<(), Failure> {
+        let answered = if self.blocking {
+            self.exchange(ready, capture, marks).await
+        } else {
+            let longest = self.shared.way.target.timeout();
+            let answered = tokio::time::timeout(longest, self.exchange(ready, capture, marks)).await;
+            answered.unwrap_or_else(|_| Err(self.shared.late("no whole reply came")))
+        };
+        if let Err(failure) = &answered
+            && failure.kind != FailureKind::Status
+        {
+            // What is still to come on it would be taken for the next reply.
+            self.connection = None;
+        }
+        answered.map_err(|failure| match failure.kind {
+            FailureKind::Status => failure,
+            _ => failure.explained(|why| format!("{}: {why}", ready.name)),
+        })
+    }
+
+    async fn exchange(&mut self, ready: &Ready, capture: &mut Capture<'_>, marks: &mut Marks) -> Result<(), Failure> {
+        loop {
+            if self.connection.is_none() {
+                self.connect().await?;
+                if let Some(connection) = &mut self.connection {
+                    connection.out.extend_from_slice(&self.request);
+                }
+            }
+            let replied = self.reply(ready, capture, marks).await;
+            match replied {
+                // The service closed the connection while nobody asked anything. What can be asked again is (RFC 9112, 9.3.1).
+                Err(failure)
+                    if failure.kind == FailureKind::Connection && self.kept && !self.came && ready.repeatable =>
+                {
+                    self.kept = false;
+                    self.connection = None;
+                    self.shared.resent.fetch_add(1, Ordering::Relaxed);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn reply(&mut self, ready: &Ready, capture: &mut Capture<'_>, marks: &mut Marks) -> Result<(), Failure> {
+        let Some(connection) = &mut self.connection else {
+            return Err(ended());
+        };
+        connection.flush().await?;
+        let mut patience = Patience::default();
+        let head = head(
+            connection,
+            ready,
+            capture,
+            &mut self.came,
+            (&mut patience, &self.shared),
+        )
+        .await?;
+        marks.note_first_row();
+        let expected = ready.expects(head.status);
+        let kept = match (expected, ready.taking.from_body) {
+            (false, _) => TOLD,
+            (true, true) => usize::MAX,
+            (true, false) => 0,
+        };
+        self.body.clear();
+        read_body(
+            connection,
+            head.body,
+            &mut self.body,
+            kept,
+            (&mut patience, &self.shared),
+        )
+        .await?;
+        if head.closes || !self.shared.way.target.keepalive || !connection.there().is_empty() {
+            self.connection = None;
+        }
+        if !expected {
+            return Err(ready.unexpected(head.status, &self.body));
+        }
+        if !capture.is_empty() {
+            ready.taking.rest(head.status, &self.body, capture);
+        }
+        Ok(())
+    }
+}
+
+/// How long a reply that comes in pieces has been waited for.
+#[derive(Default)]
+struct Patience {
+    reads: u32,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    /// Reads more, at least a byte unless the other side has ended; fails where that has gone on for too long.
+    async fn read(&mut self, connection: &mut Connection, shared: &Shared) -> Result<usize, Failure> {
+        self.reads += 1;
+        // The first reading has an end of its own.
+        if self.reads > 1 && self.since.get_or_insert_with(Instant::now).elapsed() > shared.way.target.timeout() {
+            return Err(shared.late("no whole reply came"));
+        }
+        connection.read_or_end().await
+    }
+}
+
+async fn head(
+    connection: &mut Connection,
+    ready: &Ready,
+    capture: &mut Capture<'_>,
+    came: &mut bool,
+    (patience, shared): (&mut Patience, &Shared),
+) -> Result<Head, Failure> {
+    let mut taken = 0;
+    loop {
+        let found = reply::head(connection.there(), ready.is_head, |status, name, value| {
+            if ready.taking.from_fields && ready.expects(status) {
+                ready.taking.field(name, value, capture, &mut taken);
+            }
+        })?;
+        match found {
+            Some(head) if head.status >= 200 => {
+                connection.take(head.length);
+                return Ok(head);
+            }
+            Some(head) if head.status == 101 => return Err(reply::garbled("another protocol, which nobody asked for")),
+            Some(head) => {
+                // Only informs: the reply is still to come.
+                connection.take(head.length);
+            }
+            None => match patience.read(connection, shared).await? {
+                0 => return Err(ended()),
+                _ => *came = true,
+            },
+        }
+    }
+}
+
+async fn read_body(
+    connection: &mut Connection,
+    kind: Body,
+    body: &mut Vec<u8>,
+    most: usize,
+    (patience, shared): (&mut Patience, &Shared),
+) -> Result<(), Failure> {
+    let keep = |body: &mut Vec<u8>, data: &[u8]| {
+        let room = most.saturating_sub(body.len()).min(data.len());
+        body.extend_from_slice(&data[..room]);
+    };
+    let mut chunks = Chunks::default();
+    let mut left = match kind {
+        Body::Length(length) => length,
+        _ => u64::MAX,
+    };
+    loop {
+        let there = connection.there();
+        let (part, over) = match kind {
+            Body::Length(_) | Body::UntilEnd => {
+                let part = left.min(there.len() as u64);
+                left -= part;
+                keep(body, &there[..part as usize]);
+                (part as usize, left == 0)
+            }
+            Body::Chunked => chunks.read(there, |data| keep(body, data))?,
+        };
+        connection.take(part);
+        if over {
+            return Ok(());
+        }
+        connection.make_room(left.min(MOST_ROOM) as usize);
+        if patience.read(connection, shared).await? == 0 {
+            return if kind == Body::UntilEnd { Ok(()) } else { Err(ended()) };
+        }
+    }
+}
+
+#[cold]
+fn ended() -> Failure {
+    Failure::new(
+        FailureKind::Connection,
+        "the server closed the connection before the reply was whole",
+    )
+}

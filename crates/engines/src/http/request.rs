@@ -1,0 +1,422 @@
+//! A plan's request, made ready once: its head and body in parts.
+
+use super::fill::{Form, Part, Parts, fill, percent};
+use super::take::Taking;
+use super::target::HttpTarget;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::BytesMut;
+use dbdyno_engine::{Failure, check_count};
+use dbdyno_plan::document::{FailureKind, Statement};
+use dbdyno_plan::request::{Body, Field, JsonPiece, Piece, Request, Template};
+use dbdyno_plan::value::Values;
+
+/// What a service sees who asks it.
+const AGENT: &str = concat!("dbdyno/", env!("CARGO_PKG_VERSION"));
+
+/// Methods that change nothing (RFC 9110, 9.2.1).
+pub const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
+
+/// Methods besides that may be sent again when it is not known what came of them (RFC 9110, 9.2.2).
+const IDEMPOTENT: [&str; 2] = ["PUT", "DELETE"];
+
+/// A request, ready to be filled in.
+#[derive(Debug)]
+pub struct Ready {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its method.
+    pub method: String,
+    /// Path and query.
+    pub path: Vec<Part>,
+    /// Header fields but for those of the connection and the body's length; names in small letters.
+    pub headers: Vec<(String, Vec<Part>)>,
+    /// The body.
+    pub body: Option<Parts>,
+    /// The head as HTTP/1.1 has it, without the body's length where that depends on parameters, and without its end.
+    head: Vec<Part>,
+    /// The statuses that are expected; none: 200 to 299.
+    expect: Vec<u16>,
+    /// What is taken from the reply.
+    pub taking: Taking,
+    /// How many parameters there are.
+    pub parameters: usize,
+    /// Whether it may be sent again when nothing of a reply has come.
+    pub repeatable: bool,
+    /// Whether the reply has no body whatever its head says.
+    pub is_head: bool,
+}
+
+impl Ready {
+    /// Makes a statement's request ready. An error says what about it can be none.
+    pub fn new(statement: &Statement, target: &HttpTarget) -> Result<Self, Failure> {
+        let wrong = |problem: &str| Failure::new(FailureKind::Other, format!("{problem}: in {}", statement.name));
+        let Some(request) = statement.request.as_deref() else {
+            return Err(wrong("this is no request, and a service takes nothing else"));
+        };
+        Self::of(request, &statement.name, target).map_err(|problem| wrong(&problem))
+    }
+
+    fn of(request: &Request, name: &str, target: &HttpTarget) -> Result<Self, String> {
+        let parameters = request.parameters(name).map_err(|error| error.to_string())?;
+        if request.method.is_empty() || !request.method.bytes().all(is_token) || request.method == "CONNECT" {
+            return Err(format!("`{}` is no method", request.method));
+        }
+        let mut path = Parts::default();
+        path.bytes(target.base.as_bytes());
+        write(&request.path, Form::Percent, &mut path);
+        let whole = target.base.is_empty() && request.path.is_empty();
+        let begins = matches!(path.0.first(), Some(Part::Bytes(bytes)) if bytes.first() == Some(&b'/'));
+        if !whole && !begins {
+            return Err("a path begins with `/`".into());
+        }
+        if whole {
+            path.bytes(b"/");
+        }
+        let mut before: &[u8] = if has_query(&request.path) { b"&" } else { b"?" };
+        for field in &request.query {
+            path.bytes(before);
+            write_field(field, Form::Percent, &mut path);
+            before = b"&";
+        }
+        if path
+            .0
+            .iter()
+            .any(|part| matches!(part, Part::Bytes(bytes) if !bytes.iter().all(u8::is_ascii_graphic)))
+        {
+            return Err("a path has only printed ASCII characters: write others as `%20` and so on".into());
+        }
+        let (body, kind) = body(request.body.as_ref());
+        let headers = headers(request, target, kind)?;
+        let head = head(request, target, &path, &headers, body.as_ref());
+        Ok(Self {
+            name: name.to_owned(),
+            method: request.method.clone(),
+            path: path.0,
+            headers,
+            body,
+            head,
+            expect: request.expect.clone(),
+            taking: Taking::new(&request.take)?,
+            parameters,
+            repeatable: SAFE.iter().chain(&IDEMPOTENT).any(|method| *method == request.method),
+            is_head: request.method == "HEAD",
+        })
+    }
+
+    /// Writes the whole request as HTTP/1.1 has it; `scratch`: room for a body.
+    #[inline]
+    pub fn write(&self, values: &Values, scratch: &mut BytesMut, out: &mut BytesMut) -> Result<(), Failure> {
+        check_count(self.parameters, values.len())?;
+        fill(&self.head, values, out)?;
+        if let Some(body) = &self.body
+            && body.fixed().is_none()
+        {
+            scratch.clear();
+            fill(&body.0, values, scratch)?;
+            out.extend_from_slice(b"content-length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(scratch.len()).as_bytes());
+            out.extend_from_slice(b"\r\n\r\n");
+            out.extend_from_slice(scratch);
+        }
+        Ok(())
+    }
+
+    /// Whether a status is expected.
+    #[inline(always)]
+    pub fn expects(&self, status: u16) -> bool {
+        if self.expect.is_empty() {
+            (200..300).contains(&status)
+        } else {
+            self.expect.contains(&status)
+        }
+    }
+
+    /// The failure of a reply with another status; `begins`: how its body does.
+    #[cold]
+    pub fn unexpected(&self, status: u16, begins: &[u8]) -> Failure {
+        let expected = match &self.expect[..] {
+            [] => "200 to 299".to_owned(),
+            some => some.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
+        };
+        let body = String::from_utf8_lossy(begins);
+        let body: Vec<&str> = body.split_whitespace().collect();
+        let told = if body.is_empty() {
+            "an empty body".to_owned()
+        } else {
+            format!("the body `{}`", body.join(" "))
+        };
+        let reason = ::http::StatusCode::from_u16(status)
+            .ok()
+            .and_then(|code| code.canonical_reason())
+            .map_or(String::new(), |reason| format!(" ({reason})"));
+        let message = format!(
+            "{}: status {status}{reason} with {told}; expected: {expected}",
+            self.name
+        );
+        Failure::new(FailureKind::Status, message)
+    }
+}
+
+fn has_query(path: &Template) -> bool {
+    path.iter()
+        .any(|piece| matches!(piece, Piece::Text(text) if text.contains('?')))
+}
+
+fn write(template: &Template, form: Form, parts: &mut Parts) {
+    for piece in template {
+        match piece {
+            Piece::Text(text) => parts.bytes(text.as_bytes()),
+            Piece::Parameter(number) => parts.place(*number, form),
+        }
+    }
+}
+
+/// Writes `name=value`, literal pieces encoded too.
+fn write_field(field: &Field, form: Form, parts: &mut Parts) {
+    let encode = |text: &str| {
+        let mut out = BytesMut::new();
+        percent(text.as_bytes(), form == Form::Form, &mut out);
+        out
+    };
+    parts.bytes(&encode(&field.name));
+    parts.bytes(b"=");
+    for piece in &field.value {
+        match piece {
+            Piece::Text(text) => parts.bytes(&encode(text)),
+            Piece::Parameter(number) => parts.place(*number, form),
+        }
+    }
+}
+
+/// The body's parts, and its media type where that is known.
+fn body(body: Option<&Body>) -> (Option<Parts>, Option<&'static str>) {
+    let mut parts = Parts::default();
+    let kind = match body {
+        None => return (None, None),
+        Some(Body::Text { text }) => {
+            write(text, Form::Raw, &mut parts);
+            None
+        }
+        Some(Body::Form { fields }) => {
+            for (number, field) in fields.iter().enumerate() {
+                parts.bytes(if number > 0 { b"&" } else { b"" });
+                write_field(field, Form::Form, &mut parts);
+            }
+            Some("application/x-www-form-urlencoded")
+        }
+        Some(Body::Json { pieces }) => {
+            for piece in pieces {
+                match piece {
+                    JsonPiece::Text(text) => parts.bytes(text.as_bytes()),
+                    JsonPiece::Value(number) => parts.place(*number, Form::Json),
+                    JsonPiece::Within { within } => parts.place(*within, Form::Within),
+                }
+            }
+            Some("application/json")
+        }
+    };
+    (Some(parts), kind)
+}
+
+fn headers(
+    request: &Request,
+    target: &HttpTarget,
+    kind: Option<&'static str>,
+) -> Result<Vec<(String, Vec<Part>)>, String> {
+    let mut headers: Vec<(String, Vec<Part>)> = Vec::new();
+    for field in &request.headers {
+        let name = field.name.to_ascii_lowercase();
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(format!("`{}` is no name of a header field", field.name));
+        }
+        if [
+            "connection",
+            "content-length",
+            "transfer-encoding",
+            "keep-alive",
+            "upgrade",
+        ]
+        .contains(&name.as_str())
+        {
+            return Err(format!("the header field `{name}` is the connection's own"));
+        }
+        let mut value = Parts::default();
+        write(&field.value, Form::Header, &mut value);
+        let breaks = |part: &Part| matches!(part, Part::Bytes(bytes) if bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)));
+        if value.0.iter().any(breaks) {
+            return Err(format!("the header field `{name}` has the end of a line in it"));
+        }
+        headers.push((name, value.0));
+    }
+    let mut unless_given = |name: &str, value: &str| {
+        if !headers.iter().any(|(given, _)| given == name) {
+            headers.push((name.to_owned(), vec![Part::Bytes(value.as_bytes().into())]));
+        }
+    };
+    unless_given("user-agent", AGENT);
+    if let Some(kind) = kind {
+        unless_given("content-type", kind);
+    }
+    if let Some(user) = &target.user {
+        let password = target.password.as_deref().unwrap_or_default();
+        unless_given(
+            "authorization",
+            &format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))),
+        );
+    }
+    Ok(headers)
+}
+
+/// Methods whose requests tell the length of a body even where there is none (RFC 9110, 8.6).
+const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
+
+fn head(
+    request: &Request,
+    target: &HttpTarget,
+    path: &Parts,
+    headers: &[(String, Vec<Part>)],
+    body: Option<&Parts>,
+) -> Vec<Part> {
+    let mut head = Parts::default();
+    head.bytes(format!("{} ", request.method).as_bytes());
+    head.append(&path.0);
+    head.bytes(b" HTTP/1.1\r\n");
+    if !headers.iter().any(|(name, _)| name == "host") {
+        head.bytes(format!("host: {}\r\n", target.authority()).as_bytes());
+    }
+    for (name, value) in headers {
+        head.bytes(format!("{name}: ").as_bytes());
+        head.append(value);
+        head.bytes(b"\r\n");
+    }
+    if !target.keepalive {
+        head.bytes(b"connection: close\r\n");
+    }
+    match body {
+        None if WITH_BODY.contains(&request.method.as_str()) => head.bytes(b"content-length: 0\r\n\r\n"),
+        None => head.bytes(b"\r\n"),
+        Some(body) => {
+            if let Some(body) = body.fixed() {
+                head.bytes(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+                head.bytes(body);
+            }
+        }
+    }
+    head.0
+}
+
+/// Characters of a token (RFC 9110, 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbdyno_plan::value::Value;
+    use serde_json::json;
+
+    fn ready(target: serde_json::Value, request: serde_json::Value) -> Result<Ready, String> {
+        let target = serde_json::from_value(target).unwrap();
+        Ready::of(&serde_json::from_value(request).unwrap(), "r", &target)
+    }
+
+    fn written(target: serde_json::Value, request: serde_json::Value, values: &[Value<'_>]) -> String {
+        let mut given = Values::default();
+        values.iter().for_each(|value| given.push(*value));
+        let (mut scratch, mut out) = (BytesMut::new(), BytesMut::new());
+        let ready = ready(target, request).unwrap();
+        ready.write(&given, &mut scratch, &mut out).unwrap();
+        String::from_utf8(out.to_vec()).unwrap().replace(AGENT, "agent")
+    }
+
+    #[test]
+    fn a_request_without_parameters_is_one_piece() {
+        let request = json!({"method": "POST", "path": ["/a"], "body": {"kind": "text", "text": ["hello"]}});
+        let made = ready(json!({"host": "h", "port": 80}), request.clone()).unwrap();
+        assert_eq!(made.head.len(), 1);
+        assert_eq!(
+            written(json!({"host": "h", "port": 80}), request, &[]),
+            "POST /a HTTP/1.1\r\nhost: h\r\nuser-agent: agent\r\ncontent-length: 5\r\n\r\nhello"
+        );
+    }
+
+    #[test]
+    fn parameters_are_encoded_for_where_they_stand() {
+        let request = json!({
+            "method": "PUT", "path": ["/u/", 0, "/x"], "query": [{"name": "a b", "value": ["<", 1]}, {"name": "c", "value": []}],
+            "headers": [{"name": "X-Token", "value": ["t ", 1]}],
+            "body": {"kind": "json", "pieces": ["{\"n\":", 0, ",\"s\":", 1, ",\"w\":\"<", {"within": 1}, ">\"}"]},
+        });
+        assert_eq!(
+            written(
+                json!({"host": "h", "port": 81, "base": "/api", "keepalive": false, "user": "me", "password": "it's"}),
+                request,
+                &[Value::Integer(7), Value::Text("a/\"b\"")]
+            ),
+            "PUT /api/u/7/x?a%20b=%3Ca%2F%22b%22&c= HTTP/1.1\r\nhost: h:81\r\nx-token: t a/\"b\"\r\nuser-agent: agent\r\n\
+             content-type: application/json\r\nauthorization: Basic bWU6aXQncw==\r\nconnection: close\r\n\
+             content-length: 38\r\n\r\n{\"n\":7,\"s\":\"a/\\\"b\\\"\",\"w\":\"<a/\\\"b\\\">\"}"
+        );
+    }
+
+    #[test]
+    fn a_form_is_encoded_as_a_browser_does() {
+        let request = json!({
+            "method": "POST", "path": ["/login?from=/"], "query": [{"name": "q", "value": ["1"]}],
+            "body": {"kind": "form", "fields": [{"name": "user", "value": [0]}, {"name": "note", "value": ["a b"]}]},
+        });
+        let text = written(json!({"host": "h", "port": 80}), request, &[Value::Text("é x")]);
+        assert!(text.starts_with("POST /login?from=/&q=1 HTTP/1.1\r\n"), "{text}");
+        assert!(
+            text.ends_with("content-length: 22\r\n\r\nuser=%C3%A9+x&note=a+b"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_can_be_no_request_is_told() {
+        for (request, problem) in [
+            (json!({"method": "GE T", "path": ["/"]}), "no method"),
+            (json!({"method": "GET", "path": [0]}), "begins with `/`"),
+            (json!({"method": "GET", "path": ["/a b"]}), "printed ASCII"),
+            (
+                json!({"method": "GET", "path": ["/"], "headers": [{"name": "a b", "value": []}]}),
+                "no name",
+            ),
+            (
+                json!({"method": "GET", "path": ["/"], "headers": [{"name": "Connection", "value": []}]}),
+                "own",
+            ),
+            (
+                json!({"method": "GET", "path": ["/"], "headers": [{"name": "a", "value": ["x\r\ny: z"]}]}),
+                "end of a line",
+            ),
+            (
+                json!({"method": "GET", "path": ["/"], "take": [{"from": "regex", "pattern": "("}]}),
+                "regular expression",
+            ),
+            (
+                json!({"method": "GET", "path": ["/"], "take": [{"from": "json", "pointer": "a"}]}),
+                "JSON pointer",
+            ),
+        ] {
+            let told = ready(json!({"host": "h", "port": 80}), request).unwrap_err();
+            assert!(told.contains(problem), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_unexpected_status_is_told_with_the_beginning_of_the_body() {
+        let request = json!({"method": "GET", "path": ["/"], "expect": [200, 204]});
+        let failure = ready(json!({"host": "h", "port": 80}), request)
+            .unwrap()
+            .unexpected(503, b" try\n again ");
+        assert_eq!(failure.kind, FailureKind::Status);
+        assert_eq!(
+            failure.message,
+            "r: status 503 (Service Unavailable) with the body `try again`; expected: 200 or 204"
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! What a plan says of an HTTP service.
+
+use crate::server::{ServerProcess, Tls, place};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A service that speaks HTTP, and how each client connects to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpTarget {
+    /// Its host; one that begins with `/` is the path of its Unix socket.
+    pub host: String,
+    /// Its port; of a Unix socket, any.
+    pub port: u16,
+    /// What stands before the path of each request: empty, or a path without a `/` at its end.
+    #[serde(default)]
+    pub base: String,
+    /// The user of basic authentication (RFC 7617); left out: nobody says who they are.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// The user's password.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// The version of HTTP.
+    #[serde(default)]
+    pub version: Version,
+    /// Whether a connection is kept for the next request; of version 1.1 only.
+    #[serde(default = "yes")]
+    pub keepalive: bool,
+    /// How connections are encrypted; left out: they are not.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// Milliseconds that a request may take, connecting included.
+    #[serde(default = "half_a_minute")]
+    pub timeout_ms: u64,
+    /// The service, where it runs on this machine and is the laboratory's.
+    #[serde(default)]
+    pub process: Option<ServerProcess>,
+}
+
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum Version {
+    /// HTTP/1.1 (RFC 9112).
+    #[default]
+    #[serde(rename = "1.1")]
+    One,
+    /// HTTP/2 (RFC 9113): over TLS by agreement, and else without asking.
+    #[serde(rename = "2")]
+    Two,
+}
+
+impl Version {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "1.1",
+            Self::Two => "2",
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn half_a_minute() -> u64 {
+    30_000
+}
+
+impl HttpTarget {
+    /// Where it is, for messages.
+    pub fn place(&self) -> String {
+        place(&self.host, self.port)
+    }
+
+    /// How long a request may take.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// What the header field `host` says, or `:authority` (RFC 9110, 7.2): the port only where it is not the usual one.
+    pub fn authority(&self) -> String {
+        let usual = if self.tls.is_some() { 443 } else { 80 };
+        match self.host.as_str() {
+            socket if socket.starts_with('/') => "localhost".into(),
+            host => {
+                let host = if host.contains(':') {
+                    format!("[{host}]")
+                } else {
+                    host.to_owned()
+                };
+                if self.port == usual {
+                    host
+                } else {
+                    format!("{host}:{}", self.port)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_authority_names_an_unusual_port() {
+        for (host, port, tls, expected) in [
+            ("web.example", 80, false, "web.example"),
+            ("web.example", 443, true, "web.example"),
+            ("web.example", 443, false, "web.example:443"),
+            ("::1", 8080, false, "[::1]:8080"),
+            ("/run/web.sock", 80, false, "localhost"),
+        ] {
+            let tls = tls.then(|| json!({"mode": "require"}));
+            let target: HttpTarget = serde_json::from_value(json!({"host": host, "port": port, "tls": tls})).unwrap();
+            assert_eq!(target.authority(), expected);
+        }
+    }
+}
