@@ -15,7 +15,7 @@ def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], li
     """Give the statements before the rows (tables, early indexes) and after them (indexes, setup)."""
     before: list[str] = []
     after: list[str] = []
-    for name, table in definition.tables.items():
+    for name, table in definition.tables.items() if dialect.has_tables else ():
         before.append(dialect.create_table(name, table))
         after += dialect.after_rows(name, table)
         for index in table.indexes:
@@ -33,6 +33,8 @@ def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: s
 
     ``folder`` is where relative paths begin. Raises InputError for a file that is not there.
     """
+    if not dialect.has_tables:
+        return []
     columns = Columns(definition.tables)
     entries: list[dict[str, Any]] = []
     for name, written in definition.tables.items():

@@ -5,9 +5,10 @@ from typing import Any
 
 from dbdyno.compile.generators import Columns, compile_expression, compile_plain
 from dbdyno.compile.representative import representatives
+from dbdyno.compile.requests import compile_request, request_text
 from dbdyno.definition.conditions import Condition
 from dbdyno.definition.definition import Definition
-from dbdyno.definition.generators import Constant, Expression
+from dbdyno.definition.generators import Constant, Expression, Variable
 from dbdyno.definition.sql import ANY
 from dbdyno.definition.transactions import (
     AnyStep,
@@ -17,6 +18,7 @@ from dbdyno.definition.transactions import (
     Control,
     Execute,
     Repeat,
+    Request,
     Rollback,
     Set,
     Think,
@@ -68,6 +70,8 @@ class TransactionCompiler:
         match step:
             case Execute():
                 return [self._execute(step, owner)]
+            case Request():
+                return [self._request(step, owner)]
             case Control() if not self._dialect.has_transactions:
                 raise self._no_transactions(type(step).__name__.lower(), owner)
             case Begin():
@@ -114,6 +118,19 @@ class TransactionCompiler:
             self.statements[statement].setdefault("analyze", values)
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
+    def _request(self, step: Request, owner: str) -> PlanStep:
+        if not self._dialect.has_requests:
+            problem = f"the step `{_short(step.request.text)}` of `{owner}` cannot be done on {self._dialect.engine}"
+            hint = "name a service, as `http://host/`, or write in the step which `engines` it is for"
+            raise InputError(self._place, f"{problem}, which takes no requests", hint)
+        request, names = compile_request(step)
+        params = [
+            self._columns.compile(step.params[name] if name in step.params else Variable(variable=name))
+            for name in names
+        ]
+        statement = self._statement(request_text(step), step.name or _short(step.request.text), [], request)
+        return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
+
     def _check_into(self, step: Execute, owner: str) -> None:
         """Raise InputError where a statement surely gives fewer columns than there are variables for them."""
         # Reading SQL takes a tenth of a second to begin with, and most statements that give anything give one.
@@ -129,13 +146,15 @@ class TransactionCompiler:
         problem += "where a single server has no transactions"
         return InputError(self._place, problem, "write `optional = true` in the step to leave it out on such an engine")
 
-    def _statement(self, sql: str, name: str, example: list[Any]) -> int:
+    def _statement(self, sql: str, name: str, example: list[Any], request: dict[str, Any] | None = None) -> int:
         for index, known in enumerate(self.statements):
-            if known["sql"] == sql:
+            if known["sql"] == sql and known.get("request") == request:
                 if known.get("example", []) != example:
                     known.pop("example", None)
                 return index
-        made = {"name": self._free_name(name), "sql": sql}
+        made: dict[str, Any] = {"name": self._free_name(name), "sql": sql}
+        if request is not None:
+            made["request"] = request
         self.statements.append(made | {"example": example} if example else made)
         return len(self.statements) - 1
 

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dbdyno.definition.strict import YEAR_S, Count, Name, Positive, Seconds, Strict
 from dbdyno.definition.validation import show, wrong
 
-FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "other"]
+FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "status", "other"]
 
 
 class Open(Strict):

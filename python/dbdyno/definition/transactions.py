@@ -7,11 +7,12 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from dbdyno.definition.conditions import ConditionText
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Generator
+from dbdyno.definition.requests import RequestParts
 from dbdyno.definition.sql import SqlText
 from dbdyno.definition.strict import Name, Positive, Share, Strict
 from dbdyno.definition.validation import TAG, nearest, show, wrong
 
-VERBS = ("execute", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
+VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 
 
 def _known_engine(name: str, info: ValidationInfo) -> str:
@@ -45,6 +46,10 @@ class Execute(Step):
                 problem = f"{len(self.params)} values for the {places} places `?` of {show(text)}"
                 raise wrong(problem, "give one value for each `?`", key="params")
         return self
+
+
+class Request(Step, RequestParts):
+    """Send a request to a service; ``into`` says what of the reply becomes which variable."""
 
 
 class Control(Step):
@@ -128,6 +133,7 @@ def _verb(value: Any) -> str:
 
 AnyStep = Annotated[
     Annotated[Execute, Tag("#execute")]
+    | Annotated[Request, Tag("#request")]
     | Annotated[Begin, Tag("#begin")]
     | Annotated[Commit, Tag("#commit")]
     | Annotated[Rollback, Tag("#rollback")]

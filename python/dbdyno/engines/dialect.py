@@ -14,6 +14,9 @@ class Dialect(Protocol):
     # Whether the engine fills a column that is autoincrement, and whether it has transactions of several statements.
     counts_up: bool
     has_transactions: bool
+    # Whether it makes the tables of an experiment, and whether it takes requests in the place of statements.
+    has_tables: bool
+    has_requests: bool
 
     def quote(self, name: str) -> str:
         """Write a name so that it is never taken for a keyword."""
@@ -53,6 +56,8 @@ class StandardDialect:
     engine = "standard"
     counts_up = True
     has_transactions = True
+    has_tables = True
+    has_requests = False
 
     def quote(self, name: str) -> str:
         """Put a name into double quotes."""

@@ -59,12 +59,21 @@ class Engine:
     products: tuple[str, ...] = ()
     """The names that such systems give themselves, as results have them; their case does not matter."""
 
+    schemes: tuple[str, ...] = ()
+    """Those of its aliases that say how it is connected to, and so stay in the name of a system."""
+
     location: Location = "host"
 
     # What it is.
 
     has_data = True
     """Whether there is a database, to be made before a trial."""
+
+    has_checks: bool | None = None
+    """Whether the contract's checks can be made on it; ``None``: where there is a database."""
+
+    tells_durability = True
+    """Whether it can be known what a commit survives."""
 
     runs_programs = False
     """Whether a transaction is a whole program of the user's."""
@@ -92,6 +101,9 @@ class Engine:
     """Whether a backslash takes the meaning from a wildcard of ``LIKE``, unless a statement says what does."""
 
     # For those who connect.
+
+    shows_user = True
+    """Whether the user's name in a URL may be told to others: of some systems it is a secret of its own."""
 
     password_variable: str | None = None
     """The environment variable with a password that the engine's own programs read."""

@@ -1,6 +1,7 @@
 """All engines, a line for each: the one place that names them."""
 
 from dbdyno.engines.duckdb import Duckdb
+from dbdyno.engines.http import Http
 from dbdyno.engines.known import engine_aliases, engine_names, make_known
 from dbdyno.engines.mongodb import Mongodb
 from dbdyno.engines.mysql import Mysql
@@ -18,6 +19,7 @@ make_known(
         Mysql(),
         Mongodb(),
         Sqlserver(),
+        Http(),
         Null(),
         Program(),
     )

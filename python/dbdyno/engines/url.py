@@ -47,6 +47,7 @@ def parse_url(url: str) -> SystemSpec:
         hint = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
         raise InputError(_shown(url), f"there is no engine `{found['engine']}`", hint)
     engine = engine_of(name)
+    scheme = found["engine"].lower() if found["engine"].lower() in engine.schemes else ""
     if engine.location == "command":
         return _program(name, url, found["rest"])
     rest, _, label = found["rest"].partition("#")
@@ -79,6 +80,7 @@ def parse_url(url: str) -> SystemSpec:
             database=unquote(path) or None,
             settings=settings,
             label=label,
+            scheme=scheme,
         )
     )
 
@@ -178,10 +180,10 @@ def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
 
 
 def _named(spec: SystemSpec) -> SystemSpec:
-    name = f"{spec.engine}:{spec.command}"
+    name = f"{spec.scheme or spec.engine}:{spec.command}"
     if spec.host:
         # A socket's directory has slashes, and a user's name may have what ends it.
-        user = f"{quote(spec.user, safe='')}@" if spec.user else ""
+        user = f"{quote(spec.user, safe='')}@" if spec.user and engine_of(spec.engine).shows_user else ""
         name += f"//{user}{quote(spec.host, safe='[]:')}" + (f":{spec.port}" if spec.port else "") + "/"
     name += spec.database or ""
     if spec.settings:

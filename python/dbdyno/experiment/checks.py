@@ -17,7 +17,7 @@ from dbdyno.definition.generators import (
     Variable,
 )
 from dbdyno.definition.tables import Column, Table
-from dbdyno.definition.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Rollback, Set, Think, When
+from dbdyno.definition.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Request, Rollback, Set, Think, When
 from dbdyno.definition.validation import Invalid, Location, nearest
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
@@ -82,6 +82,13 @@ def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables
             for index, param in enumerate(step.params):
                 yield from _generator(param, (*where, "params", index), tables, variables)
             variables.update(step.into)
+        case Request():
+            for name, param in step.params.items():
+                yield from _generator(param, (*where, "params", name), tables, variables)
+            for name in dict.fromkeys(step.places):
+                if name not in step.params:
+                    yield from _value(name, where, variables)
+            variables.update(step.into)
         case Set():
             yield from _generator(step.value, (*where, "value"), tables, variables)
             variables.add(step.set)
@@ -104,6 +111,12 @@ def _variable(name: str, where: Location, variables: set[str] | None) -> Iterato
     elif name not in variables:
         hint = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
         yield Invalid(where, f"no earlier step sets the variable `{name}`", hint)
+
+
+def _value(name: str, where: Location, variables: set[str]) -> Iterator[Invalid]:
+    if name not in variables:
+        hint = nearest(name, sorted(variables)) if variables else f"give it in `params`, as `{{ {name} = … }}`"
+        yield Invalid(where, f"nothing gives a value for the place `{{{name}}}`", hint)
 
 
 def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Invalid]:

@@ -26,6 +26,7 @@ from dbdyno.document.cell import (
     Waits,
 )
 from dbdyno.document.reading import JsonObject, count, mean, number, objects, part, ratio, shown_times, text
+from dbdyno.engines.known import engine_of_product
 from dbdyno.events import watched
 from dbdyno.events.facts import Facts, LostUpdates
 from dbdyno.events.program import ProgramResult
@@ -175,6 +176,7 @@ def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult])
     named = planned.get("system")
     stated = named if isinstance(named, dict) else {"name": named} if isinstance(named, str) else {}
     known = None if engine is None else engine.engine
+    durable = facts if engine_of_product(known).tells_durability else None
     return {
         "name": text(stated, "name") or text(stated, "url") or known or "",
         "engine": known or text(stated, "engine"),
@@ -182,8 +184,8 @@ def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult])
         "source_id": (facts and facts.source_id) or None,
         "compile_options": [] if facts is None else facts.compile_options,
         "settings": {} if engine is None else dict(engine.settings),
-        "durability": None if facts is None else facts.durability.durability_class,
-        "durability_because": None if facts is None else facts.durability.because,
+        "durability": None if durable is None else durable.durability.durability_class,
+        "durability_because": None if durable is None else durable.durability.because,
         "plans": {} if facts is None else facts.plans,
         "passed_over": {} if facts is None else facts.passed_over,
         "catalog": {} if facts is None else facts.catalog.model_dump(),

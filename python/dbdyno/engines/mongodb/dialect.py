@@ -22,6 +22,8 @@ class MongodbDialect:
     engine = "mongodb"
     counts_up = False
     has_transactions = False
+    has_tables = True
+    has_requests = False
 
     def __init__(self, tables: dict[str, Table], place: str) -> None:
         """``tables``: the experiment's; ``place``: its file, for errors."""

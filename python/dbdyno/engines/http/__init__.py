@@ -1,0 +1,69 @@
+"""A service that speaks HTTP. It has requests in the place of statements."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.engine import Engine
+from dbdyno.plan.settings import Scalar, Settings
+
+if TYPE_CHECKING:
+    from dbdyno.definition.definition import Definition
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.http.settings import HttpSettings
+    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.plan.system import SystemSpec
+
+
+class Http(Engine):
+    """An HTTP service."""
+
+    name = "http"
+    title = "HTTP"
+    aliases = ("https",)
+    schemes = ("https",)
+    shows_user = False
+    has_data = False
+    has_checks = True
+    tells_durability = False
+
+    def places(self, text: str) -> int:
+        """Find none: a request is no text."""
+        return 0
+
+    def check_statement(self, text: str) -> tuple[str, str] | None:
+        """Refuse each: there is a step of its own for requests."""
+        return "is not a request", 'write a step such as `{ request = "GET /users/{id}" }`'
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give what has no SQL."""
+        from dbdyno.engines.http.dialect import HttpDialect
+
+        return HttpDialect(place)
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "HttpSettings":
+        """Check all of them. Raises InputError."""
+        from dbdyno.engines.http.settings import read_settings
+
+        return read_settings(settings, place)
+
+    def check_setting(self, name: str, value: Scalar) -> None:
+        """Raise InputError for what is no setting."""
+        from dbdyno.engines.http.settings import read_settings
+
+        read_settings({name: value}, "")
+
+    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+        """Compare what a service's connections were; of certificates nothing is told."""
+        from dbdyno.engines.http.settings import in_force
+
+        return in_force(name, asked, found)
+
+    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+        """Give what sees that the service answers. Raises InputError where none is named."""
+        from dbdyno.engines.http.provisioner import HttpProvisioner
+
+        return HttpProvisioner(system, place)
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Any will do."""
+        yield "http://HOST/", "", "", "any service that speaks HTTP/1.1 or HTTP/2"
