@@ -112,7 +112,7 @@ test-python: dev $(TESTED_SERVERS)
 
 # What measuring costs, each figure against its target. Takes some minutes.
 bench: install
-	$(BIN)/python benches/bench.py; first=$$?; $(BIN)/python benches/servers.py && exit $$first
+	failed=0; for each in bench servers http; do $(BIN)/python benches/$$each.py || failed=1; done; exit $$failed
 
 # The JSON Schemas of plans, of the worker's events and of results, from the types they describe.
 schema: dev

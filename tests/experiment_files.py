@@ -20,7 +20,9 @@ ROOT = Path(__file__).parent.parent
 BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names()]
 FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
 TEMPLATE = str(package_path("experiment", "template.toml"))
-TEMPLATES = [str(template_path(name)) for name in template_names()]
+# Those of services, which take no SQL.
+SERVICES = ("http-service",)
+TEMPLATES = [str(template_path(name)) for name in template_names() if name not in SERVICES]
 ALL = [*BUILTIN, *FIXTURES, TEMPLATE, *TEMPLATES]
 
 HEAD = 'name = "small"\ntitle = "A small one"\n'

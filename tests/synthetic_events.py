@@ -71,6 +71,7 @@ def no_result() -> TrialResult:
             "latency_ms": {},
             "cpu": CpuShare(**dict.fromkeys(CpuShare.model_fields, 0.0) | {"cores": 1}),
             "server": None,
+            "tiers": [],
             "scheduling": Scheduling(
                 voluntary_switches=0, involuntary_switches=0, run_queue_wait_s=0.0, batch_threads=0
             ),

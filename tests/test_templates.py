@@ -6,6 +6,8 @@ import pytest
 
 from conftest import Cli
 from dbdyno.shipped import template_names
+from experiment_files import SERVICES
+from http_service import service
 from test_server_runs import needs_mysql, needs_postgresql
 
 # Of the factors that are settings or choices, what leaves one or two cells.
@@ -27,7 +29,7 @@ def written(cli: Cli, name: str) -> str:
 
 
 def test_each_has_its_test() -> None:
-    assert template_names() == sorted(FEWER)
+    assert template_names() == sorted([*FEWER, *SERVICES])
 
 
 @pytest.mark.parametrize("name", sorted(FEWER))
@@ -42,6 +44,18 @@ def test_one_is_written_and_runs_on_sqlite_as_it_is(cli: Cli, name: str) -> None
             assert one["ok"] > 0
             assert one["failed"] == {}
         # Every statement of the file has been run.
+        assert {each["name"] for each in cell["operations"] if each["count"] == 0} == set()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_one_for_a_service_runs_on_one(cli: Cli, name: str) -> None:
+    path = written(cli, name)
+    with service() as (_, port):
+        url = f"http://127.0.0.1:{port}/"
+        document = cli.run(path, "--rounds", "1", "--set", "keepalive=on,off", "--set", "clients=2", "--system", url)
+    assert len(document["cells"]) == 2
+    for cell in document["cells"]:
+        assert [(one["status"], one["failed"]) for one in cell["rounds"]] == [("done", {})]
         assert {each["name"] for each in cell["operations"] if each["count"] == 0} == set()
 
 
@@ -73,7 +87,7 @@ def test_one_for_several_engines_runs_on_a_server(server_cli: Cli, name: str, sy
 def test_an_unknown_one_is_one_message_with_the_names(cli: Cli) -> None:
     errors = cli("init", "my.toml", "--template", "que", code=2)
     assert errors == (
-        "dbdyno: --template que: there is no such template; the templates are engines, queue, settings, web-service\n"
+        "dbdyno: --template que: there is no such template; the templates are engines, http-service, queue, settings, web-service\n"
     )
     assert "give one" in cli("init", "my.toml", "--template", "queue", "--from", "pk-lookup", code=2)
     assert not (cli.directory / "my.toml").exists()
@@ -81,4 +95,4 @@ def test_an_unknown_one_is_one_message_with_the_names(cli: Cli) -> None:
 
 def test_the_help_names_them(cli: Cli) -> None:
     said = " ".join(cli("init", "--help").replace("│", " ").split())
-    assert "engines, queue, settings, web-service" in said
+    assert "engines, http-service, queue, settings, web-service" in said

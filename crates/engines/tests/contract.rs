@@ -9,6 +9,8 @@ use dbdyno_engine::driver::{Driver as _, Problem};
 use dbdyno_engines::Target;
 use libtest_mimic::{Arguments, Trial, run};
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 
 /// Makes all checks; those that cannot be made are said, and must be these.
 fn all_hold(target: Value, not_applicable: &[&str]) {
@@ -61,6 +63,44 @@ fn sqlite() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
+/// The checks of HTTP. What need not do as it is told is the service that DBDYNO_TEST_HTTP names, the JSON of a target, or
+/// one that answers everything with an empty reply.
+fn http() {
+    const NOT_HERE: [&str; 4] = [
+        "a_transaction_ends_as_it_is_told",
+        "a_failure_in_a_transaction_is_rolled_back",
+        "a_loaded_table_holds_the_values_that_were_made",
+        "a_deadlock_is_told_apart",
+    ];
+    if let Ok(named) = std::env::var("DBDYNO_TEST_HTTP") {
+        let mut target: Value = serde_json::from_str(&named).unwrap();
+        target["engine"] = json!("http");
+        all_hold(target, &NOT_HERE);
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer_all(stream));
+        }
+    });
+    all_hold(json!({"engine": "http", "host": "127.0.0.1", "port": port}), &NOT_HERE);
+}
+
+/// Answers requests that have no bodies.
+fn answer_all(stream: TcpStream) {
+    let mut writer = stream.try_clone().unwrap();
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        if line.is_empty()
+            && writer
+                .write_all(b"HTTP/1.1 204 No Content\r\nserver: empty\r\n\r\n")
+                .is_err()
+        {
+            return;
+        }
+    }
+}
+
 /// DuckDB's checks, on the library that the environment names.
 fn duckdb() -> Trial {
     const VARIABLE: &str = "DBDYNO_TEST_DUCKDB";
@@ -106,6 +146,10 @@ fn main() {
             Ok(())
         }),
         duckdb(),
+        Trial::test("http", || {
+            http();
+            Ok(())
+        }),
         server("DBDYNO_TEST_POSTGRESQL", "postgresql", &[]),
         server("DBDYNO_TEST_MYSQL", "mysql", &[]),
         server("DBDYNO_TEST_REAL_MYSQL", "mysql", &[]),

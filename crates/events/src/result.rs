@@ -64,6 +64,8 @@ pub struct TrialResult<'a> {
     cpu: &'a CpuShare,
     /// Of the server's processes, where they are known.
     server: Option<Server>,
+    /// CPU of the parts of the system that the plan names, in its order.
+    tiers: Vec<Tier<'a>>,
     /// What the kernel's scheduler did with the threads.
     scheduling: Scheduling,
     /// What the disk did.
@@ -167,6 +169,15 @@ struct Server {
 struct ServerCpu {
     /// In percent of one processor.
     process_percent: f64,
+}
+
+/// A part of the system.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Tier<'a> {
+    /// As the plan calls it.
+    name: &'a str,
+    /// CPU that its processes used, in percent of one processor; null where they were not there.
+    cpu_percent: Option<f64>,
 }
 
 /// What the kernel's scheduler did with the threads.
@@ -349,6 +360,14 @@ impl<'a> TrialResult<'a> {
             server: outcome.server_cpu_percent.map(|process_percent| Server {
                 cpu: ServerCpu { process_percent },
             }),
+            tiers: outcome
+                .tiers
+                .iter()
+                .map(|(name, cpu_percent)| Tier {
+                    name,
+                    cpu_percent: *cpu_percent,
+                })
+                .collect(),
             scheduling: Scheduling {
                 voluntary_switches: outcome.switches.0,
                 involuntary_switches: outcome.switches.1,

@@ -10,9 +10,10 @@ use crate::shared::Shared;
 use crate::slices::Switch;
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::{Engine, Failure};
+use dbdyno_plan::document::Tier;
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
-use dbdyno_probes::process::{Usage, tree_cpu_ns};
+use dbdyno_probes::process::{Usage, tree_cpu_ns, trees_cpu_ns};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Nanoseconds between two looks at whether the others have ended of those that are interleaved.
@@ -32,8 +33,8 @@ pub(crate) struct Watched {
     pub(crate) real_s: f64,
     /// What the engine had put off at the window's end.
     pub(crate) backlog: Option<Result<Backlog, Failure>>,
-    /// CPU nanoseconds of the server's processes, at the window's start and at its end, where it is known.
-    pub(crate) server_cpu: Option<(u64, u64)>,
+    /// CPU of the server's processes and of its tiers, at the window's start and at its end.
+    pub(crate) server_cpu: (ServerCpu, ServerCpu),
     /// How much longer the time is, to the end of the last transaction that counts, than the part of it in which contended
     /// mutexes were watched; `None` where no part was.
     pub(crate) watched_one_in: Option<f64>,
@@ -52,9 +53,13 @@ struct Reading {
 struct Machine<'a> {
     disk: Option<&'a Disk>,
     server: Option<u32>,
+    tiers: &'a [Tier],
     live: &'a [Live],
     clock: Clock,
 }
+
+/// CPU nanoseconds of the server's processes, and of those of each tier; where they are there.
+pub(crate) type ServerCpu = (Option<u64>, Vec<Option<u64>>);
 
 impl Machine<'_> {
     fn read(&self) -> Result<Reading, TrialError> {
@@ -66,8 +71,17 @@ impl Machine<'_> {
         })
     }
 
-    fn server_cpu(&self) -> Option<u64> {
-        self.server.and_then(tree_cpu_ns)
+    /// Where no process is known as the server's, its tiers are what it is.
+    fn server_cpu(&self) -> ServerCpu {
+        let tiers: Vec<_> = self.tiers.iter().map(|tier| trees_cpu_ns(&tier.pids)).collect();
+        let server = match self.server {
+            Some(server) => tree_cpu_ns(server),
+            None => {
+                let all: Vec<u32> = self.tiers.iter().flat_map(|tier| &tier.pids).copied().collect();
+                if all.is_empty() { None } else { trees_cpu_ns(&all) }
+            }
+        };
+        (server, tiers)
     }
 }
 
@@ -88,6 +102,7 @@ pub(crate) fn coordinate<E: Engine>(
     let machine = Machine {
         disk,
         server,
+        tiers: &shared.trial.tiers,
         live,
         clock,
     };
@@ -193,7 +208,7 @@ pub(crate) fn coordinate<E: Engine>(
         disk: first.disk.zip(last.disk),
         before: first.usage,
         after: last.usage,
-        server_cpu: server_before.zip(server_after),
+        server_cpu: (server_before, server_after),
         backlog,
         watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
     })

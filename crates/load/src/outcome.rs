@@ -67,6 +67,8 @@ pub struct Outcome {
     pub cpu: CpuShare,
     /// CPU used by the server's processes, in percent of one processor; where they are known.
     pub server_cpu_percent: Option<f64>,
+    /// The same of each tier, by its name.
+    pub tiers: Vec<(String, Option<f64>)>,
     /// Switches of threads: voluntary, involuntary.
     pub switches: (u64, u64),
     /// How many of the clients' threads took no processor from another.
@@ -100,6 +102,12 @@ pub struct Cycles {
     pub seconds: f64,
     /// The sum of their squares in square seconds.
     pub squares: f64,
+}
+
+/// CPU used between two readings in nanoseconds, in percent of one processor.
+fn percent_of(watched: &Watched, before: Option<u64>, after: Option<u64>) -> Option<f64> {
+    let (before, after) = before.zip(after)?;
+    Some(after.saturating_sub(before) as f64 / 1e7 / watched.seconds.max(1e-9))
 }
 
 /// Puts together what the clients and the coordinating thread have seen.
@@ -139,9 +147,16 @@ pub(crate) fn conclude<E: Engine>(
         histograms: BTreeMap::new(),
         operations: trial.record.operations.then(Histograms::default),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
-        server_cpu_percent: watched
-            .server_cpu
-            .map(|(before, after)| after.saturating_sub(before) as f64 / 1e7 / watched.seconds.max(1e-9)),
+        server_cpu_percent: percent_of(watched, watched.server_cpu.0.0, watched.server_cpu.1.0),
+        tiers: {
+            let ((_, before), (_, after)) = &watched.server_cpu;
+            let used = before
+                .iter()
+                .zip(after)
+                .map(|(before, after)| percent_of(watched, *before, *after));
+            let names = trial.tiers.iter().map(|tier| tier.name.clone());
+            names.zip(used).collect()
+        },
         switches: (
             watched
                 .after

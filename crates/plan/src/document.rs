@@ -121,9 +121,22 @@ pub struct Trial {
     /// one trial to the next.
     #[serde(default)]
     pub first_use: u64,
+    /// Parts of the system whose CPU is told apart, where they run on this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<Tier>,
     /// For tests of the statistics only: so many turns of an empty loop are added to each transaction of a closed loop.
     #[serde(default)]
     pub planted_work: u32,
+}
+
+/// A part of a system: processes of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    /// What results call it.
+    pub name: String,
+    /// Its processes; their descendants are its others.
+    pub pids: Vec<u32>,
 }
 
 /// Some of a trial's clients.

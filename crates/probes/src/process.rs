@@ -127,7 +127,12 @@ pub fn peak_rss_bytes() -> u64 {
 /// CPU time in nanoseconds of a process, of all that descend from it, and of those of them that have ended; to a tick of
 /// the kernel's accounting. `None` where the process is gone.
 pub fn tree_cpu_ns(pid: u32) -> Option<u64> {
-    let root = pid as i32;
+    trees_cpu_ns(&[pid])
+}
+
+/// The same of several processes, each of which counts once. `None` where all are gone.
+pub fn trees_cpu_ns(pids: &[u32]) -> Option<u64> {
+    let is_root = |pid: i32| u32::try_from(pid).is_ok_and(|pid| pids.contains(&pid));
     let stats: Vec<_> = procfs::process::all_processes()
         .ok()?
         .flatten()
@@ -136,9 +141,9 @@ pub fn tree_cpu_ns(pid: u32) -> Option<u64> {
     let parents: HashMap<i32, i32> = stats.iter().map(|stat| (stat.pid, stat.ppid)).collect();
     let descends = |pid: i32| {
         let line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
-        line.take(parents.len()).any(|ancestor| ancestor == root)
+        line.take(parents.len()).any(is_root)
     };
-    parents.contains_key(&root).then(|| {
+    parents.keys().copied().any(is_root).then(|| {
         let ticks = |stat: &procfs::process::Stat| {
             stat.utime + stat.stime + u64::try_from(stat.cutime + stat.cstime).unwrap_or(0)
         };
@@ -211,6 +216,12 @@ mod tests {
         let after = tree_cpu_ns(std::process::id()).expect("this process is there");
         assert!(after > before, "{before} {after}");
         assert_eq!(tree_cpu_ns(u32::MAX >> 1), None);
+        assert_eq!(trees_cpu_ns(&[]), None);
+        // Who is named twice, or below another, counts once.
+        let (me, parent) = (std::process::id(), std::os::unix::process::parent_id());
+        let whole = tree_cpu_ns(parent).unwrap_or(after);
+        let both = trees_cpu_ns(&[parent, me, me, u32::MAX >> 1]).expect("this process is there");
+        assert!(both >= whole && both < 2 * whole.max(after), "{whole} {both}");
     }
 
     #[test]

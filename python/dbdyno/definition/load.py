@@ -97,12 +97,16 @@ class Load(Strict):
         return self.clients if self.clients_as == "processes" else 1
 
 
+def _one_or_several(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
 class Measure(Strict):
     """What throughput counts, how a report calls it, and what is recorded beside it.
 
     ``operations``: the time of each statement; ``space``: the bytes of tables and indexes, and how full leaves are,
     when a trial is over; ``estimates``: how many rows the planner expected, by an execution of each statement before
-    the first trial.
+    the first trial; ``processes``: those of parts of the system, by the part's name, as ids or commands.
     """
 
     unit: Literal["transaction", "statement", "row"] = "transaction"
@@ -116,3 +120,6 @@ class Measure(Strict):
     space: bool = False
     estimates: bool = False
     beyond_cache: bool = False
+    processes: dict[Name, Annotated[list[Positive | Name], BeforeValidator(_one_or_several), Field(min_length=1)]] = Field(
+        default_factory=dict
+    )

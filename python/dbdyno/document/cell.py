@@ -99,6 +99,8 @@ class CpuPercent(TypedDict):
     steal: float | None
     """Taken from this machine by its host."""
     cores: int | None
+    tiers: dict[str, float | None]
+    """The parts of the system that the experiment names in ``measure.processes``; null where a part was not there."""
 
 
 class Disk(TypedDict):

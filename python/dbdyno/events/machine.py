@@ -30,6 +30,13 @@ class Server(Part):
     cpu: ServerCpu
 
 
+class TierCpu(Part):
+    """CPU that the processes of a part of the system used, in percent of one processor; null where there were none."""
+
+    name: str
+    cpu_percent: float | None
+
+
 class Scheduling(Part):
     """What the kernel's scheduler did with the threads.
 

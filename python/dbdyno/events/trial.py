@@ -16,7 +16,7 @@ from dbdyno.events.accounting import (
 from dbdyno.events.base import Count, Part
 from dbdyno.events.facts import Facts
 from dbdyno.events.latency import ServiceTimes, Summary
-from dbdyno.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling, Server
+from dbdyno.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling, Server, TierCpu
 from dbdyno.events.watched import Contention, Io, Observed, Time, WaitsOrError
 
 
@@ -98,6 +98,7 @@ class TrialResult(Part):
     latency_ms: dict[str, Summary]
     cpu: CpuShare
     server: Server | None
+    tiers: list[TierCpu] = []
     scheduling: Scheduling
     disk: DiskActivity | None
     process_io: ProcessIo

@@ -61,6 +61,8 @@ def cell_table(document: Document) -> CellTable:
     add("max ms", [lines.latency(cell, "max") for cell in cells])
     add("client CPU %", [whole(cell["cpu_percent"]["client"]) for cell in cells])
     add("hottest thread %", [whole(cell["cpu_percent"]["hottest_thread"]) for cell in cells])
+    for tier in dict.fromkeys(name for cell in cells for name in cell["cpu_percent"]["tiers"]):
+        add(f"{tier} CPU %", [whole(cell["cpu_percent"]["tiers"].get(tier)) for cell in cells])
     add("server CPU %", [whole(cell["cpu_percent"]["server"]) for cell in cells])
     for name, shares in lines.ceilings(document).items():
         add(name, [percent(share) for share in shares])

@@ -215,6 +215,10 @@ def _cpu(rounds: Sequence[CpuPercent]) -> CpuPercent:
         "machine": mean(each["machine"] for each in rounds),
         "steal": mean(each["steal"] for each in rounds),
         "cores": next((each["cores"] for each in rounds if each["cores"] is not None), None),
+        "tiers": {
+            name: mean(each["tiers"].get(name) for each in rounds)
+            for name in dict.fromkeys(chain.from_iterable(each["tiers"] for each in rounds))
+        },
     }
 
 

@@ -40,6 +40,7 @@ _NO_CPU: CpuPercent = {
     "machine": None,
     "steal": None,
     "cores": None,
+    "tiers": {},
 }
 _NO_DISK: Disk = {
     "device": None,
@@ -273,6 +274,7 @@ def _cpu(result: TrialResult | ProgramResult | None) -> CpuPercent:
         "machine": cpu.machine_percent,
         "steal": cpu.steal_percent,
         "cores": cpu.cores,
+        "tiers": {each.name: each.cpu_percent for each in result.tiers} if isinstance(result, TrialResult) else {},
     }
 
 

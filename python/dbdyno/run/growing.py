@@ -16,6 +16,7 @@ from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.afterwards import look_afterwards
 from dbdyno.run.limiting import Limiting
 from dbdyno.run.provisioners import Provisioners, Ready
+from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import Plan, Trial, Watcher, look_around, run_trial, see_how_it_ended
 from dbdyno.store import TrialRecord
 from dbdyno.worker import ask
@@ -196,7 +197,8 @@ class _Grown:
             as_is = {} if fresh or "os_cache" not in system.target else {"os_cache": "as_is"}
             first_use = state.next - _rows(compiled, self.growth)
             seed = growth_seed(self.plan.seed, self.block + window, step)
-            trial.request = compiled.trial_plan(system.target | as_is, seed, first_use, analyzed=trial.analyzed)
+            made = compiled.trial_plan(system.target | as_is, seed, first_use, analyzed=trial.analyzed)
+            trial.request = with_tiers(made, compiled)
             trial.around["growing"] = {"rows": state.rows, "filled": filled}
             filled = []
             trial.limiting = limiting

@@ -22,6 +22,7 @@ from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.limiting import Limiting
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
+from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import (
     LONGEST_TRIAL_S,
     Plan,
@@ -217,9 +218,12 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
         trial.failed(error)
         return None
     trial.durations |= system.durations
-    trial.request = compiled.trial_plan(
-        system.target, block_seed(trial.plan.seed, trial.block), analyzed=trial.analyzed
-    )
+    seed = block_seed(trial.plan.seed, trial.block)
+    try:
+        trial.request = with_tiers(compiled.trial_plan(system.target, seed, analyzed=trial.analyzed), compiled)
+    except DbdynoError as error:
+        trial.failed(error)
+        return None
     return system
 
 

@@ -12,6 +12,7 @@ mod inspect;
 mod one;
 mod reply;
 mod request;
+mod scripted;
 mod session;
 mod take;
 mod target;
@@ -21,7 +22,7 @@ pub use session::HttpSession;
 pub use target::{HttpTarget, Version};
 
 use connect::Way;
-use dbdyno_engine::observed::Counters;
+use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, Statement};
@@ -93,6 +94,11 @@ impl Engine for HttpEngine {
 }
 
 impl Probe for HttpEngine {
+    /// Nothing that could be seen; what is counted is told with it.
+    fn backlog(&self) -> Option<Result<Backlog, Failure>> {
+        Some(Ok(Backlog::new()))
+    }
+
     fn counters(&self) -> Option<Result<Counters, Failure>> {
         let counts = [
             ("connections", &self.shared.opened),

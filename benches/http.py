@@ -1,0 +1,218 @@
+"""The load over HTTP against `wrk`: the same service (nginx, where it is installed), in turn, with full recording.
+
+Prints a line for each figure and ends with 1 when one misses its target; some two minutes. `--only NAME` picks those whose
+name contains it. CPU is the client's whole process, its start and its end included, divided by the requests it did.
+"""
+
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from figures import Figure, NotMeasuredError, in_turn, run
+
+from dbdyno.plan.cell import PLAN
+from dbdyno.worker import worker_path
+
+BLOCKS = 10
+SECONDS = 2
+PORT = 18_980
+
+CONFIGURATION = """
+worker_processes 1;
+pid {directory}/pid;
+error_log {directory}/error.log;
+events {{ worker_connections 16384; }}
+http {{
+  access_log off;
+  keepalive_requests 1000000000;
+  client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy; fastcgi_temp_path {directory}/fastcgi;
+  uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
+  server {{
+    listen 127.0.0.1:{port} backlog=16384;
+    location / {{ return 200 "hello, world\\n"; }}
+  }}
+}}
+"""
+
+
+class Services:
+    """Nginx, with one process that serves."""
+
+    def __init__(self, directory: Path) -> None:
+        self.nginx: subprocess.Popen[bytes] | None = None
+        self.directory = directory
+
+    def start(self) -> None:
+        if self.nginx is not None:
+            return
+        program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+        if program is None:
+            raise NotMeasuredError("nginx is not installed")
+        path = self.directory / "nginx.conf"
+        path.write_text(CONFIGURATION.format(directory=self.directory, port=PORT))
+        self.nginx = subprocess.Popen([program, "-c", str(path), "-g", "daemon off;"])
+        target = {"kind": "inspect", "target": {"engine": "http", "host": "127.0.0.1", "port": PORT}}
+        while self._asked(target)["event"] != "facts":
+            if self.nginx.poll() is not None:
+                raise NotMeasuredError((self.directory / "error.log").read_text())
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        if self.nginx is not None:
+            self.nginx.terminate()
+            self.nginx.wait()
+
+    def _asked(self, task: dict[str, Any]) -> dict[str, Any]:
+        plan = json.dumps({"schema": PLAN, "seed": 1, "task": task})
+        done = subprocess.run([worker_path()], input=plan, capture_output=True, text=True, check=False)
+        event: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return event
+
+    def ours(self, clients: int, threads: int, **more: Any) -> dict[str, Any]:
+        """The result of a trial."""
+        request = {"method": "GET", "path": ["/"]}
+        task = {
+            "kind": "trial",
+            "target": {"engine": "http", "host": "127.0.0.1", "port": PORT} | more.pop("target", {}),
+            "clients": clients,
+            "threads": threads,
+            "window": {"seconds": SECONDS},
+            "statements": [{"name": "get", "sql": "GET /", "request": request}],
+            "transactions": [{"name": "get", "steps": [{"do": "execute", "statement": 0}]}],
+        }
+        return self._asked(task | more)
+
+
+def cpu(run: Callable[[], tuple[float, int]]) -> tuple[float, float]:
+    """The rate of a client, and the microseconds of CPU that a request took of it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    rate, requests = run()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return rate, used * 1e6 / requests
+
+
+def by_dbdyno(services: Services, clients: int, threads: int, **more: Any) -> tuple[float, int]:
+    result = services.ours(clients, threads, **more)
+    accounting = result["accounting"]
+    if accounting["failed"] or not accounting["ok"]:
+        raise NotMeasuredError(f"requests failed: {result['failures']}")
+    return accounting["ok"] / result["elapsed_s"], result["completed"] + result["besides"]
+
+
+def by_wrk(clients: int, threads: int, *options: str) -> tuple[float, int]:
+    program = shutil.which("wrk")
+    if program is None:
+        raise NotMeasuredError("wrk is not installed")
+    url = f"http://127.0.0.1:{PORT}/"
+    asked = [program, f"-t{threads}", f"-c{clients}", f"-d{SECONDS}s", *options, url]
+    out = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    requests, rate = re.search(r"(\d+) requests in", out), re.search(r"Requests/sec:\s+([\d.]+)", out)
+    if requests is None or rate is None or "Socket errors" in out:
+        raise NotMeasuredError(out)
+    return float(rate[1]), int(requests[1])
+
+
+def against_wrk(services: Services, clients: int, threads: int) -> Iterator[Figure]:
+    services.start()
+    rates, used = [], []
+    for block in range(BLOCKS):
+        ours, theirs = in_turn(
+            lambda: cpu(partial(by_dbdyno, services, clients, threads)),
+            lambda: cpu(partial(by_wrk, clients, threads)),
+            block,
+        )
+        rates.append(ours[0] / theirs[0])
+        used.append(ours[1] / theirs[1])
+    what = f"{clients} clients, {threads} thread{'s' if threads > 1 else ''}"
+    yield Figure.of(f"{what}: rate / wrk's", rates, 0.9, at_most=False)
+    yield Figure.of(f"{what}: CPU / wrk's", used, 1.1, at_most=True)
+
+
+def one_thread(services: Services) -> Iterator[Figure]:
+    yield from against_wrk(services, 50, 1)
+
+
+def two_threads(services: Services) -> Iterator[Figure]:
+    yield from against_wrk(services, 50, 2)
+
+
+def one_client(services: Services) -> Iterator[Figure]:
+    yield from against_wrk(services, 1, 1)
+
+
+def a_connection_each(services: Services) -> Iterator[Figure]:
+    """Connections that are not kept: `wrk` closes those whose reply says so."""
+    services.start()
+    rates = []
+    for block in range(BLOCKS):
+        ours, theirs = in_turn(
+            lambda: by_dbdyno(services, 50, 1, target={"keepalive": False}),
+            lambda: by_wrk(50, 1, "-H", "Connection: close"),
+            block,
+        )
+        rates.append(ours[0] / theirs[0])
+    yield Figure.of("50 clients, connections not kept: rate / wrk's", rates, 0.9, at_most=False)
+
+
+def ten_thousand(services: Services) -> Iterator[Figure]:
+    """Ten thousand connections of one worker: its memory, and the descriptors that connecting again leaves."""
+    services.start()
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 10_000
+    if limit[1] < most + 500:
+        raise NotMeasuredError(f"this process may have {limit[1]} open files at most")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit[1], limit[1]))
+    result = services.ours(most, 1)
+    if result["accounting"]["failed"]:
+        raise NotMeasuredError(f"requests failed: {result['failures']}")
+    megabytes = result["memory"]["peak_rss_bytes"] / 1e6
+    yield Figure(f"{most:,} connections, memory of the worker, MB", megabytes, "n=1", 200, at_most=True)
+    yield descriptors(services)
+
+
+def descriptors(services: Services) -> Figure:
+    """Connections opened and closed for some seconds; how many descriptors there are more in the end."""
+    request = {"method": "GET", "path": ["/"]}
+    task = {
+        "kind": "trial",
+        "target": {"engine": "http", "host": "127.0.0.1", "port": PORT, "keepalive": False},
+        "clients": 20,
+        "arrival": {"loop": "open", "rate": 1000},
+        "window": {"seconds": 10},
+        "statements": [{"name": "get", "sql": "GET /", "request": request}],
+        "transactions": [{"name": "get", "steps": [{"do": "execute", "statement": 0}]}],
+    }
+    plan = {"schema": PLAN, "seed": 1, "task": task}
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out:
+        given.write(json.dumps(plan))
+        given.seek(0)
+        process = subprocess.Popen([worker_path()], stdin=given, stdout=out)
+        seen = []
+        for _ in range(9):
+            time.sleep(1)
+            seen.append(len(os.listdir(f"/proc/{process.pid}/fd")))
+        process.wait()
+        out.seek(0)
+        result = next(event for event in map(json.loads, out) if event["event"] == "result")
+    # Of a connection that is just being made there may be one for each client.
+    first, last = min(seen[:3]), min(seen[-3:])
+    name = f"descriptors left by {result['accounting']['ok']:,} connections"
+    return Figure(name, max(last - first, 0), f"{min(seen)} to {max(seen)}, n={len(seen)}", 0, at_most=True)
+
+
+ALL = (one_thread, two_threads, one_client, a_connection_each, ten_thousand)
+
+
+if __name__ == "__main__":
+    sys.exit(run(Services, ALL, __doc__))
