@@ -1,11 +1,10 @@
 """The load over HTTP against `wrk`: the same service (nginx, where it is installed), in turn, with full recording.
 
-Prints a line for each figure and ends with 1 when one misses its target; some two minutes. `--only NAME` picks those whose
-name contains it. CPU is the client's whole process, its start and its end included, divided by the requests it did.
+Prints a line for each figure and ends with 1 when one misses its target; some four minutes. `--only NAME` picks those
+whose name contains it. CPU is the client's whole process, its start and its end included, divided by the requests it did.
 """
 
 import json
-import os
 import re
 import resource
 import shutil
@@ -178,10 +177,10 @@ def ten_thousand(services: Services) -> Iterator[Figure]:
         raise NotMeasuredError(f"requests failed: {result['failures']}")
     megabytes = result["memory"]["peak_rss_bytes"] / 1e6
     yield Figure(f"{most:,} connections, memory of the worker, MB", megabytes, "n=1", 200, at_most=True)
-    yield descriptors(services)
+    yield descriptors()
 
 
-def descriptors(services: Services) -> Figure:
+def descriptors() -> Figure:
     """Connections opened and closed for some seconds; how many descriptors there are more in the end."""
     request = {"method": "GET", "path": ["/"]}
     task = {
@@ -201,7 +200,7 @@ def descriptors(services: Services) -> Figure:
         seen = []
         for _ in range(9):
             time.sleep(1)
-            seen.append(len(os.listdir(f"/proc/{process.pid}/fd")))
+            seen.append(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
         process.wait()
         out.seek(0)
         result = next(event for event in map(json.loads, out) if event["event"] == "result")

@@ -33,7 +33,7 @@ class Service(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def do_GET(self) -> None:  # noqa: N802: the library's name
+    def do_GET(self) -> None:
         url = urlsplit(self.path)
         match url.path.strip("/").split("/"):
             case ["status", status]:
@@ -43,7 +43,7 @@ class Service(BaseHTTPRequestHandler):
             case ["search"]:
                 self._answer(200, {"found": parse_qs(url.query)["q"]})
             case ["item", name]:
-                found = {"path": name, "query": parse_qs(url.query), "odd": "a\"b", "list": [{"id": 7}]}
+                found = {"path": name, "query": parse_qs(url.query), "odd": 'a"b', "list": [{"id": 7}]}
                 self._answer(200, found, set_cookie="seen=yes; Path=/")
             case ["private"] if self.headers.get("authorization") == f"Bearer {TOKEN}":
                 self._answer(200, {"private": True})
@@ -52,11 +52,11 @@ class Service(BaseHTTPRequestHandler):
             case _:
                 self._answer(404)
 
-    do_HEAD = do_GET  # noqa: N815: the library's name
+    do_HEAD = do_GET  # noqa: N815
 
-    def do_POST(self) -> None:  # noqa: N802: the library's name
+    def do_POST(self) -> None:
         given = json.loads(self.rfile.read(int(self.headers["content-length"])) or b"null")
-        if given == {"user": "user 3", "password": "it's \"right\"", "tries": 1}:
+        if given == {"user": "user 3", "password": 'it\'s "right"', "tries": 1}:
             self._answer(201, {"session": {"token": TOKEN}})
         else:
             self._answer(403, given)
@@ -81,5 +81,6 @@ def service() -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 if __name__ == "__main__":
     with Server(("127.0.0.1", 0), Service) as server:
-        print(server.server_address[1], flush=True)
+        sys.stdout.write(f"{server.server_address[1]}\n")
+        sys.stdout.flush()
         server.serve_forever()

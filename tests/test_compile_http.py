@@ -129,14 +129,17 @@ def test_one_experiment_can_be_for_databases_and_services() -> None:
 
 
 def test_a_setup_is_no_request() -> None:
-    made = experiment(HEAD, 'setup = ["analyze"]\n', TABLE, LOAD, '[[transactions]]\nname = "t"\nsteps = [{ request = "GET /" }]')
+    made = experiment(
+        HEAD, 'setup = ["analyze"]\n', TABLE, LOAD, '[[transactions]]\nname = "t"\nsteps = [{ request = "GET /" }]'
+    )
     with pytest.raises(InputError, match="`analyze` cannot be sent to a service"):
         compiled(made, URL)
 
 
 def test_what_is_sent_is_described() -> None:
-    text = '{ request = "POST /a/{id}", params = { id = 1 }, query = { q = 1 }, headers = { x = "y" }, json = { a = "{id}" }, into = { n = { status = true } } }'
-    (cell,) = compiled(steps(text), URL)
+    text = """{ request = "POST /a/{id}", params = { id = 1 }, query = { q = 1 }, headers = { x = "y" },
+        json = { a = "{id}" }, into = { n = { status = true } } }"""
+    (cell,) = compiled(steps(" ".join(text.split())), URL)
     (described,) = describe(cell).transactions
     assert described.lines == ('POST /a/{id}?q=1; x: y; json {"a": "{id}"}   -- 1   -> n',)
 
@@ -189,7 +192,9 @@ def test_a_wrong_option_is_told(settings: dict[str, str], says: str) -> None:
 
 
 def test_the_factor_decides_whether_connections_are_kept() -> None:
-    transactions = '[[transactions]]\nname = "t"\nsteps = [{ request = "GET /" }]\n[system.http]\nkeepalive = "${kept}"\n'
+    transactions = (
+        '[[transactions]]\nname = "t"\nsteps = [{ request = "GET /" }]\n[system.http]\nkeepalive = "${kept}"\n'
+    )
     made = small('\n[factors]\nkept = ["on", "off"]\n', transactions=transactions)
     cells = make_cells(made, systems=[parse_url(URL)]).cells
     settings = [compile_cell(made, cell).settings for cell in cells]

@@ -120,6 +120,6 @@ class Measure(Strict):
     space: bool = False
     estimates: bool = False
     beyond_cache: bool = False
-    processes: dict[Name, Annotated[list[Positive | Name], BeforeValidator(_one_or_several), Field(min_length=1)]] = Field(
-        default_factory=dict
+    processes: dict[Name, Annotated[list[Positive | Name], BeforeValidator(_one_or_several), Field(min_length=1)]] = (
+        Field(default_factory=dict)
     )

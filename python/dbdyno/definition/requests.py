@@ -1,7 +1,7 @@
 """A step that sends a request to a service: what it says, and what is taken from the reply.
 
-A text of it has places, ``{name}``: each takes what the generator of that name in ``params`` gives, or else the variable
-of that name. ``{{`` and ``}}`` are braces.
+A text of it has places, ``{name}``: each takes what the generator of that name in ``params`` gives, or else the
+variable of that name. ``{{`` and ``}}`` are braces.
 """
 
 import re

@@ -3,6 +3,8 @@
 import math
 from typing import Literal
 
+from pydantic import Field
+
 from dbdyno.events.accounting import (
     Accounting,
     Cycles,
@@ -98,7 +100,7 @@ class TrialResult(Part):
     latency_ms: dict[str, Summary]
     cpu: CpuShare
     server: Server | None
-    tiers: list[TierCpu] = []
+    tiers: list[TierCpu] = Field(default_factory=list)
     scheduling: Scheduling
     disk: DiskActivity | None
     process_io: ProcessIo

@@ -17,7 +17,19 @@ from dbdyno.definition.generators import (
     Variable,
 )
 from dbdyno.definition.tables import Column, Table
-from dbdyno.definition.transactions import AnyStep, Begin, Chance, Commit, Execute, Repeat, Request, Rollback, Set, Think, When
+from dbdyno.definition.transactions import (
+    AnyStep,
+    Begin,
+    Chance,
+    Commit,
+    Execute,
+    Repeat,
+    Request,
+    Rollback,
+    Set,
+    Think,
+    When,
+)
 from dbdyno.definition.validation import Invalid, Location, nearest
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError

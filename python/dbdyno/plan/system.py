@@ -10,8 +10,8 @@ class SystemSpec:
 
     ``name`` is the URL as it is shown and stored: in one form, and without the password. ``label``, after a ``#``,
     tells systems apart that are otherwise the same. ``command``: of ``exec:``, the command line of a program;
-    ``folder``: where it is run, None for the current one. ``scheme``: what the URL calls the engine, where that says how it
-    is connected to.
+    ``folder``: where it is run, None for the current one. ``scheme``: what the URL calls the engine, where that says
+    how it is connected to.
     """
 
     engine: str

@@ -78,7 +78,7 @@ def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
 @contextmanager
 def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any], Checked | None]]:
     """Have the system ready, and say how it went to make a database, where one was to be made."""
-    if spec.host is None:
+    if spec.host is None or not engine_of(spec.engine).has_data:
         with _hosted(_compiled(spec, _EXPERIMENT)) as target:
             yield target, None
         return

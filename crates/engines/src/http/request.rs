@@ -357,7 +357,7 @@ mod tests {
             ),
             "PUT /api/u/7/x?a%20b=%3Ca%2F%22b%22&c= HTTP/1.1\r\nhost: h:81\r\nx-token: t a/\"b\"\r\nuser-agent: agent\r\n\
              content-type: application/json\r\nauthorization: Basic bWU6aXQncw==\r\nconnection: close\r\n\
-             content-length: 38\r\n\r\n{\"n\":7,\"s\":\"a/\\\"b\\\"\",\"w\":\"<a/\\\"b\\\">\"}"
+             content-length: 37\r\n\r\n{\"n\":7,\"s\":\"a/\\\"b\\\"\",\"w\":\"<a/\\\"b\\\">\"}"
         );
     }
 

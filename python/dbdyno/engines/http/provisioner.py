@@ -76,18 +76,22 @@ class HttpProvisioner:
         encrypted = system.scheme == _TLS
         if not encrypted and (settings.ca is not None or not settings.verify):
             name = "ca" if settings.ca is not None else "verify"
-            raise InputError(f"{system.name}: {name}", "the connection is not encrypted", "write `https://`, or leave it out")
-        host = system.host or ""
+            raise InputError(
+                f"{system.name}: {name}", "the connection is not encrypted", "write `https://`, or leave it out"
+            )
+        host, base = system.host or "", (system.database or "").strip("/")
         return {
             "engine": system.engine,
             # An address of IPv6 stands in brackets, in a URL only.
             "host": host[1:-1] if host.startswith("[") and host.endswith("]") else host,
             "port": system.port or (_TLS_PORT if encrypted else _PORT),
-            "base": f"/{system.database.strip('/')}" if (system.database or "").strip("/") else "",
+            "base": f"/{base}" if base else "",
             "user": system.user,
             "password": password_of(system),
             "version": settings.version,
             "keepalive": settings.keepalive,
-            "tls": {"mode": "verify-full" if settings.verify else "require", "roots": settings.ca} if encrypted else None,
+            "tls": {"mode": "verify-full" if settings.verify else "require", "roots": settings.ca}
+            if encrypted
+            else None,
             "timeout_ms": round(settings.timeout_s * 1000),
         }
