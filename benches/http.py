@@ -1,7 +1,7 @@
 """The load over HTTP against `wrk`: the same service (nginx, where it is installed), in turn, with full recording.
 
-Prints a line for each figure and ends with 1 when one misses its target; some four minutes. `--only NAME` picks those
-whose name contains it. CPU is the client's whole process, its start and its end included, divided by the requests it did.
+Prints a line for each figure and ends with 1 when one misses its target; some four minutes. `--only NAME` picks
+those whose name contains it. CPU is the client's whole process, its start and its end included, by request.
 """
 
 import json

@@ -65,6 +65,7 @@ pub struct TrialResult<'a> {
     /// Of the server's processes, where they are known.
     server: Option<Server>,
     /// CPU of the parts of the system that the plan names, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     tiers: Vec<Tier<'a>>,
     /// What the kernel's scheduler did with the threads.
     scheduling: Scheduling,
