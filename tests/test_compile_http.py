@@ -159,6 +159,8 @@ def test_urls_keep_their_scheme_and_lose_their_user(url: str, name: str, parts: 
     spec = parse_url(url)
     assert spec.name == name
     assert (spec.engine, spec.host, spec.port, spec.database, spec.scheme) == parts
+    assert spec.user is None
+    assert spec.password == ("me:word" if "me:word" in url else None)
 
 
 def test_options_are_read() -> None:

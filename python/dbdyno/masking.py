@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from dbdyno.engines import ENGINES
+from dbdyno.engines import ENGINES, engine_of
 
 MASK = "***"
 
@@ -37,9 +37,10 @@ def mask_text(text: str) -> str:
 
 
 def _without_userinfo(found: re.Match[str]) -> str:
-    if found["scheme"] in ENGINES and _USER.fullmatch(found["userinfo"]):
+    scheme = found["scheme"]
+    if scheme in ENGINES and engine_of(scheme).shows_user and _USER.fullmatch(found["userinfo"]):
         return found[0]
-    return f"{found['scheme']}://{MASK}@"
+    return f"{scheme}://{MASK}@"
 
 
 def mask_command(words: list[str]) -> list[str]:

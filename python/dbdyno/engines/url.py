@@ -70,6 +70,9 @@ def parse_url(url: str) -> SystemSpec:
     if not where:
         raise InputError(_shown(url), "the host cannot be read", f"write `{name}://user:password@host:port/database`")
     parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()}
+    if parts["user"] and not engine.shows_user:
+        # Together they are what must not be told.
+        parts |= {"user": None, "password": f"{parts['user']}:{parts['password'] or ''}"}
     return _named(
         SystemSpec(
             name,
@@ -183,7 +186,7 @@ def _named(spec: SystemSpec) -> SystemSpec:
     name = f"{spec.scheme or spec.engine}:{spec.command}"
     if spec.host:
         # A socket's directory has slashes, and a user's name may have what ends it.
-        user = f"{quote(spec.user, safe='')}@" if spec.user and engine_of(spec.engine).shows_user else ""
+        user = f"{quote(spec.user, safe='')}@" if spec.user else ""
         name += f"//{user}{quote(spec.host, safe='[]:')}" + (f":{spec.port}" if spec.port else "") + "/"
     name += spec.database or ""
     if spec.settings:

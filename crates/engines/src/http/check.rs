@@ -428,7 +428,7 @@ fn replies_that_come_in_pieces_are_put_together(_: &Http) -> Outcome {
 fn a_password_is_sent(_: &Http) -> Outcome {
     let service = Scripted::start()?;
     let request = json!({"method": "GET", "path": ["/"], "take": [{"from": "header", "name": "x-authorization"}]});
-    let mut client = client(&service, json!({"user": "me", "password": "it's right"}), vec![request])?;
+    let mut client = client(&service, json!({"password": "me:it's right"}), vec![request])?;
     let (_, seen) = client.fetch(0, &[], 1)?;
     same!(seen, [text("Basic bWU6aXQncyByaWdodA==")]);
     Ok(())

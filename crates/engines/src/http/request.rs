@@ -258,12 +258,8 @@ fn headers(
     if let Some(kind) = kind {
         unless_given("content-type", kind);
     }
-    if let Some(user) = &target.user {
-        let password = target.password.as_deref().unwrap_or_default();
-        unless_given(
-            "authorization",
-            &format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))),
-        );
+    if let Some(password) = &target.password {
+        unless_given("authorization", &format!("Basic {}", STANDARD.encode(password)));
     }
     Ok(headers)
 }
@@ -351,7 +347,7 @@ mod tests {
         });
         assert_eq!(
             written(
-                json!({"host": "h", "port": 81, "base": "/api", "keepalive": false, "user": "me", "password": "it's"}),
+                json!({"host": "h", "port": 81, "base": "/api", "keepalive": false, "password": "me:it's"}),
                 request,
                 &[Value::Integer(7), Value::Text("a/\"b\"")]
             ),

@@ -16,10 +16,8 @@ pub struct HttpTarget {
     /// What stands before the path of each request: empty, or a path without a `/` at its end.
     #[serde(default)]
     pub base: String,
-    /// The user of basic authentication (RFC 7617); left out: nobody says who they are.
-    #[serde(default)]
-    pub user: Option<String>,
-    /// The user's password.
+    /// Name and password of basic authentication (RFC 7617), with a colon between; left out: nobody says who they are.
+    /// They are one, since of some services the name is the secret.
     #[serde(default)]
     pub password: Option<String>,
     /// The version of HTTP.

@@ -86,7 +86,6 @@ class HttpProvisioner:
             "host": host[1:-1] if host.startswith("[") and host.endswith("]") else host,
             "port": system.port or (_TLS_PORT if encrypted else _PORT),
             "base": f"/{base}" if base else "",
-            "user": system.user,
             "password": password_of(system),
             "version": settings.version,
             "keepalive": settings.keepalive,
