@@ -103,7 +103,7 @@ class Engine:
     # For those who connect.
 
     shows_user = True
-    """Whether the name of the user in a URL may be told to others; else it is a part of the password, before a colon."""
+    """Whether a URL's user may be told to others; else the name is a part of the password, before a colon."""
 
     password_variable: str | None = None
     """The environment variable with a password that the engine's own programs read."""
