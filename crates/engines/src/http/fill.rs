@@ -21,7 +21,7 @@ pub enum Form {
     /// In a path or a query: all but the unreserved characters as `%XX` (RFC 3986, 2.3).
     Percent,
     /// In a form: the same, and a space as `+` (WHATWG URL, application/x-www-form-urlencoded).
-    Form,
+    Field,
     /// In a header field: as it is; it can hold no end of a line.
     Header,
     /// As it is.
@@ -122,7 +122,7 @@ fn put_bytes(bytes: &[u8], form: Form, out: &mut BytesMut) -> Result<(), Failure
     match form {
         Form::Raw => out.extend_from_slice(bytes),
         Form::Percent => percent(bytes, false, out),
-        Form::Form => percent(bytes, true, out),
+        Form::Field => percent(bytes, true, out),
         Form::Header => {
             if bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
                 let problem = "a value for a header field has the end of a line in it";
@@ -214,7 +214,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_percent_encoded_comes_back(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
-            for (form, plus) in [(Form::Percent, false), (Form::Form, true)] {
+            for (form, plus) in [(Form::Percent, false), (Form::Field, true)] {
                 let out = filled(Value::Bytes(&bytes), form).unwrap();
                 prop_assert!(out.iter().all(|byte| byte.is_ascii_graphic() && !b"/?#&=".contains(byte)));
                 prop_assert_eq!(decoded(&out, plus), bytes.clone());
@@ -261,7 +261,7 @@ mod tests {
         ];
         let forms = [
             Form::Percent,
-            Form::Form,
+            Form::Field,
             Form::Header,
             Form::Raw,
             Form::Json,

@@ -176,7 +176,7 @@ fn write(template: &Template, form: Form, parts: &mut Parts) {
 fn write_field(field: &Field, form: Form, parts: &mut Parts) {
     let encode = |text: &str| {
         let mut out = BytesMut::new();
-        percent(text.as_bytes(), form == Form::Form, &mut out);
+        percent(text.as_bytes(), form == Form::Field, &mut out);
         out
     };
     parts.bytes(&encode(&field.name));
@@ -201,7 +201,7 @@ fn body(body: Option<&Body>) -> (Option<Parts>, Option<&'static str>) {
         Some(Body::Form { fields }) => {
             for (number, field) in fields.iter().enumerate() {
                 parts.bytes(if number > 0 { b"&" } else { b"" });
-                write_field(field, Form::Form, &mut parts);
+                write_field(field, Form::Field, &mut parts);
             }
             Some("application/x-www-form-urlencoded")
         }
