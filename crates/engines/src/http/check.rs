@@ -110,6 +110,7 @@ fn engine(target: &HttpTarget, requests: Vec<serde_json::Value>) -> Result<HttpE
             sql: String::new(),
             request: Some(serde_json::from_value(request).map_err(unreadable)?),
             example: Vec::new(),
+            analyze: None,
         })
     };
     let statements: Vec<_> = requests

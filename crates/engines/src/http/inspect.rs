@@ -68,5 +68,6 @@ fn looking() -> Statement {
             take: vec![Take::Header { name: "server".into() }],
         })),
         example: Vec::new(),
+        analyze: None,
     }
 }

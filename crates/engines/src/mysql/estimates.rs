@@ -55,6 +55,7 @@ async fn analyse(
         sql: sql.to_owned(),
         example: Vec::new(),
         analyze: None,
+        request: None,
     };
     let statements: Arc<[Text]> = MysqlEngine::texts(&[statement]);
     let mut session = MysqlSession::open(target, statements.clone(), PrepareMode::PerTransaction).await?;

@@ -68,6 +68,7 @@ async fn analyse(
         sql: format!("explain (analyze, timing off, format json) {sql}"),
         example: Vec::new(),
         analyze: None,
+        request: None,
     };
     let statements: Arc<[Text]> = PostgresqlEngine::texts(&[statement]);
     let mut session = PostgresqlSession::open(target, statements, PrepareMode::PerTransaction).await?;
