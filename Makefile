@@ -23,10 +23,16 @@ export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
 TESTED_SERVERS := $(FERRETDB)
 endif
 
+# The web application as the tests start it. Users' is built when it is first used, and no part of `make run`.
+WEBAPP_SOURCE := python/dbdyno/engines/web/app
+WEBAPP := target/webapp/debug/dbdyno-webapp
+WEBAPP_CARGO := --quiet --locked --manifest-path $(WEBAPP_SOURCE)/Cargo.toml
+export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
+
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres team ferretdb clean
+.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres team ferretdb webapp clean
 
 run: install
 	$(BIN)/dbdyno run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 25s --report pk-lookup.html
@@ -83,6 +89,12 @@ ferretdb: $(FERRETDB)
 $(FERRETDB): tools/ferretdb/go.mod tools/ferretdb/go.sum tools/ferretdb/main.go
 	cd tools/ferretdb && go build -trimpath -tags ferretdb_no_postgresql -o $(CURDIR)/$@ .
 
+webapp: $(WEBAPP)
+
+$(WEBAPP): $(wildcard $(WEBAPP_SOURCE)/Cargo.* $(WEBAPP_SOURCE)/src/*.rs)
+	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo build $(WEBAPP_CARGO)
+	touch $@
+
 test: servers lint test-rust test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
@@ -94,6 +106,8 @@ servers:
 lint: dev
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
+	cargo fmt --manifest-path $(WEBAPP_SOURCE)/Cargo.toml --check
+	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
 	$(TEST_BIN)/ruff check .
 	$(TEST_BIN)/ruff format --check .
 	$(TEST_BIN)/mypy
@@ -106,8 +120,9 @@ check: lint
 # With the servers that are installed here.
 test-rust: dev $(TESTED_SERVERS)
 	$(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
+	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo test $(WEBAPP_CARGO)
 
-test-python: dev $(TESTED_SERVERS)
+test-python: dev $(TESTED_SERVERS) $(WEBAPP)
 	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES) --dist loadgroup
 
 # What measuring costs, each figure against its target. Takes some minutes.

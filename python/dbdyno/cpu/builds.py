@@ -13,7 +13,7 @@ from typing import Any
 
 from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.cpu.source import read_source_map
-from dbdyno.engines.sqlite.compiling import run_compiler
+from dbdyno.engines.compiling import run_compiler
 from dbdyno.engines.sqlite.library import c_compiler
 from dbdyno.engines.sqlite.releases import release_source
 from dbdyno.errors import InputError, SystemFailed

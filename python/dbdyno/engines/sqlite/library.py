@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from dbdyno.engines.compiling import run_compiler
 from dbdyno.engines.files.library import Library
-from dbdyno.engines.sqlite.compiling import run_compiler
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FactsRead

@@ -1,4 +1,4 @@
-"""Running a C compiler, so that nothing of it is left when dbdyno is ended."""
+"""Running a compiler, so that nothing of it is left when dbdyno is ended."""
 
 import contextlib
 import os
