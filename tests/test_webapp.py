@@ -62,7 +62,7 @@ def serving(database: dict[str, Any], work: Path, *options: str) -> Iterator[Web
 
 
 def connect(server: WebServer) -> http.client.HTTPConnection:
-    host, _, port = server.started.address.rpartition(":")
+    host, _, port = server.address.rpartition(":")
     return http.client.HTTPConnection(host, int(port), timeout=60)
 
 
@@ -158,7 +158,7 @@ def test_a_form_is_taken_as_a_query_is(database: dict[str, Any], tmp_path: Path)
 def test_health_says_what_is_behind(database: dict[str, Any], tmp_path: Path) -> None:
     with serving(database, tmp_path, "--threads", "1", "--backlog", "16", "--pool", "3") as server:
         status, reply = get(server, "/health")
-        said = server.started.said
+        said = server.said
         assert (status, reply["version"]) == (200, said["database"]["version"])
         assert said["database"]["engine"] == database["engine"]
         assert (said["threads"], said["backlog"], said["pool"], said["persistent"]) == (1, 16, 3, True)
@@ -255,8 +255,8 @@ def test_a_limit_of_64_open_files_is_told(engine: str, tmp_path: Path) -> None:
         pytest.skip(f"there is no server of the kind {engine} here")
     options = ("--open-files", "64", "--persistent", "off", "--threads", "2")
     with web_database(f"{engine}:", tmp_path) as database, serving(database, tmp_path, *options) as server:
-        assert server.started.said["open_files"] == 64
-        host, _, port = server.started.address.rpartition(":")
+        assert server.said["open_files"] == 64
+        host, _, port = server.address.rpartition(":")
         with contextlib.ExitStack() as held:
             # Browsers that keep their connections open, until one is answered that there is no room.
             for _ in range(80):

@@ -1,6 +1,6 @@
 """The databases that the web application can have behind it: their URLs, as it takes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -36,3 +36,10 @@ DATABASES = tuple(_URLS)
 def database_url(target: Target) -> str:
     """Give the URL of a database that a plan names by its target."""
     return _URLS[target["engine"]](target)
+
+
+def statements_at_connect(target: Target) -> Iterator[str]:
+    """Give the options of a web server for what a database is told on each connection that begins."""
+    for name, value in target.get("pragmas", ()):
+        yield "--on-connect"
+        yield f"pragma {name} = {value}"

@@ -6,84 +6,25 @@ import secrets
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from dbdyno.engines.server.kept import Kept
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.task import Task
-from dbdyno.errors import SystemFailed, reason
-
-# Seconds between two looks at one that comes up. Its end is noticed at once.
-_LOOK_S = 0.005
-
-# Seconds that requests at work have to end, as the application itself has it, and a little more.
-_GRACE_S = 6.0
+from dbdyno.engines.web.process import LOOK_S, WebProcess, read_log
+from dbdyno.errors import SystemFailed
 
 _LOG = "log"
 
 
-@dataclass(frozen=True)
-class Started:
-    """What one said when it began.
+class WebServer(WebProcess):
+    """A running web server. ``said``: what it said of itself when it began, by name."""
 
-    ``address``: the host and the port that it listens on; ``said``: all of it, by name.
-    """
-
-    address: str
-    said: Mapping[str, Any]
-
-    @property
-    def url(self) -> str:
-        """Where requests go."""
-        return f"http://{self.address}/"
-
-
-class WebServer:
-    """A running web server. ``pid``: its process; ``started``: what it said."""
-
-    def __init__(self, kept: Kept, log: Path, started: Started) -> None:
+    def __init__(self, kept: Kept, log: Path, said: Mapping[str, Any]) -> None:
         """``kept``: its process; ``log``: what it writes to."""
-        self._kept = kept
-        self._log = log
-        self.pid = kept.pid
-        self.started = started
-
-    @property
-    def url(self) -> str:
-        """Where requests go."""
-        return self.started.url
-
-    def alive(self) -> bool:
-        """Whether it runs."""
-        return self._kept.alive()
-
-    def last_words(self) -> str:
-        """Give the end of what it wrote, behind the line that it began with."""
-        return _words(self._kept, self._log)
-
-    def kill(self) -> None:
-        """Kill its process; :meth:`stop` removes the rest."""
-        self._kept.kill()
-
-    def stop(self, grace_s: float = _GRACE_S) -> bool:
-        """End it when the requests at work are done, and say whether that was clean. A second call does nothing.
-
-        Raises SystemFailed where it cannot be ended.
-        """
-        return self._kept.stop(grace_s)
-
-    def __enter__(self) -> "WebServer":
-        """Give it."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
-        self.stop()
+        super().__init__(kept, log, str(said["listening"]), "the web server")
+        self.said = said
 
 
 def start_web_server(
@@ -123,30 +64,16 @@ def start_web_server(
         raise
 
 
-def _await(kept: Kept, log: Path, timeout_s: float) -> Started:
+def _await(kept: Kept, log: Path, timeout_s: float) -> Mapping[str, Any]:
     end = time.monotonic() + timeout_s
     while True:
-        ended = kept.wait(_LOOK_S)
+        ended = kept.wait(LOOK_S)
         if ended is not None:
             why = last_words(ended.output) or f"it ended with code {ended.code}"
             raise SystemFailed(f"the web server does not start: {why}")
-        line, newline, _ = _read(log).partition("\n")
+        line, newline, _ = read_log(log).partition("\n")
         if newline and line.startswith("{"):
-            said: dict[str, Any] = json.loads(line)
-            return Started(str(said["listening"]), said)
+            said: Mapping[str, Any] = json.loads(line)
+            return said
         if time.monotonic() > end:
             raise SystemFailed(f"the web server did not begin within {timeout_s:g} s: {line or 'it wrote nothing'}")
-
-
-def _words(kept: Kept, log: Path) -> str:
-    text = _read(log) if kept.ended is None else kept.ended.output
-    return last_words("\n".join(line for line in text.splitlines() if not line.startswith("{")))
-
-
-def _read(log: Path) -> str:
-    try:
-        return log.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise SystemFailed(f"{log}: {reason(error)}") from error

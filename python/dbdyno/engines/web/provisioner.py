@@ -1,0 +1,142 @@
+"""A web tier before a database: the database as its own engine has it ready, and web servers on it for each trial."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from dbdyno.engines.known import engine_of
+from dbdyno.engines.provisioner import Place, Provisioner, Ready
+from dbdyno.engines.web.application import application
+from dbdyno.engines.web.databases import database_url, statements_at_connect
+from dbdyno.engines.web.process import WebProcess
+from dbdyno.engines.web.processors import bind_all, bound_to, check_processors
+from dbdyno.engines.web.proxies import find_proxy, start_proxy
+from dbdyno.engines.web.server import start_web_server
+from dbdyno.engines.web.settings import NO_PROXY, WebSettings
+from dbdyno.events.trial import TrialResult
+from dbdyno.plan.cell import CompiledCell
+
+
+@dataclass
+class Tiers(Ready):
+    """A web tier that runs before its database. ``processes``: proxy and web servers; ``database``: what is behind."""
+
+    processes: list[WebProcess] = field(default_factory=list)
+    database: Ready | None = None
+
+    def trouble(self, lost: bool) -> str | None:
+        """Say which process has ended, and its last words; the database's first, since others fail with it."""
+        behind = None if self.database is None else self.database.trouble(lost)
+        if behind is not None:
+            return behind
+        for process in self.processes:
+            if process.seems_to_end() if lost else not process.alive():
+                return f"{process.title} ended during the trial: {process.last_words() or 'it wrote nothing'}"
+        return None
+
+    def check(self, result: TrialResult) -> None:
+        """Nothing: what the web servers run is theirs."""
+
+
+class WebProvisioner:
+    """Starts web tiers."""
+
+    def __init__(self, place: Place) -> None:
+        """Nothing is started yet."""
+        self._place = place
+        self._databases: dict[str, Provisioner] = {}
+        self._program: Path | None = None
+
+    @property
+    def observations(self) -> list[dict[str, Any]]:
+        """What was seen of the databases."""
+        return [seen for each in self._databases.values() for seen in each.observations]
+
+    def check(self, compiled: CompiledCell) -> None:
+        """See that application, proxy, processors and database are there; the first time the application is built."""
+        settings, place = web_settings_of(compiled), compiled.cell.system.name
+        if settings.proxy != NO_PROXY:
+            find_proxy(settings.proxy, place)
+        check_processors(settings.processors, place)
+        behind = behind_web(compiled)
+        self._database(behind).check(behind)
+        self._program = self._program or application()
+
+    @contextmanager
+    def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
+        """Have the database ready, web servers on it, and a proxy before them where one is asked for."""
+        settings = web_settings_of(compiled)
+        behind = behind_web(compiled)
+        self._program = self._program or application()
+        workspace = self._place.workspace
+        with self._database(behind).ready(behind, block) as database, ExitStack() as stack:
+            begun = monotonic()
+            process = database.target.get("process")
+            if process is not None and "db" in settings.processors:
+                bind_all(process["pid"], settings.processors["db"])
+            url = database_url(database.target)
+            options = [*settings.options, *statements_at_connect(database.target)]
+            under = bound_to(settings.processors.get("web"))
+            servers: list[WebProcess] = [
+                stack.enter_context(
+                    start_web_server(self._program, url, workspace.path, options, held=workspace.held, under=under)
+                )
+                for _ in range(settings.servers)
+            ]
+            front = servers[0]
+            if settings.proxy != NO_PROXY:
+                program = find_proxy(settings.proxy, compiled.cell.system.name)
+                under = bound_to(settings.processors.get("proxy"))
+                addresses = [each.address for each in servers]
+                front = stack.enter_context(
+                    start_proxy(settings.proxy, program, addresses, workspace.path, held=workspace.held, under=under)
+                )
+            durations = database.durations | {"web_start_s": monotonic() - begun}
+            target = _target(front, servers, database)
+            processes = servers if front is servers[0] else [front, *servers]
+            yield Tiers(target, durations, database.loaded, processes, database)
+
+    def bytes_of_copy(self, compiled: CompiledCell) -> int:
+        """Web tiers are not interleaved, for which alone it would be asked."""
+        return 0
+
+    def close(self) -> None:
+        """Close the databases'."""
+        with ExitStack() as stack:
+            for each in self._databases.values():
+                stack.callback(each.close)
+
+    def _database(self, behind: CompiledCell) -> Provisioner:
+        name = behind.cell.system.engine
+        if name not in self._databases:
+            self._databases[name] = engine_of(name).provisioner(behind.cell.system, self._place)
+        return self._databases[name]
+
+
+def web_settings_of(compiled: CompiledCell) -> WebSettings:
+    """Give a cell's settings of its web tier."""
+    return compiled.settings if isinstance(compiled.settings, WebSettings) else WebSettings()
+
+
+def behind_web(compiled: CompiledCell) -> CompiledCell:
+    """Give the cell of the database that is behind a web tier, with the same tables and without its requests."""
+    settings = web_settings_of(compiled)
+    cell = replace(compiled.cell, system=settings.system, settings=settings.inner)
+    return replace(compiled, cell=cell, trial=compiled.trial | {"statements": [], "transactions": []})
+
+
+def _target(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, Any]:
+    """Give the service as a plan names it, with the processes of each tier."""
+    host, _, port = front.address.rpartition(":")
+    tiers = [{"name": f"web {number}", "pid": each.pid} for number, each in enumerate(servers, 1)]
+    if front is not servers[0]:
+        tiers.insert(0, {"name": "proxy", "pid": front.pid})
+    behind = database.target.get("process")
+    if behind is not None:
+        tiers.append({"name": "database", "pid": behind["pid"]})
+    data = behind["data"] if behind is not None else database.target.get("path")
+    process = {"pid": front.pid, "data": data, "tiers": tiers}
+    return {"engine": "http", "host": host, "port": int(port), "process": process}

@@ -1,0 +1,192 @@
+"""What spreads requests over web servers: haproxy or nginx, as a process of its own that ends with dbdyno."""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.engines.server.kept import Kept
+from dbdyno.engines.server.launch import environment
+from dbdyno.engines.server.log import last_words
+from dbdyno.engines.server.task import Task
+from dbdyno.engines.web.process import WebProcess, await_port
+from dbdyno.errors import InputError, SystemFailed, reason
+
+# Where distributions put programs that no user's PATH may have.
+_FURTHER = "/usr/local/sbin:/usr/sbin:/sbin"
+
+# Connections that a proxy takes at once, of both sides together.
+_CONNECTIONS = 8192
+
+# How often another port is tried, where somebody took the one that was free.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A kind of proxy. ``package``: what installs it.
+
+    ``configuration``: of a port, the addresses of web servers, and a directory of its own. ``options``: of the file of
+    the configuration, and the directory.
+    """
+
+    package: str
+    configuration: Callable[[int, Sequence[str], Path], str]
+    options: Callable[[Path, Path], Sequence[str]]
+
+
+def _haproxy(port: int, servers: Sequence[str], _own: Path) -> str:
+    listed = "\n".join(f"    server web{number} {address}" for number, address in enumerate(servers, 1))
+    return f"""global
+    maxconn {_CONNECTIONS}
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+    option forwardfor
+    # A connection to a web server serves the next request of any client.
+    http-reuse always
+frontend web
+    bind 127.0.0.1:{port}
+    default_backend servers
+backend servers
+    balance roundrobin
+{listed}
+"""
+
+
+def _nginx(port: int, servers: Sequence[str], own: Path) -> str:
+    listed = "\n".join(f"        server {address} max_fails=0;" for address in servers)
+    return f"""daemon off;
+pid {own}/pid;
+error_log stderr;
+worker_processes auto;
+events {{
+    worker_connections {_CONNECTIONS};
+}}
+http {{
+    access_log off;
+    client_body_temp_path {own}/body;
+    proxy_temp_path {own}/proxy;
+    fastcgi_temp_path {own}/fastcgi;
+    uwsgi_temp_path {own}/uwsgi;
+    scgi_temp_path {own}/scgi;
+    proxy_max_temp_file_size 0;
+    upstream servers {{
+{listed}
+        # A connection to a web server serves the next request of any client.
+        keepalive 256;
+    }}
+    server {{
+        listen 127.0.0.1:{port};
+        keepalive_requests 1000000000;
+        location / {{
+            proxy_pass http://servers;
+            proxy_http_version 1.1;
+            proxy_set_header connection "";
+            proxy_set_header x-forwarded-for $remote_addr;
+        }}
+    }}
+}}
+"""
+
+
+def _haproxy_options(file: Path, _own: Path) -> Sequence[str]:
+    return ("-db", "-f", str(file))
+
+
+def _nginx_options(file: Path, own: Path) -> Sequence[str]:
+    return ("-p", str(own), "-e", "stderr", "-c", str(file))
+
+
+PROXIES: Mapping[str, Proxy] = {
+    "haproxy": Proxy("haproxy", _haproxy, _haproxy_options),
+    "nginx": Proxy("nginx-light", _nginx, _nginx_options),
+}
+"""The kinds of proxies by their names; the first is taken where none is named."""
+
+
+def find_proxy(name: str, place: str) -> Path:
+    """Give the program of a proxy. Raises InputError that begins with ``place`` where it is not installed."""
+    path = os.environ.get("PATH", "")
+    found = shutil.which(name, path=f"{path}{os.pathsep}{_FURTHER}" if path else _FURTHER)
+    if found is None:
+        others = [other for other in PROXIES if other != name and shutil.which(other, path=f"{path}:{_FURTHER}")]
+        hint = f"install it (`apt install {PROXIES[name].package}`)"
+        hint += "".join(f", or write `proxy={other}`, which is there" for other in others)
+        raise InputError(f"{place}: proxy", f"{name} is not installed", hint)
+    return Path(found)
+
+
+def start_proxy(
+    name: str,
+    program: Path,
+    servers: Sequence[str],
+    work: Path,
+    timeout_s: float = 30.0,
+    held: int | None = None,
+    under: Sequence[str] = (),
+) -> WebProcess:
+    """Start a proxy on a free port of the loopback interface, and return when it listens.
+
+    ``servers``: the addresses of web servers. For the rest see :func:`dbdyno.engines.web.server.start_web_server`.
+    Raises SystemFailed where it does not start.
+    """
+    kind = PROXIES[name]
+    for attempt in range(1, _ATTEMPTS + 1):
+        own = work.absolute() / f"proxy-{secrets.token_hex(4)}"
+        port = _free_port()
+        file = work.absolute() / f"{own.name}.conf"
+        try:
+            file.write_text(kind.configuration(port, servers, own), encoding="utf-8")
+        except OSError as error:
+            raise SystemFailed(f"{file}: {reason(error)}") from error
+        task = Task(
+            command=(*under, str(program), *kind.options(file, own)),
+            environment=environment(),
+            directory=str(work.absolute()),
+            owner=None,
+            stop=(signal.SIGTERM,),
+            # To nginx's first process, which ends the others.
+            death_signal=signal.SIGTERM,
+            log=str(own / "log"),
+            make=(str(own),),
+            remove=(str(own),),
+            abandoned=(str(file),),
+        )
+        try:
+            kept = Kept(task, held)
+            try:
+                ended = await_port(kept, port, timeout_s, name)
+            except BaseException:
+                kept.stop(0.0)
+                raise
+        finally:
+            file.unlink(missing_ok=True)
+        if ended is None:
+            return WebProcess(kept, own / "log", f"127.0.0.1:{port}", name)
+        kept.stop(0.0)
+        if attempt == _ATTEMPTS or not _is_taken(port):
+            raise SystemFailed(f"{name} does not start: {last_words(ended.output) or f'code {ended.code}'}")
+    raise SystemFailed(f"{name} found no free port")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+        return False

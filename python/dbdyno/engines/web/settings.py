@@ -1,0 +1,162 @@
+"""What can be set on a web tier before a database: the web servers, what is before them, and the database's own."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbdyno.engines.known import engine_named, engine_of
+from dbdyno.engines.web.databases import DATABASES
+from dbdyno.engines.web.proxies import PROXIES
+from dbdyno.errors import InputError
+from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.plan.system import SystemSpec
+
+TIERS = ("proxy", "web", "db")
+"""The tiers that can have processors of their own."""
+
+NO_PROXY = "none"
+
+# What stands before the name of a database's setting, and before a tier's.
+_OF_DATABASE = "db."
+_PROCESSORS = "processors."
+
+_MOST_SERVERS = 64
+
+
+@dataclass(frozen=True)
+class WebSettings(Settings):
+    """The settings of one system. ``database``: the engine's name; ``inner``: its settings, checked.
+
+    ``servers``: web servers; ``persistent``: whether they keep connections to the database; ``proxy``: what is before
+    them. ``numbers``: what else the web servers are given, by the name of their option. ``processors``: the numbers of
+    those that a tier may use; of a tier that is not in it, all.
+    """
+
+    database: str = DATABASES[0]
+    asked: Mapping[str, Scalar] = field(default_factory=dict)
+    inner: Settings = field(default_factory=Settings)
+    servers: int = 1
+    persistent: bool = True
+    proxy: str = NO_PROXY
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    processors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def of_files(self) -> Any:
+        """The database's."""
+        return self.inner.of_files
+
+    @property
+    def system(self) -> SystemSpec:
+        """The database as a system of its own."""
+        settings = {name: str(value) for name, value in self.asked.items()}
+        return SystemSpec(self.database, settings=settings, name=f"{self.database}:")
+
+    @property
+    def options(self) -> list[str]:
+        """The command line of a web server."""
+        made = ["--persistent", "on" if self.persistent else "off"]
+        for name, value in self.numbers.items():
+            made += ["--" + name.replace("_", "-"), str(value)]
+        return made
+
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """Give what is set: the web tier's, then the database's."""
+        yield "database", self.database
+        yield "servers", str(self.servers)
+        yield "persistent", "on" if self.persistent else "off"
+        yield "proxy", self.proxy
+        yield from ((name, str(value)) for name, value in self.numbers.items())
+        for tier, processors in self.processors.items():
+            yield _PROCESSORS + tier, ",".join(map(str, processors))
+        for name, value in self.inner.shown():
+            yield _OF_DATABASE + name, value
+
+
+def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings:
+    """Check settings. Raises InputError that begins with ``place``."""
+    rest = dict(settings)
+    database = _database(str(rest.pop("database", DATABASES[0])), place)
+    asked = {name.removeprefix(_OF_DATABASE): rest.pop(name) for name in settings if name.startswith(_OF_DATABASE)}
+    processors = {
+        name.removeprefix(_PROCESSORS): _processors(rest.pop(name), f"{place}: {name}")
+        for name in settings
+        if name.startswith(_PROCESSORS)
+    }
+    unknown = [tier for tier in processors if tier not in TIERS]
+    if unknown:
+        raise InputError(f"{place}: {_PROCESSORS}{unknown[0]}", "there is no such tier", f"known: {', '.join(TIERS)}")
+    engine = engine_of(database)
+    if "db" in processors and not engine.is_server:
+        problem = f"{engine.title} has no processes of its own: it runs in the web servers"
+        raise InputError(f"{place}: {_PROCESSORS}db", problem, "leave it out")
+    servers = _number("servers", rest.pop("servers", 1), place, 1, _MOST_SERVERS)
+    proxy = str(rest.pop("proxy", NO_PROXY if servers == 1 else next(iter(PROXIES))))
+    if proxy != NO_PROXY and proxy not in PROXIES:
+        known = ", ".join(f"`{each}`" for each in (NO_PROXY, *PROXIES))
+        raise InputError(f"{place}: proxy", f"there is no proxy `{proxy}`", f"known: {known}")
+    if proxy == NO_PROXY and servers > 1:
+        problem = f"nothing spreads requests over {servers} web servers"
+        raise InputError(f"{place}: proxy", problem, "write " + " or ".join(f"`proxy={each}`" for each in PROXIES))
+    if proxy == NO_PROXY and "proxy" in processors:
+        raise InputError(f"{place}: {_PROCESSORS}proxy", "there is no proxy", "leave it out, or name a proxy")
+    persistent = _switch("persistent", rest.pop("persistent", True), place)
+    numbers = {name: _number(name, rest.pop(name), place, *_NUMBERS[name]) for name in _NUMBERS if name in rest}
+    if "pool" in numbers and not persistent:
+        raise InputError(f"{place}: pool", "without persistent connections there is no pool", "leave it out")
+    for name in rest:
+        known = ", ".join(("database", "servers", "persistent", "proxy", *_NUMBERS, "processors.web", "db.NAME"))
+        raise InputError(f"{place}: {name}", "a web tier has no such setting", f"known: {known}")
+    inner = engine.read_settings(asked, f"{place}: db", named=False)
+    return WebSettings(database, asked, inner, servers, persistent, proxy, numbers, processors)
+
+
+# Numbers that web servers are given, with the least and the greatest.
+_NUMBERS = {
+    "pool": (1, 100_000),
+    "threads": (1, 4096),
+    "backlog": (1, 65_535),
+    "open_files": (16, 1 << 30),
+    "wait_ms": (0, 600_000),
+}
+
+
+def _database(name: str, place: str) -> str:
+    found = engine_named(name)
+    if found not in DATABASES:
+        known = ", ".join(f"`{each}`" for each in DATABASES)
+        raise InputError(f"{place}: database", f"the web application has no database `{name}`", f"known: {known}")
+    return found
+
+
+def _number(name: str, value: Scalar, place: str, least: int, most: int) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = least - 1
+    if isinstance(value, bool) or not least <= number <= most:
+        raise InputError(
+            f"{place}: {name}", f"`{value}` is no number from {least} to {most}", f"as in `{name}={least}`"
+        )
+    return number
+
+
+def _switch(name: str, value: Scalar, place: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value not in ("on", "off"):
+        raise InputError(f"{place}: {name}", f"`{value}` is neither on nor off", f"write `{name}=on` or `{name}=off`")
+    return value == "on"
+
+
+def _processors(value: Scalar, place: str) -> tuple[int, ...]:
+    """Read numbers of processors, as ``0``, ``0,2`` or ``0-3``."""
+    found: list[int] = []
+    for part in str(value).split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise InputError(place, f"`{value}` does not name processors", "as in `0`, `0,2` or `0-3`")
+        found += range(int(first), int(last if dash else first) + 1)
+    if not found:
+        raise InputError(place, f"`{value}` does not name processors", "as in `0`, `0,2` or `0-3`")
+    return tuple(dict.fromkeys(found))
