@@ -10,6 +10,7 @@ from dbdyno.engines.postgresql import Postgresql
 from dbdyno.engines.program import Program
 from dbdyno.engines.sqlite import Sqlite
 from dbdyno.engines.sqlserver import Sqlserver
+from dbdyno.engines.web import Web
 
 make_known(
     (
@@ -20,6 +21,7 @@ make_known(
         Mongodb(),
         Sqlserver(),
         Http(),
+        Web(),
         Null(),
         Program(),
     )

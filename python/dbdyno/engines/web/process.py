@@ -21,7 +21,10 @@ _GRACE_S = 6.0
 
 
 class WebProcess:
-    """One that runs. ``pid``: its first process; ``address``: the host and port where it listens; ``title``: for people."""
+    """One that runs.
+
+    ``pid``: its first process; ``address``: the host and port where it listens; ``title``: what people call it.
+    """
 
     def __init__(self, kept: Kept, log: Path, address: str, title: str) -> None:
         """``kept``: its process; ``log``: what it writes to."""

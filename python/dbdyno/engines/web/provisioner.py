@@ -131,12 +131,12 @@ def behind_web(compiled: CompiledCell) -> CompiledCell:
 def _target(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, Any]:
     """Give the service as a plan names it, with the processes of each tier."""
     host, _, port = front.address.rpartition(":")
-    tiers = [{"name": f"web {number}", "pid": each.pid} for number, each in enumerate(servers, 1)]
+    tiers = [{"name": f"web {number}", "pids": [each.pid]} for number, each in enumerate(servers, 1)]
     if front is not servers[0]:
-        tiers.insert(0, {"name": "proxy", "pid": front.pid})
+        tiers.insert(0, {"name": "proxy", "pids": [front.pid]})
     behind = database.target.get("process")
     if behind is not None:
-        tiers.append({"name": "database", "pid": behind["pid"]})
+        tiers.append({"name": "database", "pids": [behind["pid"]]})
     data = behind["data"] if behind is not None else database.target.get("path")
-    process = {"pid": front.pid, "data": data, "tiers": tiers}
+    process = {"pid": front.pid, "data": data}
     return {"engine": "http", "host": host, "port": int(port), "process": process}

@@ -102,8 +102,6 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
         raise InputError(f"{place}: {_PROCESSORS}proxy", "there is no proxy", "leave it out, or name a proxy")
     persistent = _switch("persistent", rest.pop("persistent", True), place)
     numbers = {name: _number(name, rest.pop(name), place, *_NUMBERS[name]) for name in _NUMBERS if name in rest}
-    if "pool" in numbers and not persistent:
-        raise InputError(f"{place}: pool", "without persistent connections there is no pool", "leave it out")
     for name in rest:
         known = ", ".join(("database", "servers", "persistent", "proxy", *_NUMBERS, "processors.web", "db.NAME"))
         raise InputError(f"{place}: {name}", "a web tier has no such setting", f"known: {known}")

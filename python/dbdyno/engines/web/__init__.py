@@ -1,0 +1,75 @@
+"""A web tier before a database: requests go to web servers, which ask the database."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from dbdyno.engines.engine import Engine, Location
+from dbdyno.plan.settings import Scalar, Settings
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+    from dbdyno.definition.definition import Definition
+    from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.web.settings import WebSettings
+    from dbdyno.plan.system import SystemSpec
+
+
+class Web(Engine):
+    """Web servers that dbdyno starts before a database that it starts."""
+
+    name = "web"
+    title = "a web tier"
+    location: Location = "nothing"
+    has_checks = False
+    tells_durability = False
+
+    @property
+    def is_server(self) -> bool:
+        """Sessions wait for processes of its own."""
+        return True
+
+    def places(self, text: str) -> int:
+        """Find none: a request is no text."""
+        return 0
+
+    def check_statement(self, text: str) -> tuple[str, str] | None:
+        """Refuse each: there is a step of its own for requests."""
+        return "is not a request", 'write a step such as `{ request = "GET /login" }`'
+
+    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+        """Give the database's for tables, and requests in the place of statements."""
+        from dbdyno.engines.web.dialect import web_dialect
+
+        return web_dialect(definition, place, settings)
+
+    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "WebSettings":
+        """Check those of the web tier, and those of the database. Raises InputError."""
+        from dbdyno.engines.web.settings import read_web_settings
+
+        return read_web_settings(settings, place)
+
+    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+        """Give what starts web servers before a database. Raises InputError for one that is named."""
+        from dbdyno.engines.web.provisioner import WebProvisioner
+        from dbdyno.errors import InputError
+
+        if system.host:
+            problem = "a web tier is started by dbdyno, and one that runs already is an HTTP service"
+            raise InputError(system.name, problem, f"write `http://{system.host}/`")
+        return WebProvisioner(place)
+
+    def found_here(self) -> Iterator[tuple[str, str, str, str]]:
+        """Say whether the application is built, or can be."""
+        from dbdyno.engines.web.application import find_application
+
+        found = find_application()
+        note = "" if found else "built when it is first measured, or by `dbdyno web get`: it takes cargo some minutes"
+        yield "web:?database=ENGINE", "", str(found or ""), note
+
+    def commands(self) -> "Typer":
+        """Give the command that builds the application."""
+        from dbdyno.engines.web.commands import commands
+
+        return commands

@@ -1,0 +1,21 @@
+"""The command about the web application."""
+
+import typer
+
+commands = typer.Typer(help="The web application that the system `web:` starts.", no_args_is_help=True)
+
+
+@commands.callback()
+def web() -> None:
+    """The web application that the system `web:` starts."""
+
+
+@commands.command("get")
+def get_application() -> None:
+    """Print the path of the web application; build it with cargo where it is not there yet."""
+    from dbdyno.engines.web.application import application, find_application
+
+    if find_application() is None:
+        typer.echo("building the web application, which takes cargo some minutes", err=True)
+    # The path alone is on standard output, for use in other commands.
+    typer.echo(application())
