@@ -77,7 +77,7 @@ def front(ready: Tiers) -> str:
 
 
 def tiers(ready: Tiers) -> dict[str, int]:
-    return {each["name"]: each["pids"][0] for each in ready.target["process"]["tiers"]}
+    return {name: pid for name, (pid,) in ready.tiers.items()}
 
 
 def eventually(check: Callable[[], bool]) -> bool:
@@ -143,6 +143,7 @@ def test_tiers_keep_to_their_processors() -> None:
     with running(f"web:?database=postgresql&processors.web={first}&processors.db={last}") as ready:
         assert get(front(ready), "/login?user_name=user1&password=Secret1")[0] == 200
         named = tiers(ready)
+        assert ready.processors == {"web 1": 1, "database": 1}
         database = psutil.Process(named["database"])
         # Those that were there, and that of the session, which came later.
         processes = [database, *database.children(recursive=True)]

@@ -10,14 +10,17 @@ match wins; docs/architecture.md gives the reasons for the bounds:
    loop were skipped all the same, the number of clients.
 4. A thread of the clients used 90 % or more of a processor: the client.
 5. Other programs kept the processors busy: the machine was disturbed.
-6. Connecting took a third of the clients' time or more: connection set-up.
-7. A quarter or more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into
+6. A system of several tiers: the one that kept 85 % or more of its processors busy, or where all processors of the
+   machine were busy the one that used the most; of fewer clients than processors, the one that computed half of the
+   time (:mod:`dbdyno.diagnose_tiers`).
+7. Connecting took a third of the clients' time or more: connection set-up. What follows is of systems of one tier.
+8. A quarter or more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into
    any other and into working: it. Of fewer than ten looks, or ten sightings, nothing is said.
-8. Client and server used 85 % or more of the processors: the CPU, and whose.
-9. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
+9. Client and server used 85 % or more of the processors: the CPU, and whose.
+10. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
    round trip where the sessions were away from the server for more than their clients computed, a quarter or more of
    the time.
-10. Anything else is unclear, and says so with the shares.
+11. Anything else is unclear, and says so with the shares.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,6 +43,7 @@ from dbdyno.bottleneck import (
 )
 from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
+from dbdyno.diagnose_tiers import tier_bottleneck, told_tiers
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
 from dbdyno.events.latency import Times
@@ -67,11 +71,13 @@ def diagnose_server(
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
+    processors: Mapping[str, int] | None = None,
 ) -> Bottleneck | None:
     """Name what limits a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
-    transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
+    transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name;
+    ``processors``: how many the parts of a system of several tiers may use, by name.
     """
     total, elapsed = result.time.client_s, result.elapsed_s
     if total <= 0 or elapsed <= 0:
@@ -91,12 +97,18 @@ def diagnose_server(
         disturbed = disturbed_machine(cpu, client + server, elapsed)
         if disturbed is not None:
             return disturbed
+    if result.tiers:
+        tier = tier_bottleneck(result, clients, processors or {})
+        if tier is not None:
+            return tier
     connecting = _connecting(result, total)
     if connecting >= _CONNECTING:
         text = f"{percent(connecting)} of the clients' time went into connecting"
         return bottleneck(
             "connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server'
         )
+    if result.tiers:
+        return unclear(f"CPU: {told_tiers(result, processors or {})}", _BEHIND)
     sightings, facts = (
         Sightings.of(result, clients),
         engine_of_product(result.engine.engine).server(result, clients),
@@ -107,6 +119,9 @@ def diagnose_server(
         or unclear(_shares(client, server, cores, sightings, facts), _WHERE_IT_RUNS if server is None else MORE_ROUNDS)
     )
 
+
+# What the sessions of a database behind a web tier wait for nobody looks at.
+_BEHIND = "no tier is full: see whether the database waits for its disk, by measuring it without the web tier before it"
 
 # More rounds do not tell what nobody can read.
 _WHERE_IT_RUNS = (

@@ -15,11 +15,21 @@ class Ready:
     """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
 
     ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
+    ``tiers``: the first processes of each of its tiers, where it has several, and ``processors``: how many each may use.
     """
 
     target: dict[str, Any]
     durations: dict[str, float] = field(default_factory=dict)
     loaded: dict[str, Any] = field(default_factory=dict)
+    tiers: dict[str, list[int]] = field(default_factory=dict)
+    processors: dict[str, int] = field(default_factory=dict)
+
+    def watched(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Give the plan of a trial with the processes of the tiers, so that the CPU of each is told apart."""
+        if not self.tiers:
+            return request
+        tiers = [{"name": name, "pids": pids} for name, pids in self.tiers.items()]
+        return request | {"task": request["task"] | {"tiers": tiers}}
 
     def trouble(self, lost: bool) -> str | None:
         """Say what has become of the system since, where that explains a trial that failed.

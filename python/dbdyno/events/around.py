@@ -47,6 +47,12 @@ class After(Part):
     failed: dict[str, str]
 
 
+class Allowed(Part):
+    """How many processors each part of a system may use, by name."""
+
+    processors: dict[str, Count]
+
+
 class Limited(Part):
     """A limit to memory in bytes, and its ``means``; or why there was none."""
 

@@ -24,6 +24,7 @@ from dbdyno.findings import (
     indexes_apart,
     interleaving_syncs_differ,
     key_order,
+    limits_met,
     lost_updates,
     memory_limit,
     name_resolution,
@@ -45,6 +46,7 @@ from dbdyno.findings import (
     slower_device,
     stalled,
     steps_left_out,
+    tiers,
     two_levels,
     unreadable,
     unsettled,
@@ -84,10 +86,12 @@ RULES: tuple[Rule, ...] = (
     changes.RULE,
     of_engines.RULE,
     connecting.RULE,
+    tiers.RULE,
     other_products.RULE,
     # What did not end well.
     lost_updates.RULE,
     failures.RULE,
+    limits_met.RULE,
     skipped.RULE,
     cut_short.RULE,
     # What warns of figures.

@@ -22,10 +22,11 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     task = part(trial.plan, "task")
     planned = text(part(task, "target"), "engine")
     engine = known_engine(planned) if planned else engine_of_product(trial.result.engine.engine)
-    judge = diagnose_server if engine.is_server else diagnose
     statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
     modes = begins(task) if task.get("transactions") else None
-    found = judge(trial.result, count(task, "clients") or 1, modes, statements)
+    asked = (trial.result, count(task, "clients") or 1, modes, statements)
+    processors = {} if trial.allowed is None else trial.allowed.processors
+    found = diagnose_server(*asked, processors) if engine.is_server else diagnose(*asked)
     if found is None:
         return None
     return {

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.events.around import After, Counting, Growing, Limited, Loading
+from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading
 from dbdyno.events.base import Part
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.reading import NotAnEvent, read_interval, read_part, read_result
@@ -28,6 +28,7 @@ _PARTS: Mapping[str, tuple[str, type[Part]]] = {
     "growing": ("growing", Growing),
     "after": ("after", After),
     "limited": ("memory_limit", Limited),
+    "allowed": ("allowed", Allowed),
 }
 
 

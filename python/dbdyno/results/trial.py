@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.events.around import After, Counting, Growing, Limited, Loading
+from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.store.records import JsonObject, TrialStatus
@@ -15,7 +15,8 @@ class ReadTrial:
     """One cell in one block, as :class:`dbdyno.store.records.TrialRecord` has it, with its events read.
 
     ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
-    ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory.
+    ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory;
+    ``allowed``: the processors of its system's parts.
     """
 
     cell: str
@@ -34,5 +35,6 @@ class ReadTrial:
     growing: Growing | None = None
     after: After | None = None
     limited: Limited | None = None
+    allowed: Allowed | None = None
     together: str | None = None
     """The same for trials that were interleaved."""

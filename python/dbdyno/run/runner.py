@@ -220,7 +220,8 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
     trial.durations |= system.durations
     seed = block_seed(trial.plan.seed, trial.block)
     try:
-        trial.request = with_tiers(compiled.trial_plan(system.target, seed, analyzed=trial.analyzed), compiled)
+        request = compiled.trial_plan(system.target, seed, analyzed=trial.analyzed)
+        trial.request = with_tiers(system.watched(request), compiled)
     except DbdynoError as error:
         trial.failed(error)
         return None

@@ -181,6 +181,8 @@ def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
     """Keep where a trial's data were and how they got there; that not where they are another's (``own_data``)."""
     if not isinstance(trial.result, TrialResult):
         return
+    if system.processors:
+        trial.around["allowed"] = {"processors": system.processors}
     place = system.target.get("path") or system.target.get("process", {}).get("data")
     kind = in_memory(Path(place).resolve()) if place else None
     if kind:

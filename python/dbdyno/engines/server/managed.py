@@ -133,7 +133,7 @@ class ManagedProvisioner:
                     "copy_s": copied - begun,
                     "start_s": time.monotonic() - copied,
                 }
-                yield Served(target(server), durations, made.loaded, server)
+                yield Served(target(server), durations, made.loaded, server=server)
             finally:
                 # Nobody wants its data any more.
                 server.stop(0.0)

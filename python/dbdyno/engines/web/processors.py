@@ -21,6 +21,14 @@ def check_processors(asked: Mapping[str, Sequence[int]], place: str) -> None:
         raise InputError(f"{place}: processors", "taskset is not installed", "install util-linux, or leave it out")
 
 
+def processors_of(pid: int) -> int:
+    """Give how many processors a process may use; 0 where it has ended."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except ProcessLookupError:
+        return 0
+
+
 def bound_to(processors: Sequence[int] | None) -> list[str]:
     """Give the program that starts another on some processors alone; ``None``: on all."""
     if processors is None:

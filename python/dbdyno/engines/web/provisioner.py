@@ -12,7 +12,7 @@ from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.engines.web.application import application
 from dbdyno.engines.web.databases import database_url, statements_at_connect
 from dbdyno.engines.web.process import WebProcess
-from dbdyno.engines.web.processors import bind_all, bound_to, check_processors
+from dbdyno.engines.web.processors import bind_all, bound_to, check_processors, processors_of
 from dbdyno.engines.web.proxies import find_proxy, start_proxy
 from dbdyno.engines.web.server import start_web_server
 from dbdyno.engines.web.settings import NO_PROXY, WebSettings
@@ -49,11 +49,8 @@ class WebProvisioner:
         self._place = place
         self._databases: dict[str, Provisioner] = {}
         self._program: Path | None = None
-
-    @property
-    def observations(self) -> list[dict[str, Any]]:
-        """What was seen of the databases."""
-        return [seen for each in self._databases.values() for seen in each.observations]
+        # Those of the databases' provisioners.
+        self.observations: list[dict[str, Any]] = []
 
     def check(self, compiled: CompiledCell) -> None:
         """See that application, proxy, processors and database are there; the first time the application is built."""
@@ -63,6 +60,7 @@ class WebProvisioner:
         check_processors(settings.processors, place)
         behind = behind_web(compiled)
         self._database(behind).check(behind)
+        self.observations = [seen for each in self._databases.values() for seen in each.observations]
         self._program = self._program or application()
 
     @contextmanager
@@ -95,9 +93,17 @@ class WebProvisioner:
                     start_proxy(settings.proxy, program, addresses, workspace.path, held=workspace.held, under=under)
                 )
             durations = database.durations | {"web_start_s": monotonic() - begun}
-            target = _target(front, servers, database)
             processes = servers if front is servers[0] else [front, *servers]
-            yield Tiers(target, durations, database.loaded, processes, database)
+            tiers = _tiers(front, servers, database)
+            yield Tiers(
+                _target(front),
+                durations,
+                database.loaded,
+                {name: [pid] for name, pid in tiers.items()},
+                {name: processors_of(pid) for name, pid in tiers.items()},
+                processes,
+                database,
+            )
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
         """Web tiers are not interleaved, for which alone it would be asked."""
@@ -128,15 +134,15 @@ def behind_web(compiled: CompiledCell) -> CompiledCell:
     return replace(compiled, cell=cell, trial=compiled.trial | {"statements": [], "transactions": []})
 
 
-def _target(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, Any]:
-    """Give the service as a plan names it, with the processes of each tier."""
+def _target(front: WebProcess) -> dict[str, Any]:
+    """Give the service as a plan names it."""
     host, _, port = front.address.rpartition(":")
-    tiers = [{"name": f"web {number}", "pids": [each.pid]} for number, each in enumerate(servers, 1)]
-    if front is not servers[0]:
-        tiers.insert(0, {"name": "proxy", "pids": [front.pid]})
+    return {"engine": "http", "host": host, "port": int(port)}
+
+
+def _tiers(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, int]:
+    """Give the first process of each tier, by its name."""
+    tiers = {} if front is servers[0] else {"proxy": front.pid}
+    tiers |= {f"web {number}": each.pid for number, each in enumerate(servers, 1)}
     behind = database.target.get("process")
-    if behind is not None:
-        tiers.append({"name": "database", "pids": [behind["pid"]]})
-    data = behind["data"] if behind is not None else database.target.get("path")
-    process = {"pid": front.pid, "data": data}
-    return {"engine": "http", "host": host, "port": int(port), "process": process}
+    return tiers if behind is None else tiers | {"database": behind["pid"]}

@@ -1,0 +1,95 @@
+"""The tier that limits a trial on a system of several: web servers, what is before them, the database behind them."""
+
+import re
+from collections.abc import Mapping
+
+from dbdyno.bottleneck import FULL, Bottleneck, bottleneck, percent
+from dbdyno.events.trial import TrialResult
+
+WEB, PROXY, DATABASE = "web tier", "proxy", "database"
+"""The tiers, as bottlenecks name them."""
+
+# Tiers by the names of their parts; a user's own may have others, which are told as they are.
+_TIERS = {"web": WEB, "proxy": PROXY, "db": DATABASE, "database": DATABASE}
+_NUMBER = re.compile(r"[\s_-]*\d+$")
+
+# Of the time that few clients wait: a tier that computes for that much of it is what they wait for.
+_COMPUTING = 0.5
+
+_ADVICE = {
+    WEB: "more processors for the web servers, or a second one on processors of its own",
+    PROXY: "more processors for the proxy, or clients that spread their requests themselves",
+    DATABASE: "cheaper statements, or more processors for the database",
+}
+
+
+def tier_bottleneck(result: TrialResult, clients: int, processors: Mapping[str, int]) -> Bottleneck | None:
+    """Name the tier that kept its processors busy; ``None`` where none did, or it is not known.
+
+    ``processors``: how many the parts of tiers may use, by name; of one that is not in it, all of the machine's. A
+    tier is full from ``FULL`` of its processors on. Where no tier is and the machine is, the tier that used the most is
+    named, unless the clients used more. Clients that are fewer than the processors wait for each answer: then it is
+    the tier that computed for half of that time.
+    """
+    used, allowed = _used(result), _allowed(result, processors)
+    if not used or any(each is None for each in used.values()):
+        return None
+    known = {tier: share for tier, share in used.items() if share is not None}
+    cores, client = result.cpu.cores, result.cpu.process_percent / 100
+    shares = f"{_shares(known, allowed)}; client {client * 100:.0f} %"
+    fullest = max(known, key=lambda tier: known[tier] / allowed[tier])
+    if known[fullest] >= FULL * allowed[fullest]:
+        return _of(fullest, shares)
+    largest = max(known, key=lambda tier: known[tier])
+    if client + sum(known.values()) >= FULL * cores:
+        text = f"all processors were busy: {shares} of {cores * 100} %"
+        if client > known[largest]:
+            return bottleneck("client", text, "a machine of its own for the load")
+        return _of(largest, text)
+    if (clients == 1 or clients < cores) and known[largest] >= _COMPUTING * clients:
+        waited = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: {largest} computed for "
+        return _of(largest, f"{waited}{percent(known[largest] / clients)} of the time ({shares})")
+    return None
+
+
+def told_tiers(result: TrialResult, processors: Mapping[str, int]) -> str:
+    """Say what each tier used; nothing where there is none."""
+    known = {tier: share for tier, share in _used(result).items() if share is not None}
+    return _shares(known, _allowed(result, processors)) if known else ""
+
+
+def tier_of(part: str) -> str:
+    """Name the tier that a part is of: ``web 2`` is of the web tier."""
+    name = _NUMBER.sub("", part)
+    return _TIERS.get(name.lower(), name)
+
+
+def _of(tier: str, text: str) -> Bottleneck:
+    return bottleneck(tier, text, _ADVICE.get(tier, f"more processors for {tier}"))
+
+
+def _used(result: TrialResult) -> dict[str, float | None]:
+    """Add up the processors that each tier used."""
+    used: dict[str, float | None] = {}
+    for each in result.tiers:
+        tier = tier_of(each.name)
+        before = used.get(tier, 0.0)
+        used[tier] = None if before is None or each.cpu_percent is None else before + each.cpu_percent / 100
+    return used
+
+
+def _allowed(result: TrialResult, processors: Mapping[str, int]) -> dict[str, int]:
+    """Give the processors that each tier may use; its parts share theirs."""
+    allowed: dict[str, int] = {}
+    for each in result.tiers:
+        tier = tier_of(each.name)
+        allowed[tier] = max(allowed.get(tier, 0), processors.get(each.name) or result.cpu.cores, 1)
+    return allowed
+
+
+def _shares(used: Mapping[str, float], allowed: Mapping[str, int]) -> str:
+    parts = []
+    for tier, share in sorted(used.items(), key=lambda each: -each[1] / allowed[each[0]]):
+        number = allowed[tier]
+        parts.append(f"{tier} {share * 100:.0f} % of {number} processor{'s' if number > 1 else ''}")
+    return ", ".join(parts)

@@ -1,0 +1,61 @@
+"""The tier that was the bottleneck, where what is compared lies behind another: then systems cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dbdyno.diagnose_tiers import DATABASE, tier_of
+from dbdyno.document.cell import Cell
+from dbdyno.document.finding import Kind
+from dbdyno.document.shape import Finding
+from dbdyno.findings.rule import Material, Rule
+from dbdyno.findings.words import percent
+
+TIER = Kind("bottleneck tier", ("tier", "cells", "of"))
+
+
+def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Say before which database another tier was the bottleneck, and whether that kept systems from being told apart.
+
+    Of cells whose system has several tiers; a tier that is the database itself is what was asked about.
+    """
+    tiered = [cell for cell in cells if cell["cpu_percent"]["tiers"] and cell["bottleneck"] is not None]
+    by_tier: dict[str, list[Cell]] = {}
+    for cell in tiered:
+        tier = _tier(cell)
+        if tier is not None and tier != DATABASE:
+            by_tier.setdefault(tier, []).append(cell)
+    for tier, held in by_tier.items():
+        evidence = held[0]["bottleneck"]
+        told = "" if evidence is None else evidence["evidence"]
+        text = f"The {tier} was the bottleneck of {_share(held, tiered)}"
+        text += f": {told}. " if len(held) == 1 else f", as in {held[0]['id']}: {told}. "
+        systems = {cell["system"]["name"] for cell in held}
+        if len(systems) > 1:
+            text += f"Where it is, the databases behind it cannot be told apart: give the {tier} more processors"
+        else:
+            text += f"What the database behind it can do does not show: give the {tier} more processors"
+        behind = [cell for cell in tiered if _tier(cell) == DATABASE]
+        text += f", as where the database was ({_share(behind, tiered)})." if behind else "."
+        observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
+        yield TIER.found(text, [cell["id"] for cell in held], observed)
+
+
+def _tier(cell: Cell) -> str | None:
+    """Give the tier that is a cell's bottleneck; ``None`` where it is none."""
+    found = cell["bottleneck"]
+    tiers = {tier_of(name) for name in cell["cpu_percent"]["tiers"]}
+    return found["resource"] if found is not None and found["resource"] in tiers else None
+
+
+def _share(held: Sequence[Cell], of: Sequence[Cell]) -> str:
+    if len(held) == len(of):
+        return "the only cell" if len(of) == 1 else f"all {len(of)} cells"
+    return f"{len(held)} of {len(of)} cells ({percent(len(held) / len(of))})"
+
+
+def _find(material: Material) -> Iterator[Finding]:
+    yield from tier_findings(material.cells)
+
+
+RULE = Rule(_find, (TIER,))
