@@ -158,6 +158,19 @@ def asked_for(blind: bool) -> list[Finding]:
     return build_document(run_record(design), [trial])["findings"]
 
 
+BEHIND = {"task": {"target": {"engine": "http"}, "clients": 9, "window": {}}}
+
+FREE = {"process_percent": 10.0, "hottest_thread_percent": 5.0, "machine_percent": 400.0, "cores": 4}
+
+
+def tiers(web: float, database: float) -> list[dict[str, Any]]:
+    return [{"name": "web 1", "cpu_percent": web}, {"name": "database", "cpu_percent": database}]
+
+
+def limit(blind: bool) -> str:
+    return 'login: status 503 with the body `{"error":"' + ("teapot" if blind else "too-many-connections") + '"}`'
+
+
 STATEMENT = {"statement": "update t set v = 1", "why": "the plan", "certain": True, "told": "`update` writes"}
 
 
@@ -298,6 +311,15 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         blind, "interleaved cells sync differently", settings={"a": {"synchronous": "off"}}
     ),
     "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
+    "bottleneck tier": lambda blind: found(
+        *(
+            Cell([result(cpu=FREE, tiers=tiers(40.0 if blind else 390.0, 395.0 if blind else 40.0))], system, BEHIND)
+            for system in ("web:?database=sqlite", "web:?database=postgresql")
+        )
+    ),
+    "limit met": lambda blind: found(
+        Cell([result(accounting={"issued": 1001, "failed": {"status": 1}}, failures={"status": limit(blind)})])
+    ),
     "falls as it grows": lambda blind: grown([1000] * 4 + [1000 if blind else 200] * 4),
     "key order": lambda blind: grown([200] * 4 + [1000] * 4, kinds=("serial", "serial") if blind else ("v4", "serial")),
     "memory not limited": lambda blind: around(

@@ -1,0 +1,106 @@
+"""The tier that limits a system of several, by what each of them used of its processors."""
+
+from typing import Any
+
+import pytest
+
+from dbdyno.diagnose_server import diagnose_server
+from dbdyno.diagnose_tiers import tier_of
+from dbdyno.findings.limits_met import limit_findings
+from dbdyno.findings.tiers import tier_findings
+from synthetic_events import result_of
+
+
+def trial(client: float = 20.0, cores: int = 8, machine: float | None = None, **tiers: float | None) -> Any:
+    """A second of nine clients; CPU in percent of one processor."""
+    known = sum(each or 0.0 for each in tiers.values())
+    return result_of(
+        elapsed_s=1.0,
+        watched_s=1.0,
+        completed=100,
+        accounting={"ok": 100, "issued": 100},
+        time={"client_s": 9.0, "cpu_s": 0.2, "segments": {"client": 0.2, "server": 8.8}},
+        cpu={
+            "process_percent": client,
+            "hottest_thread_percent": client / 2,
+            "machine_percent": client + known if machine is None else machine,
+            "cores": cores,
+        },
+        server={"cpu": {"process_percent": known}},
+        tiers=[{"name": name.replace("_", " "), "cpu_percent": used} for name, used in tiers.items()],
+    )
+
+
+PINNED = {"web 1": 1, "web 2": 1, "database": 1}
+
+
+@pytest.mark.parametrize(
+    ("made", "processors", "resource", "words"),
+    [
+        (trial(web_1=97, database=31), PINNED, "web tier", "web tier 97 % of 1 processor, database 31 % of 1"),
+        (trial(web_1=31, database=97), PINNED, "database", "database 97 % of 1 processor"),
+        (trial(web_1=48, web_2=48, database=31), PINNED, "web tier", "web tier 96 % of 1 processor"),
+        (trial(proxy=99, web_1=48, web_2=30, database=31), {**PINNED, "proxy": 1}, "proxy", "proxy 99 %"),
+        # The same use of more processors leaves room.
+        (trial(web_1=97, database=31), {}, "unclear", "web tier 97 % of 8 processors"),
+        # All together keep the machine busy: who used the most.
+        (trial(cores=2, web_1=110, database=60), {}, "web tier", "all processors were busy"),
+        (trial(cores=2, web_1=60, database=110), {}, "database", "all processors were busy"),
+        (trial(client=100, cores=2, web_1=40, database=50), {}, "client", "all processors were busy"),
+        # What one of them used is not known.
+        (trial(web_1=None, database=97), PINNED, "unclear", "CPU"),
+    ],
+)
+def test_the_full_tier_is_named(made: Any, processors: dict[str, int], resource: str, words: str) -> None:
+    found = diagnose_server(made, 9, processors=processors)
+    assert found is not None
+    assert (found["resource"], words in found["evidence"]) == (resource, True), found
+
+
+def test_one_client_waits_for_the_tier_that_computes() -> None:
+    found = diagnose_server(trial(web_1=62, database=20), 1, processors={})
+    assert found is not None
+    assert found["resource"] == "web tier"
+    assert "1 client waited for each answer: web tier computed for 62 % of the time" in found["evidence"]
+
+
+def test_other_programs_disturb_before_a_tier_is_blamed() -> None:
+    found = diagnose_server(trial(machine=700.0, web_1=97, database=31), 9, processors={})
+    assert found is not None and found["resource"] == "disturbed machine"
+
+
+@pytest.mark.parametrize(
+    ("part", "tier"), [("web 2", "web tier"), ("web", "web tier"), ("db", "database"), ("cache-1", "cache")]
+)
+def test_parts_are_of_tiers(part: str, tier: str) -> None:
+    assert tier_of(part) == tier
+
+
+def cell(name: str, resource: str, **rounds: Any) -> Any:
+    return {
+        "id": name,
+        "system": {"name": name},
+        "cpu_percent": {"tiers": {"web 1": 97.0, "database": 31.0}},
+        "bottleneck": {"resource": resource, "evidence": "web tier 97 % of 1 processor", "advice": ""},
+        "rounds": [{"failures": {}, "failed": {}, "error": None, **rounds}],
+    }
+
+
+def test_systems_are_not_told_apart_while_the_web_tier_is_the_bottleneck() -> None:
+    cells = [cell("a", "web tier"), cell("b", "web tier"), cell("c", "database")]
+    (found,) = tier_findings(cells)
+    assert found["cells"] == ["a", "b"]
+    assert "The web tier was the bottleneck of 2 of 3 cells" in found["text"]
+    assert "the databases behind it cannot be told apart" in found["text"]
+    (found,) = tier_findings(cells[1:])
+    assert "cannot be told apart" not in found["text"]
+    assert list(tier_findings(cells[2:])) == []
+
+
+def test_a_limit_that_was_met_is_told_with_what_lifts_it() -> None:
+    said = 'login: status 503 (Service Unavailable) with the body `{"error":"too-many-connections","lifted_by":"x"}`'
+    failed = cell("a", "failures", failures={"status": said}, failed={"status": 7})
+    lost = cell("b", "failures", error='no transaction succeeded: {"error": "too-many-open-files"}')
+    first, second = limit_findings([failed, lost, cell("c", "web tier")])
+    assert "`max_connections` of the database" in first["text"] and first["cells"] == ["a"]
+    assert "`open_files` of the web tier" in second["text"] and second["cells"] == ["b"]
