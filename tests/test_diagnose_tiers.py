@@ -40,7 +40,7 @@ PINNED = {"web 1": 1, "web 2": 1, "database": 1}
         (trial(web_1=97, database=31), PINNED, "web tier", "web tier 97 % of 1 processor, database 31 % of 1"),
         (trial(web_1=31, database=97), PINNED, "database", "database 97 % of 1 processor"),
         (trial(web_1=48, web_2=48, database=31), PINNED, "web tier", "web tier 96 % of 1 processor"),
-        (trial(proxy=99, web_1=48, web_2=30, database=31), {**PINNED, "proxy": 1}, "proxy", "proxy 99 %"),
+        (trial(proxy=99, web_1=48, web_2=30, database=31), {**PINNED, "proxy": 1}, "proxy tier", "proxy tier 99 %"),
         # The same use of more processors leaves room.
         (trial(web_1=97, database=31), {}, "unclear", "web tier 97 % of 8 processors"),
         # All together keep the machine busy: who used the most.
@@ -61,7 +61,7 @@ def test_one_client_waits_for_the_tier_that_computes() -> None:
     found = diagnose_server(trial(web_1=62, database=20), 1, processors={})
     assert found is not None
     assert found["resource"] == "web tier"
-    assert "1 client waited for each answer: web tier computed for 62 % of the time" in found["evidence"]
+    assert "1 client waited for each answer: the web tier computed for 62 % of the time" in found["evidence"]
 
 
 def test_other_programs_disturb_before_a_tier_is_blamed() -> None:
@@ -70,7 +70,7 @@ def test_other_programs_disturb_before_a_tier_is_blamed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "tier"), [("web 2", "web tier"), ("web", "web tier"), ("db", "database"), ("cache-1", "cache")]
+    ("part", "tier"), [("web 2", "web tier"), ("web", "web tier"), ("db", "database"), ("cache-1", "cache tier")]
 )
 def test_parts_are_of_tiers(part: str, tier: str) -> None:
     assert tier_of(part) == tier

@@ -40,6 +40,7 @@ def test_builtin_experiments() -> None:
         "pk-update",
         "promo-code",
         "promo-code-engines",
+        "web-login",
     ]
 
 

@@ -54,6 +54,7 @@ place = {{ type = "varchar(40)", not_null = true, fill = {{ words = 2 }} }}
 columns = ["code"]
 
 [load]
+clients = 1
 stop = {{ transactions = 1 }}
 
 [[transactions]]

@@ -6,22 +6,16 @@ from collections.abc import Mapping
 from dbdyno.bottleneck import FULL, Bottleneck, bottleneck, percent
 from dbdyno.events.trial import TrialResult
 
-WEB, PROXY, DATABASE = "web tier", "proxy", "database"
-"""The tiers, as bottlenecks name them."""
+DATABASE = "database"
+"""The tier behind all others, as bottlenecks name it."""
 
-# Tiers by the names of their parts; a user's own may have others, which are told as they are.
-_TIERS = {"web": WEB, "proxy": PROXY, "db": DATABASE, "database": DATABASE}
+# What those call the database who name their parts themselves.
+_DATABASES = ("database", "db")
+
 _NUMBER = re.compile(r"[\s_-]*\d+$")
 
 # Of the time that few clients wait: a tier that computes for that much of it is what they wait for.
 _COMPUTING = 0.5
-
-_ADVICE = {
-    WEB: "more processors for the web servers, or a second one on processors of its own",
-    PROXY: "more processors for the proxy, or clients that spread their requests themselves",
-    DATABASE: "cheaper statements, or more processors for the database",
-}
-
 
 def tier_bottleneck(result: TrialResult, clients: int, processors: Mapping[str, int]) -> Bottleneck | None:
     """Name the tier that kept its processors busy; ``None`` where none did, or it is not known.
@@ -47,7 +41,7 @@ def tier_bottleneck(result: TrialResult, clients: int, processors: Mapping[str, 
             return bottleneck("client", text, "a machine of its own for the load")
         return _of(largest, text)
     if (clients == 1 or clients < cores) and known[largest] >= _COMPUTING * clients:
-        waited = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: {largest} computed for "
+        waited = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the {largest} computed for "
         return _of(largest, f"{waited}{percent(known[largest] / clients)} of the time ({shares})")
     return None
 
@@ -59,13 +53,15 @@ def told_tiers(result: TrialResult, processors: Mapping[str, int]) -> str:
 
 
 def tier_of(part: str) -> str:
-    """Name the tier that a part is of: ``web 2`` is of the web tier."""
+    """Name the tier that a part is of: ``web 2`` is of the web tier, and what is behind all is the database."""
     name = _NUMBER.sub("", part)
-    return _TIERS.get(name.lower(), name)
+    return DATABASE if name.lower() in _DATABASES else f"{name} tier"
 
 
 def _of(tier: str, text: str) -> Bottleneck:
-    return bottleneck(tier, text, _ADVICE.get(tier, f"more processors for {tier}"))
+    if tier == DATABASE:
+        return bottleneck(tier, text, "cheaper statements, or more processors for the database")
+    return bottleneck(tier, text, f"more processors for the {tier}, or another server of it on processors of its own")
 
 
 def _used(result: TrialResult) -> dict[str, float | None]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from dbdyno.engines.engine import Engine, Location
+from dbdyno.engines.engine import Engine
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
@@ -21,14 +21,8 @@ class Web(Engine):
 
     name = "web"
     title = "a web tier"
-    location: Location = "nothing"
     has_checks = False
     tells_durability = False
-
-    @property
-    def is_server(self) -> bool:
-        """Sessions wait for processes of its own."""
-        return True
 
     def places(self, text: str) -> int:
         """Find none: a request is no text."""

@@ -98,10 +98,10 @@ async fn refuse(mut stream: TcpStream, refusal: &Refusal) {
     let body = refusal.body().to_string();
     let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close";
     let reply = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    // To close with something unread would take the reply away from the client.
+    let mut request = [0; 8192];
+    let _ = timeout(REFUSING, stream.read(&mut request)).await;
     let told = timeout(REFUSING, async {
-        // To close with something unread would take the reply away from the client.
-        let mut request = [0; 8192];
-        let _ = stream.read(&mut request).await?;
         stream.write_all(reply.as_bytes()).await?;
         stream.shutdown().await
     });

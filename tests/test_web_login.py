@@ -1,0 +1,84 @@
+"""Logins through a web tier, by the command line: what is stored of its tiers, and of the limits that it meets."""
+
+import shutil
+from typing import Any
+
+import pytest
+
+from conftest import Cli
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.web.application import find_application
+from web_database import TABLES
+
+pytestmark = pytest.mark.skipif(find_application() is None, reason="the web application is not built: make webapp")
+
+LOGIN = """{ set = "row", value = { row_of = "users" } }, { request = "GET /login", name = "login", \
+query = { user_name = "{user}", password = "{password}" }, params = { \
+user = { key = "users.user_name", row = { variable = "row" } }, \
+password = { key = "users.password", row = { variable = "row" } } } }"""
+
+
+def needs(engine: str) -> None:
+    if not find_installations(engine):
+        pytest.skip(f"there is no server of the kind {engine} here")
+
+
+def logins(cli: Cli, url: str, clients: int, seconds: float, *more: str) -> dict[str, Any]:
+    """Run logins, and give the document."""
+    text = TABLES.replace('{ execute = "select count(*) from users" }', LOGIN)
+    text = text.replace("clients = 1", f"clients = {clients}").replace(
+        "stop = { transactions = 1 }", f"stop = {{ seconds = {seconds} }}"
+    )
+    cli.write("web.toml", text)
+    return cli.run("web.toml", "--rounds", "1", "--system", url, *more)
+
+
+def found(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [each for each in document["findings"] if each["kind"] == kind]
+
+
+def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
+    needs("postgresql")
+    document = logins(server_cli, "web:?database=postgresql", 4, 2)
+    (cell,) = document["cells"]
+    assert cell["rounds"][0]["failed"] == {}
+    tiers = cell["cpu_percent"]["tiers"]
+    assert set(tiers) == {"web 1", "database"} and all(used > 0 for used in tiers.values())
+    assert cell["cpu_percent"]["server"] == pytest.approx(sum(tiers.values()), rel=0.01)
+
+
+def test_two_web_servers_share_the_requests(server_cli: Cli) -> None:
+    if shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") is None:
+        pytest.skip("haproxy is not installed")
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&servers=2", 4, 2)
+    tiers = document["cells"][0]["cpu_percent"]["tiers"]
+    assert set(tiers) == {"proxy", "web 1", "web 2"} and all(used > 0 for used in tiers.values())
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mysql"])
+def test_max_connections_is_met_and_told_with_what_lifts_it(server_cli: Cli, engine: str) -> None:
+    needs(engine)
+    url = f"web:?database={engine}&db.max_connections=20&pool=60"
+    document = logins(server_cli, url, 40, 2)
+    (limit,) = found(document, "limit met")
+    assert limit["evidence"]["limit"] == "too-many-connections"
+    assert "`max_connections` of the database" in limit["text"]
+    assert document["cells"][0]["throughput"]["mean"] > 0
+    # With room for all of them it is not met.
+    document = logins(server_cli, f"web:?database={engine}&db.max_connections=100&pool=60", 40, 2)
+    assert found(document, "limit met") == []
+
+
+def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 100, 3)
+    (limit,) = found(document, "limit met")
+    assert limit["evidence"]["limit"] == "too-many-open-files"
+    assert "`open_files` of the web tier (`ulimit -n`)" in limit["text"]
+
+
+def test_a_setting_that_is_none_is_one_clear_error(server_cli: Cli) -> None:
+    server_cli.write("web.toml", TABLES.replace('{ execute = "select count(*) from users" }', LOGIN))
+    said = server_cli("run", "web.toml", "--system", "web:?database=sqlite&servers=2&proxy=none", code=2)
+    assert "nothing spreads requests over 2 web servers" in said
+    said = server_cli("run", "web.toml", "--system", "web://host/", code=2)
+    assert "write `http://host/`" in said
