@@ -18,6 +18,7 @@ import pytest
 
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells
+from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
 from dbdyno.engines.web.application import find_application
@@ -213,6 +214,23 @@ def test_a_proxy_that_is_not_there_is_refused_with_what_installs_it(monkeypatch:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InputError, match=r"nginx is not installed.*apt install nginx-light"):
         find_proxy("nginx", "web:")
+
+
+def test_processors_are_asked_for_by_tier() -> None:
+    assert read_processors("web=0,2,db=1") == {"web": "0,2", "db": "1"}
+    assert read_processors("web=0-3") == {"web": "0-3"}
+    for wrong in ("0", "web=", "web", "web=0,db", "web=0,web=1"):
+        with pytest.raises(InputError):
+            read_processors(wrong)
+    systems = [parse_url(url) for url in ("web:?database=sqlite", "web:?database=postgresql", "sqlite:")]
+    made = with_processors(systems, {"web": "0", "db": "1"})
+    assert [dict(each.settings) for each in made] == [
+        {"database": "sqlite", "processors.web": "0"},
+        {"database": "postgresql", "processors.web": "0", "processors.db": "1"},
+        {},
+    ]
+    with pytest.raises(InputError, match="no system here has a tier `disk`"):
+        with_processors(systems, {"disk": "0"})
 
 
 def test_a_processor_that_is_not_there_is_refused() -> None:

@@ -80,6 +80,10 @@ def run(
         str | None,
         typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
     ] = None,
+    processors: Annotated[
+        str | None,
+        typer.Option("--processors", metavar="TIER=N,…", help="Keep the tiers of a system apart, as web=0,db=1"),
+    ] = None,
     allow_writes: AllowWritesOption = False,
     store: StoreOption = None,
     json: JsonOption = None,
@@ -111,6 +115,7 @@ def run(
         wait_idle=wait_idle,
         instructions=instructions,
         same_durability=same_durability,
+        processors=processors,
         try_recommendations=try_recommendations,
         interleaving=interleaving,
         allow_writes=allow_writes,

@@ -13,6 +13,7 @@ from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.engines.durability import with_durability
+from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, StoreError
 from dbdyno.experiment import Experiment
@@ -99,6 +100,7 @@ class Asked:
     wait_idle: bool = False
     instructions: bool = False
     same_durability: str | None = None
+    processors: str | None = None
     try_recommendations: bool = False
     interleaving: str | None = None
     allow_writes: bool = False
@@ -132,11 +134,16 @@ class Asked:
         )
 
     def _systems(self, experiment: Experiment) -> list[SystemSpec]:
-        """Give the systems, with the settings that the durability asked for needs."""
+        """Give the systems, with the settings that the durability and the processors asked for need."""
         named = [parse_url(url) for url in self.systems]
-        if self.same_durability is None:
+        if self.same_durability is None and self.processors is None:
             return named
-        return [with_durability(spec, self.same_durability) for spec in named or file_systems(experiment).values()]
+        named = named or list(file_systems(experiment).values())
+        if self.processors is not None:
+            named = with_processors(named, read_processors(self.processors))
+        if self.same_durability is not None:
+            named = [with_durability(spec, self.same_durability) for spec in named]
+        return named
 
     def _interleaving(self) -> Interleaving:
         match self.interleaving:

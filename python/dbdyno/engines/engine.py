@@ -207,6 +207,10 @@ class Engine:
         """
         return None
 
+    def tiers(self, settings: Mapping[str, str]) -> tuple[str, ...]:
+        """Name the tiers of a system with such settings that can have processors of their own; none: it is one."""
+        return ()
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
         return settings

@@ -15,7 +15,7 @@ class Ready:
     """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
 
     ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
-    ``tiers``: the first processes of each of its tiers, where it has several, and ``processors``: how many each may use.
+    ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: how many each may use.
     """
 
     target: dict[str, Any]

@@ -44,6 +44,12 @@ class Web(Engine):
 
         return read_web_settings(settings, place)
 
+    def tiers(self, settings: Mapping[str, str]) -> tuple[str, ...]:
+        """Name the web servers, a database that has processes of its own, and a proxy that the settings name."""
+        from dbdyno.engines.web.settings import tiers_of
+
+        return tiers_of(settings)
+
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
         """Give what starts web servers before a database. Raises InputError for one that is named."""
         from dbdyno.engines.web.provisioner import WebProvisioner

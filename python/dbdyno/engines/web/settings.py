@@ -109,6 +109,14 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     return WebSettings(database, asked, inner, servers, persistent, proxy, numbers, processors)
 
 
+def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Name the tiers of a system, as far as its settings tell. Raises InputError for a wrong database."""
+    database = _database(settings.get("database", DATABASES[0]), "web:")
+    one = settings.get("servers", "1") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
+    known = ("web",) if one else ("proxy", "web")
+    return (*known, "db") if engine_of(database).is_server else known
+
+
 # Numbers that web servers are given, with the least and the greatest.
 _NUMBERS = {
     "pool": (1, 100_000),
