@@ -42,9 +42,14 @@ def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
     document = logins(server_cli, "web:?database=postgresql", 4, 2)
     (cell,) = document["cells"]
     assert cell["rounds"][0]["failed"] == {}
+    # What is compared is what is behind, and by what it survives.
+    assert cell["system"]["version"].startswith("PostgreSQL ")
+    assert (cell["system"]["engine"], cell["system"]["durability"]) == ("web", "power-safe")
+    assert cell["system"]["settings"]["db.fsync"] == "on"
     tiers = cell["cpu_percent"]["tiers"]
     assert set(tiers) == {"web 1", "database"} and all(used > 0 for used in tiers.values())
-    assert cell["cpu_percent"]["server"] == pytest.approx(sum(tiers.values()), rel=0.01)
+    # The two are read one after the other, in ticks of the kernel's.
+    assert cell["cpu_percent"]["server"] == pytest.approx(sum(tiers.values()), abs=20)
 
 
 def test_two_web_servers_share_the_requests(server_cli: Cli) -> None:
@@ -74,6 +79,14 @@ def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-open-files"
     assert "`open_files` of the web tier (`ulimit -n`)" in limit["text"]
+
+
+def test_what_survives_less_is_not_compared_with_what_survives_more(server_cli: Cli) -> None:
+    urls = "web:?database=sqlite&db.synchronous=full", "web:?database=sqlite&db.synchronous=off"
+    document = logins(server_cli, urls[0], 2, 1, "--system", urls[1])
+    assert {cell["system"]["durability"] for cell in document["cells"]} == {"power-safe", "process-safe"}
+    (unlike,) = found(document, "not comparable")
+    assert unlike["evidence"]["not_comparable"] == "durability"
 
 
 def test_a_setting_that_is_none_is_one_clear_error(server_cli: Cli) -> None:

@@ -17,6 +17,7 @@ _NUMBER = re.compile(r"[\s_-]*\d+$")
 # Of the time that few clients wait: a tier that computes for that much of it is what they wait for.
 _COMPUTING = 0.5
 
+
 def tier_bottleneck(result: TrialResult, clients: int, processors: Mapping[str, int]) -> Bottleneck | None:
     """Name the tier that kept its processors busy; ``None`` where none did, or it is not known.
 

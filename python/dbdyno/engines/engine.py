@@ -75,6 +75,9 @@ class Engine:
     tells_durability = True
     """Whether it can be known what a commit survives."""
 
+    shows_changes = True
+    """Whether clients are told how many rows a statement changed."""
+
     runs_programs = False
     """Whether a transaction is a whole program of the user's."""
 

@@ -16,6 +16,8 @@ class Ready:
 
     ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
     ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: how many each may use.
+    ``behind``: what the database is that lies behind what clients speak to, as :class:`dbdyno.events.facts.Facts` are
+    stored.
     """
 
     target: dict[str, Any]
@@ -23,6 +25,13 @@ class Ready:
     loaded: dict[str, Any] = field(default_factory=dict)
     tiers: dict[str, list[int]] = field(default_factory=dict)
     processors: dict[str, int] = field(default_factory=dict)
+    behind: dict[str, Any] | None = None
+
+    @property
+    def data(self) -> str | None:
+        """Where its data lie; ``None``: that is not known."""
+        place: str | None = self.target.get("path") or self.target.get("process", {}).get("data")
+        return place
 
     def watched(self, request: dict[str, Any]) -> dict[str, Any]:
         """Give the plan of a trial with the processes of the tiers, so that the CPU of each is told apart."""

@@ -13,6 +13,7 @@ from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading
 from dbdyno.events.base import Part
+from dbdyno.events.facts import Facts
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.reading import NotAnEvent, read_interval, read_part, read_result
 from dbdyno.events.trial import Interval, TrialResult
@@ -101,6 +102,9 @@ def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, inte
     """Give what a trial's own words and what lay around it come to, as fields of a :class:`ReadTrial`."""
     around = trial.around
     in_memory = text(around, "in_memory")
+    if around.get("behind") and isinstance(result, TrialResult):
+        # What clients spoke to is no database, and what lies behind it is what a commit survives by.
+        result = result.model_copy(update={"engine": read_part(Facts, around["behind"], "behind")})
     if in_memory and isinstance(result, TrialResult):
         result = _kept_in_memory(result, in_memory)
     return {

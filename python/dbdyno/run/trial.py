@@ -183,8 +183,9 @@ def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
         return
     if system.processors:
         trial.around["allowed"] = {"processors": system.processors}
-    place = system.target.get("path") or system.target.get("process", {}).get("data")
-    kind = in_memory(Path(place).resolve()) if place else None
+    if system.behind is not None:
+        trial.around["behind"] = system.behind
+    kind = in_memory(Path(system.data).resolve()) if system.data else None
     if kind:
         trial.around["in_memory"] = kind
     if system.loaded and own_data:

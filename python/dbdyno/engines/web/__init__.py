@@ -22,7 +22,7 @@ class Web(Engine):
     name = "web"
     title = "a web tier"
     has_checks = False
-    tells_durability = False
+    shows_changes = False
 
     def places(self, text: str) -> int:
         """Find none: a request is no text."""

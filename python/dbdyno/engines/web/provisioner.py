@@ -15,9 +15,11 @@ from dbdyno.engines.web.process import WebProcess
 from dbdyno.engines.web.processors import bind_all, bound_to, check_processors, processors_of
 from dbdyno.engines.web.proxies import find_proxy, start_proxy
 from dbdyno.engines.web.server import start_web_server
-from dbdyno.engines.web.settings import NO_PROXY, WebSettings
+from dbdyno.engines.web.settings import NO_PROXY, OF_DATABASE, WebSettings
+from dbdyno.events.answers import FactsRead
 from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.worker import ask
 
 
 @dataclass
@@ -26,6 +28,11 @@ class Tiers(Ready):
 
     processes: list[WebProcess] = field(default_factory=list)
     database: Ready | None = None
+
+    @property
+    def data(self) -> str | None:
+        """Where the database has them."""
+        return None if self.database is None else self.database.data
 
     def trouble(self, lost: bool) -> str | None:
         """Say which process has ended, and its last words; the database's first, since others fail with it."""
@@ -101,6 +108,7 @@ class WebProvisioner:
                 database.loaded,
                 {name: [pid] for name, pid in tiers.items()},
                 {name: processors_of(pid) for name, pid in tiers.items()},
+                self._facts(compiled, database),
                 processes,
                 database,
             )
@@ -114,6 +122,17 @@ class WebProvisioner:
         with ExitStack() as stack:
             for each in self._databases.values():
                 stack.callback(each.close)
+
+    def _facts(self, compiled: CompiledCell, database: Ready) -> dict[str, Any]:
+        """Read back what the database is, whose durability is that of the whole, and name it as the web tier's."""
+        task = {"kind": "inspect", "target": database.target}
+        facts = ask({"schema": PLAN, "seed": 1, "task": task}, FactsRead, interrupted=self._place.interrupted).engine
+        named = {
+            "engine": compiled.cell.system.engine,
+            "version": f"{facts.engine} {facts.version}",
+            "settings": {OF_DATABASE + name: value for name, value in facts.settings.items()},
+        }
+        return facts.model_copy(update=named).model_dump(mode="json", by_alias=True)
 
     def _database(self, behind: CompiledCell) -> Provisioner:
         name = behind.cell.system.engine

@@ -43,6 +43,8 @@ def _haproxy(port: int, servers: Sequence[str], _own: Path) -> str:
     listed = "\n".join(f"    server web{number} {address}" for number, address in enumerate(servers, 1))
     return f"""global
     maxconn {_CONNECTIONS}
+    # Where the machine allows fewer descriptors it takes fewer connections, and does not refuse to start.
+    no strict-limits
 defaults
     mode http
     timeout connect 5s

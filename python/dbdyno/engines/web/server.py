@@ -1,7 +1,6 @@
 """Web servers: the web application as a process of its own, which ends with dbdyno."""
 
 import json
-import os
 import secrets
 import signal
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.engines.server.kept import Kept
+from dbdyno.engines.server.launch import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.task import Task
 from dbdyno.engines.web.process import LOOK_S, WebProcess, read_log
@@ -47,7 +47,7 @@ def start_web_server(
     log = own / _LOG
     task = Task(
         command=(*under, str(program), "--listen", "127.0.0.1:0", *options),
-        environment={**os.environ, "DATABASE_URL": database},
+        environment=environment() | {"DATABASE_URL": database},
         directory=str(work.absolute()),
         owner=None,
         stop=(signal.SIGTERM,),

@@ -17,7 +17,7 @@ TIERS = ("proxy", "web", "db")
 NO_PROXY = "none"
 
 # What stands before the name of a database's setting, and before a tier's.
-_OF_DATABASE = "db."
+OF_DATABASE = "db."
 _PROCESSORS = "processors."
 
 _MOST_SERVERS = 64
@@ -70,14 +70,14 @@ class WebSettings(Settings):
         for tier, processors in self.processors.items():
             yield _PROCESSORS + tier, ",".join(map(str, processors))
         for name, value in self.inner.shown():
-            yield _OF_DATABASE + name, value
+            yield OF_DATABASE + name, value
 
 
 def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings:
     """Check settings. Raises InputError that begins with ``place``."""
     rest = dict(settings)
     database = _database(str(rest.pop("database", DATABASES[0])), place)
-    asked = {name.removeprefix(_OF_DATABASE): rest.pop(name) for name in settings if name.startswith(_OF_DATABASE)}
+    asked = {name.removeprefix(OF_DATABASE): rest.pop(name) for name in settings if name.startswith(OF_DATABASE)}
     processors = {
         name.removeprefix(_PROCESSORS): _processors(rest.pop(name), f"{place}: {name}")
         for name in settings
