@@ -64,6 +64,11 @@ def test_one_client_waits_for_the_tier_that_computes() -> None:
     assert "1 client waited for each answer: the web tier computed for 62 % of the time" in found["evidence"]
 
 
+def test_a_full_tier_is_named_whatever_other_programs_do() -> None:
+    found = diagnose_server(trial(machine=700.0, web_1=97, database=31), 9, processors=PINNED)
+    assert found is not None and found["resource"] == "web tier"
+
+
 def test_other_programs_disturb_before_a_tier_is_blamed() -> None:
     found = diagnose_server(trial(machine=700.0, web_1=97, database=31), 9, processors={})
     assert found is not None and found["resource"] == "disturbed machine"

@@ -9,18 +9,18 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 3. Idle half of the time (open loop, thinking): the load, not the system, is the bottleneck; where arrivals of an open
    loop were skipped all the same, the number of clients.
 4. A thread of the clients used 90 % or more of a processor: the client.
-5. Other programs kept the processors busy: the machine was disturbed.
-6. A system of several tiers: the one that kept 85 % or more of its processors busy, or where all processors of the
-   machine were busy the one that used the most; of fewer clients than processors, the one that computed half of the
-   time (:mod:`dbdyno.diagnose_tiers`).
-7. Connecting took a third of the clients' time or more: connection set-up. What follows is of systems of one tier.
-8. A quarter or more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into
+5. A tier of a system of several kept 85 % or more of its processors busy: it (:mod:`dbdyno.diagnose_tiers`).
+6. Other programs kept the processors busy: the machine was disturbed.
+7. All processors of the machine were busy, and the system has several tiers: the one that used the most; of fewer
+   clients than processors, the one that computed half of the time.
+8. Connecting took a third of the clients' time or more: connection set-up. What follows is of systems of one tier.
+9. A quarter or more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into
    any other and into working: it. Of fewer than ten looks, or ten sightings, nothing is said.
-9. Client and server used 85 % or more of the processors: the CPU, and whose.
-10. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
+10. Client and server used 85 % or more of the processors: the CPU, and whose.
+11. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
    round trip where the sessions were away from the server for more than their clients computed, a quarter or more of
    the time.
-11. Anything else is unclear, and says so with the shares.
+12. Anything else is unclear, and says so with the shares.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,7 +43,7 @@ from dbdyno.bottleneck import (
 )
 from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
-from dbdyno.diagnose_tiers import tier_bottleneck, told_tiers
+from dbdyno.diagnose_tiers import busiest_tier, full_tier, told_tiers
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
 from dbdyno.events.latency import Times
@@ -93,12 +93,16 @@ def diagnose_server(
     if hottest >= _CLIENT:
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return bottleneck(CLIENT, text, "a machine of its own for the load, or fewer clients")
+    if result.tiers:
+        full = full_tier(result, processors or {})
+        if full is not None:
+            return full
     if server is not None:
         disturbed = disturbed_machine(cpu, client + server, elapsed)
         if disturbed is not None:
             return disturbed
     if result.tiers:
-        tier = tier_bottleneck(result, clients, processors or {})
+        tier = busiest_tier(result, clients, processors or {})
         if tier is not None:
             return tier
     connecting = _connecting(result, total)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from dbdyno.bottleneck import FULL, Bottleneck, bottleneck, percent
+from dbdyno.bottleneck import CLIENT, FULL, Bottleneck, bottleneck, percent
 from dbdyno.events.trial import TrialResult
 
 DATABASE = "database"
@@ -18,28 +18,35 @@ _NUMBER = re.compile(r"[\s_-]*\d+$")
 _COMPUTING = 0.5
 
 
-def tier_bottleneck(result: TrialResult, clients: int, processors: Mapping[str, int]) -> Bottleneck | None:
-    """Name the tier that kept its processors busy; ``None`` where none did, or it is not known.
+def full_tier(result: TrialResult, processors: Mapping[str, int]) -> Bottleneck | None:
+    """Name the tier that kept ``FULL`` of its processors busy; ``None`` where none did, or it is not known.
 
-    ``processors``: how many the parts of tiers may use, by name; of one that is not in it, all of the machine's. A
-    tier is full from ``FULL`` of its processors on. Where no tier is and the machine is, the tier that used the most is
-    named, unless the clients used more. Clients that are fewer than the processors wait for each answer: then it is
-    the tier that computed for half of that time.
+    ``processors``: how many the parts of tiers may use, by name; of one that is not in it, all of the machine's. What
+    other programs did meanwhile took little from such a tier.
     """
-    used, allowed = _used(result), _allowed(result, processors)
-    if not used or any(each is None for each in used.values()):
+    known, allowed = _known(result), _allowed(result, processors)
+    if not known:
         return None
-    known = {tier: share for tier, share in used.items() if share is not None}
-    cores, client = result.cpu.cores, result.cpu.process_percent / 100
-    shares = f"{_shares(known, allowed)}; client {client * 100:.0f} %"
     fullest = max(known, key=lambda tier: known[tier] / allowed[tier])
-    if known[fullest] >= FULL * allowed[fullest]:
-        return _of(fullest, shares)
+    return _of(fullest, _all(result, known, allowed)) if known[fullest] >= FULL * allowed[fullest] else None
+
+
+def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, int]) -> Bottleneck | None:
+    """Name the tier that used the most where no tier is full and the machine is, unless the clients used more.
+
+    Clients that are fewer than the processors wait for each answer: then it is the tier that computed for half of that
+    time. ``None`` where neither is so, or it is not known. ``processors``: as :func:`full_tier`.
+    """
+    known, allowed = _known(result), _allowed(result, processors)
+    if not known:
+        return None
+    shares = _all(result, known, allowed)
+    cores, client = result.cpu.cores, result.cpu.process_percent / 100
     largest = max(known, key=lambda tier: known[tier])
     if client + sum(known.values()) >= FULL * cores:
         text = f"all processors were busy: {shares} of {cores * 100} %"
         if client > known[largest]:
-            return bottleneck("client", text, "a machine of its own for the load")
+            return bottleneck(CLIENT, text, "a machine of its own for the load")
         return _of(largest, text)
     if (clients == 1 or clients < cores) and known[largest] >= _COMPUTING * clients:
         waited = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the {largest} computed for "
@@ -73,6 +80,17 @@ def _used(result: TrialResult) -> dict[str, float | None]:
         before = used.get(tier, 0.0)
         used[tier] = None if before is None or each.cpu_percent is None else before + each.cpu_percent / 100
     return used
+
+
+def _known(result: TrialResult) -> dict[str, float]:
+    """Give the processors that each tier used; nothing where that of one is not known."""
+    used = _used(result)
+    known = {tier: share for tier, share in used.items() if share is not None}
+    return known if len(known) == len(used) else {}
+
+
+def _all(result: TrialResult, known: Mapping[str, float], allowed: Mapping[str, int]) -> str:
+    return f"{_shares(known, allowed)}; client {result.cpu.process_percent:.0f} %"
 
 
 def _allowed(result: TrialResult, processors: Mapping[str, int]) -> dict[str, int]:
