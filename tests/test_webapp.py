@@ -304,6 +304,18 @@ def test_it_ends_with_its_parent(tmp_path: Path) -> None:
             assert ended == [child] or not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
+def test_hashing_takes_the_web_servers_time(tmp_path: Path) -> None:
+    used = []
+    with web_database("sqlite:", tmp_path) as database:
+        for rounds in ("0", "100000"):
+            with serving(database, tmp_path, "--hash-rounds", rounds) as server:
+                for _ in range(3):
+                    assert login(server)[0] == 200
+                used.append(sum(psutil.Process(server.pid).cpu_times()[:2]))
+    # The same requests, and a hundred thousand rounds more for each.
+    assert used[1] > used[0] + 0.03
+
+
 def test_it_is_gone_after_its_keeper_was_killed(tmp_path: Path) -> None:
     with web_database("sqlite:", tmp_path) as database, serving(database, tmp_path) as server:
         process = psutil.Process(server.pid)

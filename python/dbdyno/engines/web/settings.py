@@ -124,6 +124,7 @@ _NUMBERS = {
     "backlog": (1, 65_535),
     "open_files": (16, 1 << 30),
     "wait_ms": (0, 600_000),
+    "hash_rounds": (0, 10_000_000),
 }
 
 

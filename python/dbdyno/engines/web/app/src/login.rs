@@ -12,6 +12,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::hint::black_box;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +30,7 @@ pub struct Peer(pub IpAddr);
 pub struct Application {
     source: Source,
     longest: Duration,
+    hash_rounds: u32,
     served: AtomicU64,
     refused: [AtomicU64; REASONS.len()],
 }
@@ -46,11 +49,12 @@ struct Login {
 }
 
 impl Application {
-    /// `longest`: how long a request may take.
-    pub fn new(source: Source, longest: Duration) -> Self {
+    /// `longest`: how long a request may take; `hash_rounds`: what checking a password computes.
+    pub fn new(source: Source, longest: Duration, hash_rounds: u32) -> Self {
         Self {
             source,
             longest,
+            hash_rounds,
             served: AtomicU64::new(0),
             refused: Default::default(),
         }
@@ -120,6 +124,9 @@ async fn login(
     let update = read_switch(&asked.update)?;
     let range = read_prefix(&asked.prefix)?;
     let address = address_of(&headers, peer);
+    if application.hash_rounds > 0 {
+        compute(&asked.password, application.hash_rounds);
+    }
     application
         .with_connection(async |connection| {
             let found = connection.authenticate(&asked.user_name, &asked.password).await?;
@@ -211,6 +218,15 @@ fn read_prefix(prefix: &str) -> Result<Option<(String, Option<String>)>, Refusal
         )
     });
     Ok(Some((prefix.to_owned(), high)))
+}
+
+/// Compute as many rounds as a hashed password takes to be checked. Nothing but the time is wanted of it.
+fn compute(password: &str, rounds: u32) {
+    let mut digest = Sha256::digest(password);
+    for _ in 1..rounds {
+        digest = Sha256::digest(digest);
+    }
+    black_box(digest);
 }
 
 /// Milliseconds since 1970.

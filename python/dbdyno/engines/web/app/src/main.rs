@@ -70,7 +70,7 @@ fn run(options: &Options) -> Result<(), Failure> {
         .enable_all()
         .build()?;
     let done = runtime.block_on(async {
-        let application = Arc::new(Application::new(source, options.longest()));
+        let application = Arc::new(Application::new(source, options.longest(), options.hash_rounds));
         let version = application.version().await?;
         let listener =
             serving::listen(options.listen, options.backlog).map_err(|error| Failure::Listen(options.listen, error))?;

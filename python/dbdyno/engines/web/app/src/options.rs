@@ -45,6 +45,10 @@ pub struct Options {
     #[arg(long, default_value_t = 30_000)]
     pub request_ms: u64,
 
+    /// Rounds of SHA-256 that a login computes, as applications do that keep passwords hashed; the table has them as they are
+    #[arg(long, default_value_t = 0)]
+    pub hash_rounds: u32,
+
     /// Threads that serve requests; by default one for each processor it may use
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
