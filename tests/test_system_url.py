@@ -198,3 +198,8 @@ def test_single_threaded() -> None:
     )
     assert read_settings({"cflags": "-DSQLITE_THREADSAFE=0", "library_threading": 1}, "x").is_single_threaded is None
     assert read_settings({"config_threading": "multi"}, "x").is_single_threaded is None
+
+
+def test_a_host_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="the host is given twice"):
+        parse_url("postgresql://me@localhost:5433/shop?host=/run/postgresql")

@@ -64,8 +64,8 @@ def parse_url(url: str) -> SystemSpec:
         return _named(SystemSpec(name, database=unquote(path) or None, settings=settings, label=label))
     if authority is None and path:
         raise InputError(_shown(url), "a host begins with `//`", f"write `{name}://host/database`, or `{name}:`")
-    if authority == "":
-        authority, path, settings = _as_libpq_has_it(name, url, path, settings)
+    if authority is not None:
+        authority, path, settings = _as_libpq_has_it(name, url, authority, path, settings)
     where = _AUTHORITY.fullmatch(authority or "")
     if not where:
         raise InputError(_shown(url), "the host cannot be read", f"write `{name}://user:password@host:port/database`")
@@ -88,12 +88,19 @@ def parse_url(url: str) -> SystemSpec:
     )
 
 
-def _as_libpq_has_it(engine: str, url: str, path: str, settings: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+def _as_libpq_has_it(
+    engine: str, url: str, authority: str, path: str, settings: Mapping[str, str]
+) -> tuple[str, str, dict[str, str]]:
     """Take host, port, user, password and database from the settings of a URL that names no host.
 
     So libpq has them, as `postgresql:///db?host=/run/postgresql&port=5433`: a host may be the directory of a socket.
-    Raises InputError for a database without a host.
+    Raises InputError for a database without a host, and for a host that is given in both places.
     """
+    if authority:
+        if "host" not in settings:
+            return authority, path, dict(settings)
+        hint = f"write `{engine}://user@host:port/database`, or `{engine}:///database?host=…&port=…&user=…`"
+        raise InputError(_shown(url), "the host is given twice", hint)
     rest = dict(settings)
     host, port, user, password, database = (
         rest.pop(name, None) for name in ("host", "port", "user", "password", "dbname")
