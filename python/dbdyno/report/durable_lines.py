@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
+from dbdyno.engines import engine_of_product
 from dbdyno.numbers import rough
 from dbdyno.report.lines import Statement, cell_names
 from dbdyno.results.durable import class_of, worth_telling
@@ -23,7 +24,10 @@ def durability(document: Document) -> list[Statement]:
     """Return each durability class with its cells, and how often these had the device sync for a commit."""
     classes: dict[str, list[Cell]] = {}
     for cell in document["cells"]:
-        classes.setdefault(class_of(cell) or "unknown", []).append(cell)
+        found = class_of(cell)
+        # A service tells nothing of what its databases keep, and nothing is said of it.
+        if found is not None or engine_of_product(cell["system"]["engine"]).tells_durability:
+            classes.setdefault(found or "unknown", []).append(cell)
     return [Statement(name + _seen(cells), [cell["id"] for cell in cells]) for name, cells in classes.items()]
 
 
