@@ -120,18 +120,12 @@ def diagnose_server(
     return (
         _wait(sightings, facts)
         or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))
-        or unclear(_shares(client, server, cores, sightings, facts), _WHERE_IT_RUNS if server is None else MORE_ROUNDS)
+        or unclear(_shares(client, server, cores, sightings, facts), facts.unread if server is None else MORE_ROUNDS)
     )
 
 
 # What the sessions of a database behind a web tier wait for nobody looks at.
 _BEHIND = "no tier is full: see whether the database waits for its disk, by measuring it without the web tier before it"
-
-# More rounds do not tell what nobody can read.
-_WHERE_IT_RUNS = (
-    "how busy the server is cannot be read from here: look at its machine's processors (top), or measure the same on a "
-    "server that dbdyno starts"
-)
 
 
 def _connecting(result: TrialResult, total: float) -> float:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.http.settings import HttpSettings
     from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.server.facts import Server
+    from dbdyno.events.trial import TrialResult
     from dbdyno.plan.system import SystemSpec
 
 
@@ -63,6 +65,12 @@ class Http(Engine):
         from dbdyno.engines.http.provisioner import HttpProvisioner
 
         return HttpProvisioner(system, place)
+
+    def server(self, result: "TrialResult", clients: int) -> "Server":
+        """Give the service: dbdyno knows no process of it that is not named."""
+        from dbdyno.engines.http.facts import Service
+
+        return Service.of(result, clients)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Any will do."""

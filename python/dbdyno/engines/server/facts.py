@@ -47,6 +47,14 @@ class Server:
         return int(found[1]) * unit if found and unit else None
 
     @property
+    def unread(self) -> str:
+        """What to do where nobody can read how busy it is: more rounds do not tell."""
+        return (
+            "how busy the server is cannot be read from here: look at its machine's processors (top), or measure the "
+            "same on a server that dbdyno starts"
+        )
+
+    @property
     def buffer(self) -> str:
         """The name of the setting that says how large the cache of pages is; empty where that is not known."""
         return ""
