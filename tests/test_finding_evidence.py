@@ -175,6 +175,31 @@ STATEMENT = {"statement": "update t set v = 1", "why": "the plan", "certain": Tr
 
 
 # By kind, what makes it be said; and what is known less, so that it is not.
+def on_machines(
+    rates: tuple[int, ...] = (1000, 1000, 1000),
+    began_ms: tuple[float, ...] = (0.0, 0.0, 0.0),
+    lost: tuple[str, ...] | list[str] = (),
+    boots: tuple[str, ...] = ("x", "y", "z"),
+) -> list[Finding]:
+    """What is said of a trial of ten seconds that three load machines did, each so much in a second."""
+    noise = random.Random(3)
+    parts, machines, agreed = [], [], 10**12
+    for number, (rate, began, boot) in enumerate(zip(rates, began_ms, boots, strict=True)):
+        told = [an_interval(index, round(rate * noise.uniform(0.99, 1.01))) for index in range(10)]
+        made = result(sum(each.ok for each in told), began_ns=agreed + 500 + round(began * 1e6))
+        parts.append({"result": made, "intervals": [as_stored(each) for each in told]})
+        clock = {"offset_ns": 500, "uncertainty_ns": 100_000}
+        machines.append({"name": f"{number + 1} (10.0.0.{number})", "host": boot, "boot": boot, "clients": 2, **clock})
+    around = {"load_machines": {"agreed_ns": agreed, "machines": machines, "lost": list(lost)}}
+    design = {
+        "cells": [{"id": "a", "system": {"name": "sqlite:"}, "factors": {}}],
+        "recommendations": [],
+        "measure": {},
+    }
+    trial = TrialRecord(cell="a", block=0, position=0, status="done", parts=parts, around=around)
+    return build_document(run_record(design, options={"load_machines": machines}), [trial])["findings"]
+
+
 SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "durability contradicted": lambda blind: found(
         Cell(
@@ -285,6 +310,12 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         Cell([result(1_000_000, work={"statements": 1_000_000})]),
         ceiling={} if blind else {"operations_per_s": 110_000.0},
     ),
+    "load machines differ": lambda blind: on_machines(rates=(1000, 1000, 990 if blind else 600)),
+    "load machines apart": lambda blind: on_machines(began_ms=(0.0, 0.2, 0.4 if blind else 900.0)),
+    "load machine lost": lambda blind: on_machines(
+        lost=[] if blind else ["load machine 2 (10.0.0.2) was lost: it ended"]
+    ),
+    "load machines shared": lambda blind: on_machines(boots=("x", "y", "z" if blind else "y")),
     "fits in cache": lambda blind: found(
         Cell([result(io={"cache_hits": 5000, "cache_misses": 5000 if blind else 0})]), measure={"beyond_cache": True}
     ),

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,59 @@ def padded_environment(padding: int) -> dict[str, str]:
     return {**os.environ, "DBDYNO_PADDING": "x" * padding}
 
 
-class Worker:
+class EndsInTime:
+    """What is at work, can be asked to end, and is killed where it does not: a worker, wherever it is."""
+
+    def __init__(self) -> None:
+        """Nothing is asked of it yet."""
+        self.timed_out = False
+        self.given_up = False
+        self._timers: list[threading.Timer] = []
+
+    def limit(self, timeout_s: float | None) -> None:
+        """After so many seconds ask it to stop, and kill it ``GRACE_S`` later."""
+        if timeout_s is not None:
+            self._after(timeout_s, self._time_out)
+
+    def stop(self) -> None:
+        """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""
+        if self.alive:
+            self._ask()
+            self._after(GRACE_S, self._give_up)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still at work."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """End it at once."""
+        raise NotImplementedError
+
+    def _ask(self) -> None:
+        """Ask it to end."""
+        raise NotImplementedError
+
+    def _give_up(self) -> None:
+        self.given_up = True
+        self.kill()
+
+    def _time_out(self) -> None:
+        self.timed_out = True
+        self.stop()
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, action)
+        timer.daemon = True
+        timer.start()
+        self._timers.append(timer)
+
+    def _cancel(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+
+class Worker(EndsInTime):
     """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
 
     def __init__(
@@ -71,6 +123,7 @@ class Worker:
         runs it, with its options, such as valgrind; ``coordinated``: there will be more to :meth:`tell` it than the
         plan.
         """
+        super().__init__()
         self._process = subprocess.Popen(
             [*under, worker_path()],
             stdin=subprocess.PIPE,
@@ -84,11 +137,7 @@ class Worker:
         )
         self._plan = json.dumps(plan)
         self._coordinated = coordinated
-        self._timers: list[threading.Timer] = []
-        self.timed_out = False
-        self._given_up = False
-        if timeout_s is not None:
-            self._after(timeout_s, self._time_out)
+        self.limit(timeout_s)
 
     @property
     def pid(self) -> int:
@@ -108,7 +157,12 @@ class Worker:
         # Standard error is read beside standard output, so that neither can fill up and block the worker.
         reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)  # type: ignore[union-attr]
         reader.start()
-        failure: Error | None = None
+
+        def ended() -> tuple[int, str]:
+            code = process.wait()
+            reader.join(timeout=5)
+            return code, "".join(errors)
+
         try:
             try:
                 process.stdin.write(self._plan + "\n")
@@ -117,22 +171,7 @@ class Worker:
                     process.stdin.close()
             except BrokenPipeError:
                 pass  # It has ended already, and says below why.
-            for line in process.stdout:
-                try:
-                    heard = read_line(line)
-                except NotAnEvent as error:
-                    raise WorkerFailed(f"the worker wrote what is no event: {error}") from None
-                if isinstance(heard.event, Error):
-                    failure = heard.event
-                else:
-                    failure = None
-                    yield heard
-            code = process.wait()
-            reader.join(timeout=5)
-            if failure is not None:
-                raise WorkerFailed(failure.message, failure.kind)
-            if code != 0:
-                raise WorkerFailed(_ending(code, "".join(errors), self._given_up), "killed" if code < 0 else "worker")
+            yield from events_in(process.stdout, ended, self)
         finally:
             self._end()
 
@@ -145,40 +184,46 @@ class Worker:
             stdin.write(line + "\n")
             stdin.flush()
 
-    def stop(self) -> None:
-        """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            self._after(GRACE_S, self._give_up)
-
     def kill(self) -> None:
         """End it at once."""
         if self._process.poll() is None:
             self._process.kill()
 
-    def _give_up(self) -> None:
-        self._given_up = True
-        self.kill()
-
-    def _time_out(self) -> None:
-        self.timed_out = True
-        self.stop()
-
-    def _after(self, seconds: float, action: Callable[[], None]) -> None:
-        timer = threading.Timer(seconds, action)
-        timer.daemon = True
-        timer.start()
-        self._timers.append(timer)
+    def _ask(self) -> None:
+        self._process.terminate()
 
     def _end(self) -> None:
-        for timer in self._timers:
-            timer.cancel()
+        self._cancel()
         self.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None and not pipe.closed:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
+
+
+def events_in(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker: EndsInTime) -> Iterator[Heard]:
+    """Give the events in what a worker writes, line by line, as they come.
+
+    ``ended``: gives, when the lines have ended, its exit code and what it wrote to standard error. Raises WorkerFailed
+    where a line is no event, or the last one is no success.
+    """
+    failure: Error | None = None
+    for line in lines:
+        try:
+            heard = read_line(line)
+        except NotAnEvent as error:
+            raise WorkerFailed(f"the worker wrote what is no event: {error}") from None
+        if isinstance(heard.event, Error):
+            failure = heard.event
+        else:
+            failure = None
+            yield heard
+    code, errors = ended()
+    if failure is not None:
+        raise WorkerFailed(failure.message, failure.kind)
+    if code != 0:
+        raise WorkerFailed(_ending(code, errors, worker.given_up), "killed" if code < 0 else "worker")
 
 
 def _ending(code: int, errors: str, given_up: bool) -> str:

@@ -33,6 +33,9 @@ pub struct TrialResult<'a> {
     /// Where later values of the clients' counters go on.
     #[serde(skip_serializing_if = "is_zero")]
     next_use: u64,
+    /// When the window began, nanoseconds of the kernel's monotonic clock.
+    #[serde(skip_serializing_if = "is_zero")]
+    began_ns: u64,
     /// How fast they were.
     rate: &'a Rate,
     /// The times that transactions took of their clients.
@@ -314,6 +317,7 @@ impl<'a> TrialResult<'a> {
             completed: outcome.completed,
             besides: outcome.besides,
             next_use: outcome.next_use,
+            began_ns: outcome.began_ns,
             rate: &outcome.rate,
             cycles: outcome.cycles,
             elapsed_s: outcome.elapsed_s,

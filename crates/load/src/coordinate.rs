@@ -23,6 +23,8 @@ const LOOK: u64 = 50_000_000;
 pub(crate) struct Watched {
     /// When the window began; nanoseconds of the clients' clock.
     pub(crate) window_start: u64,
+    /// The same by the kernel's monotonic clock, which other processes of the machine share.
+    pub(crate) began_ns: u64,
     pub(crate) warmup_s: f64,
     pub(crate) before: Usage,
     pub(crate) after: Usage,
@@ -146,6 +148,7 @@ pub(crate) fn coordinate<E: Engine>(
             ..machine.read()?
         };
     }
+    let began_ns = clock.kernels_at(window_start);
     shared.watched.store(true, Ordering::Release);
     // Own time of the clients is active time from the first slice on.
     let origin = interleaving.own(window_start);
@@ -202,6 +205,7 @@ pub(crate) fn coordinate<E: Engine>(
     }
     Ok(Watched {
         window_start,
+        began_ns,
         warmup_s: window_start.saturating_sub(warmup_start) as f64 / 1e9,
         seconds: (interleaving.active(last.at) - interleaving.active(first.at)) as f64 / 1e9,
         real_s: last.at.saturating_sub(first.at) as f64 / 1e9,

@@ -34,6 +34,8 @@ pub struct Outcome {
     pub besides: u64,
     /// Where later values of the clients' counters go on.
     pub next_use: u64,
+    /// When the window began, nanoseconds of the kernel's monotonic clock.
+    pub began_ns: u64,
     /// How fast they were.
     pub rate: Rate,
     /// The times that transactions took of their clients, thinking included; none in an open loop.
@@ -124,6 +126,7 @@ pub(crate) fn conclude<E: Engine>(
         completed: 0,
         besides: 0,
         next_use: 0,
+        began_ns: watched.began_ns,
         rate: Rate::default(),
         cycles: Cycles::default(),
         elapsed_s: 0.0,

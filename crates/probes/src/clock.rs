@@ -108,6 +108,17 @@ impl Clock {
         }
     }
 
+    /// What the kernel's monotonic clock shows at a moment of this one, nanoseconds. The moment is to be near: the two drift
+    /// apart by parts in a hundred thousand.
+    pub fn kernels_at(self, moment: u64) -> u64 {
+        let (now, kernels) = (self.now(), monotonic());
+        if moment > now {
+            kernels + (moment - now)
+        } else {
+            kernels.saturating_sub(now - moment)
+        }
+    }
+
     /// The clock's own unit, which is quicker to read; only differences mean something, to [`Self::nanoseconds`].
     #[inline(always)]
     pub fn raw(self) -> u64 {
@@ -227,6 +238,17 @@ mod tests {
         let (ours, kernels) = (clock.now() - ours, monotonic() - kernels);
         // The two pairs of reads are not simultaneous, so a suspension between them shows; a wrong rate would be far off.
         assert!(ours.abs_diff(kernels) < kernels / 10, "{ours} against {kernels}");
+    }
+
+    #[test]
+    fn a_moment_is_told_by_the_kernels_clock() {
+        let clock = Clock::get();
+        let before = monotonic();
+        let told = clock.kernels_at(clock.now());
+        assert!((before..=monotonic()).contains(&told));
+        let moment = clock.now() + 5_000_000;
+        let ahead = clock.kernels_at(moment);
+        assert!((before + 5_000_000..=monotonic() + 5_000_000).contains(&ahead));
     }
 
     #[test]

@@ -85,6 +85,12 @@ def run(
         typer.Option("--processors", metavar="TIER=N,…", help="Keep the tiers of a system apart, as web=0,db=1"),
     ] = None,
     allow_writes: AllowWritesOption = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ray://HOST:PORT|local:N", help="The load comes from the machines of a Ray cluster"
+        ),
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = None,
     csv: CsvOption = None,
@@ -120,6 +126,7 @@ def run(
         interleaving=interleaving,
         allow_writes=allow_writes,
         design=design,
+        cluster=cluster,
     )
     _measure(asked, store, exports, verbose=verbose)
 

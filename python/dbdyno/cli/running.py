@@ -10,6 +10,7 @@ from rich.console import Console
 
 from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
+from dbdyno.cluster.address import read_cluster
 from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.engines.durability import with_durability
@@ -105,6 +106,7 @@ class Asked:
     interleaving: str | None = None
     allow_writes: bool = False
     design: str = "full"
+    cluster: str | None = None
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -131,6 +133,7 @@ class Asked:
             self._interleaving(),
             self.allow_writes,
             design=_design(self.design),
+            cluster=None if self.cluster is None else read_cluster(self.cluster),
         )
 
     def _systems(self, experiment: Experiment) -> list[SystemSpec]:

@@ -326,6 +326,37 @@ class RateBasis(TypedDict):
     """What the other estimate of few transactions' rate comes to, as a multiple of this one; 1 where there is none."""
 
 
+class LoadMachineRound(TypedDict):
+    """What one of several load machines did of a trial."""
+
+    name: str
+    """Its number, and the address of its node."""
+    host: str
+    clients: int
+    issued: int
+    ok: int
+    failed: int
+    skipped: int
+    in_flight: int
+    throughput: float
+    """In the unit of the cell."""
+    share: float | None
+    """Of the sum over the machines."""
+    p99_ms: float | None
+    """Of the response time; in a closed loop of the service time."""
+    began_ms: float | None
+    """How long after the agreed moment its window began; in a closed loop its clients have each ended a transaction."""
+    clock_ms: float
+    """By how much its clock, and with it ``began_ms``, may be wrong, either way."""
+    rate_ratio: float | None
+    """The rate of its clients as a multiple of that of all clients."""
+    rate_p: float | None
+    """How probable such a difference is by chance, from the intervals of the window; null of fewer than five."""
+    time_ratio: float | None
+    """Its median service time as a multiple of that of the others, mean of the intervals."""
+    time_p: float | None
+
+
 class Round(TypedDict):
     """One trial of the cell."""
 
@@ -399,6 +430,10 @@ class Round(TypedDict):
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, total_s."""
     bottleneck: Bottleneck | None
+    load_machines: list[LoadMachineRound]
+    """Where the load came from, in the order of the clients' numbers; empty where it came from one place."""
+    lost_machines: list[str]
+    """What was said of the load machines that earlier tries of this trial lost."""
     intervals: list[JsonObject]
     """One object for each second of the window; see docs/results.md."""
     histograms: dict[str, str]

@@ -170,9 +170,14 @@ def serves_here(name: str) -> bool:
         spec = parse_url(name)
     except InputError:
         return False
-    host = (spec.host or "localhost").strip("[]")
-    here = host.startswith(("/", "127.")) or host in ("localhost", "::1", socket.gethostname())
-    return engine_of(spec.engine).is_server and here
+    host = spec.host or "localhost"
+    return engine_of(spec.engine).is_server and (is_loopback(host) or host == socket.gethostname())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is reached from its own machine alone: a socket's directory, or an address that each has."""
+    bare = host.strip("[]")
+    return bare.startswith(("/", "127.")) or bare in ("localhost", "::1")
 
 
 def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:

@@ -59,3 +59,30 @@ class Limited(Part):
     bytes: Count
     means: str | None
     refused: str | None
+
+
+class LoadMachine(Part):
+    """A machine that a part of a trial's load came from.
+
+    ``boot``: the same for nodes that are one machine; ``offset_ns``: how far its monotonic clock was ahead of that of
+    who led the trial, and ``uncertainty_ns``: by how much that may be wrong.
+    """
+
+    name: str
+    host: str
+    boot: str
+    clients: Count
+    offset_ns: int
+    uncertainty_ns: Count
+
+
+class LoadMachines(Part):
+    """Where a trial's load came from, in the order of its parts; of a trial that lost one, those whose clock was read.
+
+    ``agreed_ns``: when the window was to begin, by the clock of who led the trial; ``lost``: what was said of the load
+    machines that earlier tries of the trial lost.
+    """
+
+    agreed_ns: Count
+    machines: list[LoadMachine]
+    lost: list[str]

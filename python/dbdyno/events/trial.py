@@ -70,7 +70,8 @@ class TrialResult(Part):
 
     ``failures``: the first message of each kind; ``completed``: transactions begun in the window that ended well, in it
     or later; ``besides``: those that ended well and do not count, of the warm-up and around the window; ``next_use``:
-    where later values of the clients' counters go on; ``elapsed_s``: seconds of the window; ``watched_s``: those
+    where later values of the clients' counters go on; ``began_ns``: when the window began, nanoseconds of the kernel's
+    monotonic clock; ``elapsed_s``: seconds of the window; ``watched_s``: those
     between the two readings of the machine's figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in
     nanoseconds; ``latency_ms``: the same summed up, in milliseconds; ``operations``: left out where
     they were not timed; ``clock``: where its time comes from.
@@ -85,6 +86,7 @@ class TrialResult(Part):
     completed: Count
     besides: Count = 0
     next_use: Count = 0
+    began_ns: Count = 0
     rate: Rate
     cycles: Cycles
     elapsed_s: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.document.cell import Bottleneck, Cell, Published, Round
+from dbdyno.document.cell import Bottleneck, Cell, LoadMachineRound, Published, Round
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Comparison, Document, Finding
 from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
@@ -117,8 +117,43 @@ def ceilings(document: Document) -> dict[str, list[float | None]]:
 
 
 def notes_on_measuring(document: Document) -> list[str]:
-    """Say how far below its own ceiling the client stayed, and that cells were interleaved: as far as that is so."""
-    return [note for note in (_client_note(document), _interleaving_note(document)) if note]
+    """Say how far below its own ceiling the client stayed, how cells were interleaved, and where the load came from."""
+    return [
+        note for note in (_client_note(document), _interleaving_note(document), *_load_machine_notes(document)) if note
+    ]
+
+
+def _load_machine_notes(document: Document) -> list[str]:
+    """Say what each load machine did of a cell's load, and how near to one another their windows began."""
+    notes = []
+    factors = factor_names(document)
+    for cell in document["cells"]:
+        trials = [
+            each["load_machines"] for each in cell["rounds"] if each["status"] == "done" and each["load_machines"]
+        ]
+        if not trials:
+            continue
+        names = list(dict.fromkeys(machine["name"] for machines in trials for machine in machines))
+        shares = [_share_of(name, trials) for name in names]
+        began = [machine["began_ms"] for machines in trials for machine in machines]
+        known = [at for at in began if at is not None]
+        wrong = max(machine["clock_ms"] for machines in trials for machine in machines)
+        note = f"{len(trials[0])} load machines: {', '.join(shares)}"
+        if known:
+            note += (
+                f"; their windows began {milliseconds(min(known))} to {milliseconds(max(known))} ms after the agreed "
+                f"moment, by clocks known to ±{milliseconds(wrong)} ms"
+            )
+        several = len(document["cells"]) > 1
+        notes.append(note + (f" ({cell_name(cell, factors)})" if several else ""))
+    return notes
+
+
+def _share_of(name: str, trials: list[list[LoadMachineRound]]) -> str:
+    """Return what a machine did in a second, mean of the trials that it took part in, and its share of them."""
+    own = [machine for machines in trials for machine in machines if machine["name"] == name]
+    rates, shares = [each["throughput"] for each in own], [each["share"] or 0.0 for each in own]
+    return f"{name} {figure(sum(rates) / len(rates))}/s ({percent(sum(shares) / len(shares))})"
 
 
 def _interleaving_note(document: Document) -> str:

@@ -7,13 +7,13 @@ from dbdyno.document.cell import Cell
 from dbdyno.engines import engine_of_product
 
 # Above this share of what the client can do with an engine that does nothing, the client is part of the result.
-_CLIENT = 0.5
+BUSY = 0.5
 
 
 def share_of_busy_client(cell: Cell) -> float | None:
     """Return the share of what the client can do with an engine that does nothing; None where it is no great part."""
     share = cell["share_of_ceiling"]["harness"]
-    if share is None or share < _CLIENT or not engine_of_product(cell["system"]["engine"]).has_data:
+    if share is None or share < BUSY or not engine_of_product(cell["system"]["engine"]).has_data:
         return None
     # Clients that had nothing to do for most of the time could have done more.
     if cell["time"] is not None and (cell["time"]["shares"].get("idle") or 0.0) >= IDLE:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading
+from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading, LoadMachines
 from dbdyno.events.base import Part
 from dbdyno.events.facts import Facts
 from dbdyno.events.program import ProgramResult
@@ -30,6 +30,7 @@ _PARTS: Mapping[str, tuple[str, type[Part]]] = {
     "after": ("after", After),
     "limited": ("memory_limit", Limited),
     "allowed": ("allowed", Allowed),
+    "load_machines": ("load_machines", LoadMachines),
 }
 
 
@@ -70,7 +71,8 @@ def _read(trial: TrialRecord) -> ReadTrial:
     )
     try:
         if trial.parts:
-            return replace(read, **_around(trial, *_as_one(trial.parts)))
+            parts = _parts_of(trial.parts)
+            return replace(read, parts=parts, **_around(trial, *_as_one(parts, _hosts(trial, len(parts)))))
         result = None if trial.result is None else read_result(trial.result)
         return replace(read, **_around(trial, result, [read_interval(each) for each in trial.intervals]))
     except NotAnEvent as error:
@@ -81,21 +83,37 @@ def _read(trial: TrialRecord) -> ReadTrial:
     return read if read.status == "failed" else replace(read, status="failed", error=words, error_kind="unreadable")
 
 
-def _as_one(parts: Sequence[JsonObject]) -> tuple[TrialResult, list[Interval]]:
-    """Put together what the workers of a trial said whose clients are processes."""
-    results: list[TrialResult] = []
-    intervals: dict[int, list[Interval]] = {}
-    for number, each in enumerate(parts):
-        said, told = each.get("result"), each.get("intervals")
-        if not isinstance(said, dict) or not isinstance(told, list):
+def _parts_of(said: Sequence[JsonObject]) -> list[tuple[TrialResult, list[Interval]]]:
+    """Read what the workers of a trial said whose clients are divided among several."""
+    parts: list[tuple[TrialResult, list[Interval]]] = []
+    for number, each in enumerate(said):
+        words, told = each.get("result"), each.get("intervals")
+        if not isinstance(words, dict) or not isinstance(told, list):
             raise NotAnEvent(f"`parts.{number}`: it should have a `result` and `intervals`")
-        result = read_result(said)
+        result = read_result(words)
         if not isinstance(result, TrialResult):
             raise NotAnEvent(f"`parts.{number}.result.event`: it should be 'result'")
-        results.append(result)
-        for interval in map(read_interval, told):
-            intervals.setdefault(interval.index, []).append(interval)
-    return merge_results(results), [merge_intervals(intervals[index]) for index in sorted(intervals)]
+        parts.append((result, [read_interval(interval) for interval in told]))
+    return parts
+
+
+def _as_one(
+    parts: Sequence[tuple[TrialResult, list[Interval]]], hosts: Sequence[str]
+) -> tuple[TrialResult, list[Interval]]:
+    """Put together what they said. ``hosts``: on which machine each was."""
+    intervals: dict[int, list[tuple[Interval, str]]] = {}
+    for (_, told), host in zip(parts, hosts, strict=True):
+        for interval in told:
+            intervals.setdefault(interval.index, []).append((interval, host))
+    merged = [merge_intervals(*map(list, zip(*intervals[index], strict=True))) for index in sorted(intervals)]
+    return merge_results([result for result, _ in parts], hosts), merged
+
+
+def _hosts(trial: TrialRecord, parts: int) -> list[str]:
+    """Give the machine of each part of a trial: the same for all, unless its load came from several."""
+    told = trial.around.get("load_machines")
+    machines = [] if told is None else read_part(LoadMachines, told, "load_machines").machines
+    return [each.boot for each in machines] if len(machines) == parts else [""] * parts
 
 
 def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, intervals: list[Interval]) -> JsonObject:

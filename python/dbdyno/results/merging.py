@@ -1,4 +1,4 @@
-"""The results of several worker processes as one: of processes that carried out parts of one trial side by side."""
+"""The results of several workers as one: of those that carried out parts of one trial side by side."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
@@ -34,11 +34,12 @@ _SUMMED = (
 _ENDINGS: tuple[EndedBy, ...] = get_args(EndedBy)
 
 
-def merge_results(results: Sequence[TrialResult]) -> TrialResult:
+def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = None) -> TrialResult:
     """Return the result of a trial from those of its processes, whose windows began at the same moment.
 
-    Counts, seconds and histograms are added. What each process saw of the same machine, server and engine is taken
-    from the one whose window was longest. CPU in percent is that of all processes, over the longest window. What the
+    ``hosts``: the machine of each, by default one for all. Counts, seconds and histograms are added. What each process
+    saw of the same machine, server and engine is taken from the one whose window was longest; of several machines the
+    processors and what they did are added. CPU in percent is that of all processes, over the longest window. What the
     server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
     Raises HistogramError and ValueError (without results).
     """
@@ -63,7 +64,7 @@ def merge_results(results: Sequence[TrialResult]) -> TrialResult:
             "histograms": histograms,
             "operations": merge_operations([result.operations for result in results]),
             "latency_ms": latency_ms,
-            "cpu": _cpu(results, witness),
+            "cpu": _cpu(results, witness, [""] * len(results) if hosts is None else hosts),
             "observed": _observed([each for result in results if (each := result.observed) is not None]),
             # One of them had the statements run for it.
             "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
@@ -92,12 +93,13 @@ def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:
     return rate.model_copy(update={"whole": Whole(completed=rate.whole.completed, seconds=longest)})
 
 
-def merge_intervals(intervals: Sequence[Interval]) -> Interval:
-    """Return one interval of a trial's timeline from that of each of its processes.
+def merge_intervals(intervals: Sequence[Interval], hosts: Sequence[str] | None = None) -> Interval:
+    """Return one interval of a trial's timeline from that of each of its processes; ``hosts``: the machine of each.
 
     Percentiles of latencies cannot be put together: ``service_ms`` is then not known.
     """
     first = intervals[0]
+    seen = dict(reversed(list(zip(hosts or [""] * len(intervals), intervals, strict=True))))
     return first.model_copy(
         update={
             "start_s": min(each.start_s for each in intervals),
@@ -109,6 +111,7 @@ def merge_intervals(intervals: Sequence[Interval]) -> Interval:
             "service_ms": first.service_ms if len(intervals) == 1 else None,
             "cpu_percent": sum(each.cpu_percent for each in intervals),
             "hottest_thread_percent": max(each.hottest_thread_percent for each in intervals),
+            "machine_percent": sum(each.machine_percent for each in seen.values()),
         }
     )
 
@@ -132,7 +135,14 @@ def _greatest(figures: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: max(each[name] for each in figures if name in each) for name in names}
 
 
-def _cpu(results: Sequence[TrialResult], witness: TrialResult) -> CpuShare:
+def _cpu(results: Sequence[TrialResult], witness: TrialResult, hosts: Sequence[str]) -> CpuShare:
+    # Who was there longest saw most of its machine.
+    seen = {
+        host: max(
+            (each for each, of in zip(results, hosts, strict=True) if of == host), key=lambda each: each.elapsed_s
+        )
+        for host in dict.fromkeys(hosts)
+    }
     longest = witness.elapsed_s
     # A process that was done sooner used nothing in the rest of the longest window.
     share = {id(each): each.elapsed_s / longest if longest > 0 else 1.0 for each in results}
@@ -142,6 +152,9 @@ def _cpu(results: Sequence[TrialResult], witness: TrialResult) -> CpuShare:
             "user_percent": sum(each.cpu.user_percent * share[id(each)] for each in results),
             "system_percent": sum(each.cpu.system_percent * share[id(each)] for each in results),
             "hottest_thread_percent": max(each.cpu.hottest_thread_percent for each in results),
+            "machine_percent": sum(each.cpu.machine_percent for each in seen.values()),
+            "steal_percent": sum(each.cpu.steal_percent for each in seen.values()),
+            "cores": sum(each.cpu.cores for each in seen.values()),
         }
     )
 

@@ -19,6 +19,7 @@ from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import TrialResult
 from dbdyno.events.watched import Io, Segments
 from dbdyno.results.histograms import no_latency
+from dbdyno.results.machines import machine_rounds
 from dbdyno.results.trial import ReadTrial
 
 _NOTHING = Accounting(issued=0, ok=0, failed={}, skipped=0, in_flight=0, retries=0)
@@ -162,9 +163,17 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "interleaving": _interleaving(worker, trial.plan),
         "durations": trial.durations,
         "bottleneck": bottleneck,
+        "load_machines": machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
+        "lost_machines": [] if trial.load_machines is None else trial.load_machines.lost,
         "intervals": [each.model_dump() for each in trial.intervals],
         "histograms": {} if result is None else result.histograms,
     }
+
+
+def _throughput_of(result: TrialResult, measure: Measure) -> float:
+    """Return what one of several workers did in a second, in the unit of throughput."""
+    each = ratio(_worked(result.work, result.completed, measure), result.completed)
+    return transactions_per_s(result.rate)[0] * (each or 0.0)
 
 
 def transactions_per_s(rate: Rate) -> tuple[float, float]:

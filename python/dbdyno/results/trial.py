@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading
+from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading, LoadMachines
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.store.records import JsonObject, TrialStatus
@@ -36,5 +36,8 @@ class ReadTrial:
     after: After | None = None
     limited: Limited | None = None
     allowed: Allowed | None = None
+    load_machines: LoadMachines | None = None
+    parts: list[tuple[TrialResult, list[Interval]]] = field(default_factory=list)
+    """What each of several workers said, where there are several."""
     together: str | None = None
     """The same for trials that were interleaved."""

@@ -3,30 +3,37 @@
 import json
 import queue
 import threading
-import time
 from collections.abc import Iterator, Sequence
 
 from dbdyno.events.answers import Phase, Ready
 from dbdyno.events.reading import Heard
 from dbdyno.events.trial import TrialResult
-from dbdyno.worker import JsonObject, Worker, WorkerFailed
-
-# Between saying when a phase starts and its start: time enough for every process to hear of it.
-_NOTICE_S = 0.02
+from dbdyno.run.places import Coordinated, Here, Place
+from dbdyno.worker import JsonObject, WorkerFailed
 
 
 class CoordinatedWorkers:
     """Workers at work on a plan each. Iterate for what they say; they are gone when the iteration has ended."""
 
-    def __init__(self, plans: Sequence[JsonObject], timeout_s: float | None, paddings: Sequence[int]) -> None:
-        """Start them. ``paddings``: of the environment of each; the rest is as for :class:`dbdyno.worker.Worker`."""
-        self._workers: list[Worker] = []
+    def __init__(
+        self,
+        plans: Sequence[JsonObject],
+        timeout_s: float | None,
+        paddings: Sequence[int],
+        place: Place | None = None,
+    ) -> None:
+        """Start them. ``paddings``: of the environment of each; the rest is as for :class:`dbdyno.worker.Worker`.
+
+        ``place``: where they run, by default here. Raises WorkerFailed where one could not be started elsewhere.
+        """
+        self._place: Place = Here() if place is None else place
+        self._workers: list[Coordinated] = []
         self._interleaved = any(plan["task"].get("interleaving") is not None for plan in plans)
         #: The numbers of those that have not ended yet.
         self.at_work: set[int] = set(range(len(plans)))
         try:
-            for plan, padding in zip(plans, paddings, strict=True):
-                self._workers.append(Worker(plan, timeout_s, padding, coordinated=True))
+            for number, (plan, padding) in enumerate(zip(plans, paddings, strict=True)):
+                self._workers.append(self._place.worker(number, plan, timeout_s, padding))
         except BaseException:
             self.kill()
             raise
@@ -96,12 +103,11 @@ class CoordinatedWorkers:
                 begun = False
 
     def _start(self, numbers: set[int]) -> None:
-        at = time.monotonic_ns() + int(_NOTICE_S * 1e9)
-        for number in numbers:
+        for number, at in self._place.moments(numbers).items():
             self._workers[number].tell(json.dumps({"start_ns": at}))
 
 
-def _listen(number: int, worker: Worker, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]") -> None:
+def _listen(number: int, worker: Coordinated, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]") -> None:
     try:
         for event in worker:
             heard.put((number, event))

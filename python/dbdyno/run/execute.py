@@ -3,11 +3,14 @@
 import importlib.metadata
 import random
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rich.console import Console
 
+from dbdyno.cluster.address import ClusterAddress, read_cluster
+from dbdyno.cluster.machines import LoadMachines
 from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import Cells, file_systems, make_cells, parse_set
 from dbdyno.document import Document
@@ -21,6 +24,7 @@ from dbdyno.plan.system import SystemSpec
 from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
+from dbdyno.run.clustering import check_cluster, load_machines, seen_of
 from dbdyno.run.counting import check_counting
 from dbdyno.run.estimate import estimate
 from dbdyno.run.going_on import check_can_go_on
@@ -53,7 +57,7 @@ class Request:
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
     ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
     ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
-    dbdyno did not make.
+    dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
     """
 
     experiment: Experiment
@@ -72,6 +76,7 @@ class Request:
     allow_writes: bool = False
     against: Against | None = None
     design: Design = "full"
+    cluster: ClusterAddress | None = None
 
     @property
     def slice_s(self) -> float | None:
@@ -118,6 +123,15 @@ def prepare(request: Request) -> Prepared:
     growth = experiment.head.growth
     if growth is not None:
         check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
+    if request.cluster is not None:
+        check_cluster(
+            compiled,
+            request.cluster,
+            slice_s=request.slice_s,
+            counts=request.instructions,
+            waits=request.wait_idle,
+            grows=growth is not None,
+        )
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
@@ -165,10 +179,12 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
     probe_seconds()
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
-    with Provisioners(request.directory, request.allow_writes) as provisioners:
+    with Provisioners(request.directory, request.allow_writes) as provisioners, ExitStack() as stack:
         _check(prepared.compiled, provisioners)
         check_statements(prepared.compiled, provisioners)
         undecided = _undecided(request, prepared)
+        _announce(request, console)
+        machines = stack.enter_context(load_machines(request.cluster, prepared.compiled))
         run = RunRecord(
             experiment=request.experiment.name,
             seed=seed,
@@ -189,6 +205,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
                 "design": request.design,
                 "process": this_process(),
             }
+            | seen_of(machines)
             | ({} if undecided else {"slice_s": request.slice_s}),
             host=host_facts(provisioners.workspace.path),
             version=importlib.metadata.version("dbdyno"),
@@ -196,7 +213,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
         # From here to its end a run is never left as one that is going on.
         with provisioners.interrupted.listening():
             run_id = store.begin_run(run)
-            plan = _plan(run_id, seed, request, prepared)
+            plan = _plan(run_id, seed, request, prepared, machines)
             return _carry_out(
                 plan,
                 prepared,
@@ -279,14 +296,21 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
         (options["slice_s"] or "none") if "slice_s" in options else None,
         bool(options.get("allow_writes")),
         design="screening" if options.get("design") == "screening" else "full",
+        cluster=read_cluster(options["cluster"]) if "cluster" in options else None,
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    with Provisioners(request.directory, request.allow_writes) as provisioners, provisioners.interrupted.listening():
+    _announce(request, console)
+    with (
+        Provisioners(request.directory, request.allow_writes) as provisioners,
+        load_machines(request.cluster, prepared.compiled) as machines,
+        provisioners.interrupted.listening(),
+    ):
         check_can_go_on(run, host_facts(provisioners.workspace.path))
         store.go_on(run.id)
-        store.update_run(run.id, options=options | {"process": this_process()}, status="running")
-        plan = _plan(run.id, run.seed, request, prepared)
+        options |= {"process": this_process()} | _as_many(options, machines)
+        store.update_run(run.id, options=options, status="running")
+        plan = _plan(run.id, run.seed, request, prepared, machines)
         undecided = _undecided(request, prepared) and not trials
         cells = {each.cell.id for each in prepared.compiled}
         plan.done = {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
@@ -309,12 +333,28 @@ def _windows(experiment: Experiment) -> int:
 
 def _undecided(request: Request, prepared: Prepared) -> bool:
     """Say whether it is dbdyno's to decide that the cells are interleaved. Tables that grow never are."""
-    if request.experiment.head.growth is not None:
+    if request.experiment.head.growth is not None or request.cluster is not None:
         return False
     return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
 
 
-def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
+def _announce(request: Request, console: Console) -> None:
+    """Say what takes its time before the run begins."""
+    if request.cluster is not None:
+        what = "starting" if request.cluster.is_local else "connecting to"
+        console.print(f"{what} the load machines of {request.cluster.shown}", style="dim", highlight=False)
+
+
+def _as_many(options: dict[str, Any], machines: LoadMachines | None) -> dict[str, Any]:
+    """Say what the load machines are of a run that goes on. Raises InputError where they are not as many as before."""
+    before, found = len(options.get("load_machines", [])), seen_of(machines)
+    if machines is not None and len(machines) != before:
+        problem = f"it was begun with {before} load machines, and there are {len(machines)}"
+        raise InputError("--resume", problem, "bring the cluster to as many, or start the run again")
+    return found
+
+
+def _plan(run_id: str, seed: int, request: Request, prepared: Prepared, machines: LoadMachines | None) -> Plan:
     return Plan(
         run_id,
         prepared.compiled,
@@ -325,6 +365,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared) -> Plan:
         instructions=request.instructions,
         slice_s=request.slice_s,
         growth=request.experiment.head.growth,
+        machines=machines,
     )
 
 
@@ -388,7 +429,7 @@ def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners:
     if engine_of(prepared.compiled[0].cell.system.engine).runs_programs:
         return seen
     try:
-        store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0]))
+        store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0], plan.machines))
     except WorkerFailed as error:
         seen.append({"kind": "probe failed", "probe": "ceiling", "error": str(error)})
     return seen

@@ -2,12 +2,15 @@
 
 import os
 import platform
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from dbdyno.cluster.machines import LoadMachines
 from dbdyno.engines.null import TARGET
 from dbdyno.errors import InputError
 from dbdyno.events.answers import Device
+from dbdyno.events.reading import Heard
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import Worker, ask
@@ -84,8 +87,10 @@ def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
     return facts.model_dump(mode="json") | {"probe_s": seconds}
 
 
-def ceiling(compiled: CompiledCell) -> dict[str, Any]:
+def ceiling(compiled: CompiledCell, machines: LoadMachines | None = None) -> dict[str, Any]:
     """Measure what one client does of the cell's own transactions with the null engine, in statements a second.
+
+    With ``machines``, where the load comes from them: on each, one after another, of which the slowest counts.
 
     A transaction that repeats a statement many thousand times is one long stretch here too, so the window has no end
     but its time. Nobody thinks here: what clients could do is asked, not what they are told to. Raises TrialFailed.
@@ -101,7 +106,16 @@ def ceiling(compiled: CompiledCell) -> dict[str, Any]:
         "window": {"seconds": probe_seconds(), "transactions": None, "statements": None},
     }
     plan = {"schema": PLAN, "seed": 1, "task": trial}
-    for heard in Worker(plan, _LONGEST_S):
+    if machines is None:
+        return _ceiling(Worker(plan, _LONGEST_S))
+    machines.ready()
+    # By itself, it need not be told when to begin.
+    each = [_ceiling(machines.worker(number, plan, _LONGEST_S, 0)) for number in range(len(machines))]
+    return min(each, key=lambda found: float(found.get("operations_per_s", 0.0)))
+
+
+def _ceiling(worker: Iterable[Heard]) -> dict[str, Any]:
+    for heard in worker:
         result = heard.event
         if isinstance(result, TrialResult) and result.elapsed_s > 0:
             return {"operations_per_s": result.work.statements / result.elapsed_s, "clock": result.clock}

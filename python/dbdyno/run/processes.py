@@ -1,6 +1,6 @@
-"""A trial whose clients are processes of their own: a worker for each, which begin and end each phase together."""
+"""A trial whose clients are divided among several workers, which begin and end each phase together."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dbdyno.events.reading import Heard
@@ -8,17 +8,31 @@ from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.plan.cell import not_analyzed
 from dbdyno.results.merging import merge_intervals, merge_results
 from dbdyno.run.coordinated import CoordinatedWorkers
+from dbdyno.run.places import Place
 from dbdyno.worker import JsonObject, WorkerFailed
 
 
 class Processes:
     """The workers of a trial, used like one: iterate for their events, put together; they are gone at its end."""
 
-    def __init__(self, plan: JsonObject, timeout_s: float | None = None, padding: int = 0) -> None:
-        """Start a worker for each client of a trial's plan. The rest is as for :class:`dbdyno.worker.Worker`."""
-        plans = parts(plan)
+    def __init__(
+        self,
+        plan: JsonObject,
+        sizes: Sequence[int],
+        timeout_s: float | None = None,
+        padding: int = 0,
+        place: Place | None = None,
+        tell: Callable[[int, Interval], None] | None = None,
+    ) -> None:
+        """Start workers, each for so many clients of a trial's plan (``sizes``), at a ``place``, by default here.
+
+        ``tell``: is told each worker's intervals, with its number. The rest is as for :class:`dbdyno.worker.Worker`.
+        Raises WorkerFailed where one could not be started elsewhere.
+        """
+        plans = parts(plan, sizes)
         self._number = len(plans)
-        self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans))
+        self._tell = tell
+        self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans), place)
         #: What each of them said, as it was said: its ``result`` and its ``intervals``.
         self.said: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
 
@@ -49,6 +63,8 @@ class Processes:
                 yield heard
             elif isinstance(heard.event, Interval):
                 self.said[number]["intervals"].append(heard.said)
+                if self._tell is not None:
+                    self._tell(number, heard.event)
                 intervals.setdefault(heard.event.index, {})[number] = heard.event
             elif isinstance(heard.event, TrialResult):
                 self.said[number]["result"] = heard.said
@@ -70,10 +86,9 @@ def _as_heard(event: Interval | TrialResult) -> Heard:
     return Heard(event, event.model_dump(mode="json"))
 
 
-def parts(plan: JsonObject) -> list[JsonObject]:
-    """Return the plans of a trial's processes, each with one of its clients."""
+def parts(plan: JsonObject, sizes: Sequence[int]) -> list[JsonObject]:
+    """Return the plans of a trial's workers, each with so many of its clients."""
     task = plan["task"]
-    clients = task["clients"]
     # What the server's sessions wait for is the same whoever looks, and each look costs. So are its estimates.
     others = {"record": task["record"] | {"waits": False}, "statements": not_analyzed(task["statements"])}
     return [
@@ -81,10 +96,10 @@ def parts(plan: JsonObject) -> list[JsonObject]:
         | {
             "task": task
             | {
-                "clients": 1,
-                "part": {"first": number, "of": clients},
+                "clients": size,
+                "part": {"first": sum(sizes[:number]), "of": sum(sizes)},
                 **(others if number else {}),
             }
         }
-        for number in range(clients)
+        for number, size in enumerate(sizes)
     ]

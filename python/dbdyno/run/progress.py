@@ -39,6 +39,8 @@ class Display:
         self._names: dict[str, str] = {}
         # Of trials that are interleaved, how many have not ended.
         self._together = 0
+        # Of a trial with load machines, what each did in its last second, by number.
+        self._of_machines: dict[int, float] = {}
         if console.is_terminal:
             columns = (BarColumn(24), TextColumn("{task.description}"))
             self._progress = Progress(*columns, console=console, transient=True)
@@ -71,17 +73,34 @@ class Display:
         self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells interleaved"
         self._shown = cells[0].id
         self._together = len(cells) if len(cells) > 1 else 0
+        self._of_machines = {}
         self._update(self._what)
 
     def interval(self, cell: Cell, event: Interval) -> None:
         """A second of a trial is over. Of trials that are interleaved, the throughput of the first is shown."""
         if cell.id != self._shown:
             return
+        rate = self._rate(event)
+        if rate is not None:
+            failed = f", {event.failed:,} failed" if event.failed else ""
+            self._update(f"{self._what} · {rate:,.0f} {self._label}/s{self._shares()}{failed}")
+
+    def machine(self, number: int, of: int, event: Interval) -> None:
+        """A second of a trial is over on one of its load machines; what each does is shown with what all do."""
+        rate = self._rate(event)
+        if rate is not None:
+            self._of_machines = {each: self._of_machines.get(each, 0.0) for each in range(of)} | {number: rate}
+
+    def _rate(self, event: Interval) -> float | None:
         seconds = event.end_s - event.start_s
         count = event.ok if self._unit == "transaction" else event.statements
-        if seconds > 0:
-            failed = f", {event.failed:,} failed" if event.failed else ""
-            self._update(f"{self._what} · {count / seconds:,.0f} {self._label}/s{failed}")
+        return count / seconds if seconds > 0 else None
+
+    def _shares(self) -> str:
+        if not self._of_machines:
+            return ""
+        each = " + ".join(f"{self._of_machines[number]:,.0f}" for number in sorted(self._of_machines))
+        return f" = {each} of {len(self._of_machines)} load machines"
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
         """A trial has ended and is stored; with its ``throughput`` if it is done."""

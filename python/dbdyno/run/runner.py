@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+from dbdyno.cluster.machine import LOST
 from dbdyno.design import block_order, block_seed
 from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
@@ -39,6 +40,9 @@ from dbdyno.store import Store, TrialRecord
 from dbdyno.stored.build import asked_intervals
 from dbdyno.worker import WorkerFailed
 from dbdyno.workplace.listening import Interrupted
+
+# A trial that lost a load machine is tried so often in all.
+_TRIES = 3
 
 
 def carry_out(
@@ -101,8 +105,15 @@ def _block(
         watcher.trials(block, [cell for _, cell in group])
         if plan.wait_idle:
             wait_until_idle(interrupted)
-        trials = [Trial(compiled[cell.id], block, position, plan) for position, cell in group]
-        yield from measure(trials, provisioners, watcher, interrupted)
+        lost: list[str] = []
+        for _ in range(_TRIES):
+            trials = [Trial(compiled[cell.id], block, position, plan, lost=lost) for position, cell in group]
+            yield from measure(trials, provisioners, watcher, interrupted)
+            # What became of the load is no fault of the system: the trial is done again, from as many machines.
+            again = [trial.error or "" for trial in trials if trial.kind == LOST]
+            if not again or interrupted:
+                break
+            lost = [*lost, *again]
 
 
 def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from dbdyno.cluster.dividing import divided
+from dbdyno.cluster.machines import LoadMachines
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.reading import Heard
@@ -42,6 +44,9 @@ class Watcher(Protocol):
     def interval(self, cell: Cell, event: Interval) -> None:
         """A second of a trial is over."""
 
+    def machine(self, number: int, of: int, event: Interval) -> None:
+        """A second of a trial is over on one of its load machines, which are so many."""
+
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
         """A trial has ended and is stored; with its ``throughput`` if it is done."""
 
@@ -52,7 +57,8 @@ class Plan:
 
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``wait_idle``: wait for a quiet machine before each
     trial; ``instructions``: count those of each trial too; ``slice_s``: the trials of a block are interleaved in
-    slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial.
+    slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial;
+    ``machines``: where the load comes from, none: from here.
     """
 
     run_id: str
@@ -65,6 +71,7 @@ class Plan:
     instructions: bool = False
     slice_s: float | None = None
     growth: Growth | None = None
+    machines: LoadMachines | None = None
 
 
 @dataclass
@@ -89,6 +96,8 @@ class Trial:
     begun: float = field(default_factory=time.monotonic)
     limiting: Limiting | None = None
     """What limits its memory; none: nothing does."""
+    lost: list[str] = field(default_factory=list)
+    """What was said of the load machines that earlier tries of it lost."""
 
     @property
     def padding(self) -> int:
@@ -141,9 +150,13 @@ class Trial:
 
 def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     """Carry out the plan of a trial, and keep what its workers say."""
+    machines = trial.plan.machines
+    if machines is not None:
+        _run_on(machines, trial, watcher, interrupted)
+        return
     request, longest = trial.request, longest_s(trial.request)
     apart = trial.compiled.definition.load.clients_as == "processes"
-    processes = Processes(request, longest, trial.padding) if apart else None
+    processes = Processes(request, [1] * request["task"]["clients"], longest, trial.padding) if apart else None
     worker = processes or Worker(request, longest, trial.padding)
     if trial.limiting is not None:
         if isinstance(worker, Worker):
@@ -151,14 +164,44 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
         if trial.limiting.told is not None:
             trial.around["memory_limit"] = trial.limiting.told
     try:
-        with interrupted.passing_on_to(worker):
-            for heard in worker:
-                hear(trial, heard, watcher)
+        _listen(worker, trial, watcher, interrupted)
     except WorkerFailed as error:
         trial.failed(error)
     if processes is not None and trial.result is not None:
         trial.parts = processes.said
     time_out(trial, worker.timed_out)
+
+
+def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
+    """Carry it out on load machines, each with its share of the clients. Raises SystemFailed where they are not had."""
+    machines.ready()
+    sizes = divided(trial.request["task"]["clients"], len(machines))
+    try:
+        processes = Processes(
+            trial.request,
+            sizes,
+            longest_s(trial.request),
+            trial.padding,
+            machines,
+            lambda number, interval: watcher.machine(number, len(sizes), interval),
+        )
+    except WorkerFailed as error:
+        trial.failed(error)
+        return
+    try:
+        _listen(processes, trial, watcher, interrupted)
+    except WorkerFailed as error:
+        trial.failed(error)
+    if trial.result is not None:
+        trial.parts = processes.said
+    trial.around["load_machines"] = machines.told(sizes) | {"lost": trial.lost}
+    time_out(trial, processes.timed_out)
+
+
+def _listen(worker: Worker | Processes, trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
+    with interrupted.passing_on_to(worker):
+        for heard in worker:
+            hear(trial, heard, watcher)
 
 
 def see_how_it_ended(trial: Trial, system: Ready) -> bool:

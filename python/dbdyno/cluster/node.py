@@ -1,0 +1,201 @@
+"""What dbdyno does on a load machine. It is sent there as it stands here, and needs nothing but Python and Ray."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import secrets
+import signal
+import socket
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+# Seconds after which a worker is ended that nobody has asked after: whoever leads it asks all the time.
+_FORGOTTEN_S = 60.0
+
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+
+class NotTheWorker(Exception):
+    """What came is not the program that was sent."""
+
+
+def masked(text: bytes, pad: bytes) -> bytes:
+    """Return a text under a pad of the same length, or the text again from what that gives."""
+    if len(text) != len(pad):
+        raise ValueError("a pad is as long as what it masks")
+    return (int.from_bytes(text, "big") ^ int.from_bytes(pad, "big")).to_bytes(len(text), "big")
+
+
+class LoadMachine:
+    """Runs workers on the machine that it is on. Several of its methods may be at work at once."""
+
+    def __init__(self) -> None:
+        """Without a program yet, and without workers."""
+        self._program: int | None = None
+        self._pads: dict[str, bytes] = {}
+        self._workers: dict[str, _Process] = {}
+
+    def facts(self) -> dict[str, str | int]:
+        """Say what machine this is. ``boot`` is the same for nodes that share a kernel, and with it a machine."""
+        from ray import get_runtime_context  # it is there: it has brought this here
+
+        return {
+            "node": get_runtime_context().get_node_id(),
+            "host": socket.gethostname(),
+            "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
+            "machine": platform.machine(),
+            "cores": len(os.sched_getaffinity(0)),
+        }
+
+    def clock_ns(self) -> int:
+        """Read the monotonic clock, which the processes of a machine share."""
+        return time.monotonic_ns()
+
+    def take_program(self, content: bytes, digest: str) -> None:
+        """Keep the worker, in memory and sealed: what was checked is what will run. Raises NotTheWorker.
+
+        ``digest``: SHA-256 of the program, in hexadecimal.
+        """
+        descriptor = os.memfd_create("dbdyno-worker", os.MFD_ALLOW_SEALING)
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(content)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            file.seek(0)
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != digest:
+            os.close(descriptor)
+            raise NotTheWorker(f"SHA-256 {found} came, {digest} was sent")
+        self._program = descriptor
+
+    def pad(self, size: int) -> tuple[str, bytes]:
+        """Make a pad for one plan of so many bytes, and a name for the worker that will get it."""
+        name = secrets.token_hex(8)
+        self._pads[name] = secrets.token_bytes(size)
+        return name, self._pads[name]
+
+    def start(self, name: str, plan: bytes, padding: int) -> None:
+        """Start a worker on a plan under its pad. ``padding``: bytes by which its environment is made longer."""
+        if self._program is None:
+            raise NotTheWorker("no program has come yet")
+        text = masked(plan, self._pads.pop(name))
+        self._workers[name] = _Process(self._program, text, padding)
+
+    def heard(self, name: str, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
+        """Give the lines that a worker wrote after the first so many, and how it ended, where it has.
+
+        Waits for news at most ``wait_s`` seconds. How it ended: its exit code, and what it wrote to standard error.
+        """
+        lines, ended = self._workers[name].heard(after, wait_s)
+        if ended is not None:
+            # It has said all, and the next call would find the same.
+            self._workers.pop(name, None)
+        return lines, ended
+
+    def tell(self, name: str, line: str) -> None:
+        """Write a worker a line; one that has ended does not hear it."""
+        if name in self._workers:
+            self._workers[name].tell(line)
+
+    def end(self, name: str, *, at_once: bool) -> None:
+        """Ask a worker to end its window, or end it at once."""
+        if name in self._workers:
+            self._workers[name].signal(signal.SIGKILL if at_once else signal.SIGTERM)
+
+
+class _Process:
+    """A worker, and what it has said. The thread that starts it lasts as long: a worker ends with its parent."""
+
+    def __init__(self, program: int, plan: bytes, padding: int) -> None:
+        self._program = program
+        self._plan = plan
+        self._padding = padding
+        self._news = threading.Condition()
+        self._lines: list[str] = []
+        self._ended: tuple[int, str] | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._asked = time.monotonic()
+        self._signals: list[signal.Signals] = []
+        threading.Thread(target=self._last, name="worker", daemon=True).start()
+        threading.Thread(target=self._remember, name="forgotten", daemon=True).start()
+
+    def heard(self, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
+        with self._news:
+            self._asked = time.monotonic()
+            self._news.wait_for(lambda: len(self._lines) > after or self._ended is not None, wait_s)
+            self._asked = time.monotonic()
+            return self._lines[after:], self._ended
+
+    def tell(self, line: str) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        with suppress(BrokenPipeError, ValueError):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+
+    def signal(self, number: signal.Signals) -> None:
+        with self._news:
+            self._signals.append(number)
+            if self._process is not None and self._process.poll() is None:
+                self._process.send_signal(number)
+
+    def _last(self) -> None:
+        errors: list[str] = []
+        try:
+            process = subprocess.Popen(
+                [f"/proc/self/fd/{self._program}"],
+                pass_fds=(self._program,),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, "DBDYNO_PADDING": "x" * self._padding},
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._end(-1, f"it could not be started: {error}")
+            return
+        stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+        if stdin is None or stdout is None or stderr is None:
+            return
+        with self._news:
+            self._process = process
+            # What was asked for before there was somebody to ask.
+            for number in self._signals:
+                process.send_signal(number)
+        reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
+        reader.start()
+        with suppress(BrokenPipeError):
+            stdin.write(self._plan.decode("utf-8") + "\n")
+            stdin.flush()
+        for line in stdout:
+            with self._news:
+                self._lines.append(line)
+                self._news.notify_all()
+        code = process.wait()
+        reader.join(timeout=5)
+        for pipe in (stdin, stdout, stderr):
+            with suppress(BrokenPipeError):
+                pipe.close()
+        self._end(code, "".join(errors))
+
+    def _end(self, code: int, errors: str) -> None:
+        with self._news:
+            self._ended = (code, errors)
+            self._news.notify_all()
+
+    def _remember(self) -> None:
+        """End a worker that nobody asks after any more."""
+        while self._ended is None:
+            time.sleep(1.0)
+            if time.monotonic() - self._asked > _FORGOTTEN_S:
+                self.signal(signal.SIGKILL)
+                return

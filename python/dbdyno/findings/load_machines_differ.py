@@ -1,0 +1,77 @@
+"""Load machines of one trial that did not do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.document.cell import Cell, LoadMachineRound, Round
+from dbdyno.document.finding import Kind
+from dbdyno.document.reading import JsonObject
+from dbdyno.document.shape import Finding
+from dbdyno.findings.rule import Material, Rule
+from dbdyno.results.metrics import done
+
+LOAD_MACHINES_DIFFER = Kind("load machines differ", ("warning", "trials", "machine"))
+
+# How often a trial whose machines are alike may be said to have unlike ones: for all its machines together.
+_LEVEL = 0.01
+
+# Differences that matter, as shares: of a client's rate, and of the median service time, of which less is known.
+_RATE = 0.02
+_TIME = 0.10
+
+
+def load_machines_differ(material: Material) -> Iterator[Finding]:
+    """Say of which cells one load machine did less, or took longer, than chance explains."""
+    for cell in material.cells:
+        said = _differing(cell)
+        if said is not None:
+            words, observed = said
+            yield LOAD_MACHINES_DIFFER.found(words, [cell["id"]], {"warning": LOAD_MACHINES_DIFFER.name, **observed})
+
+
+def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
+    trials = [each for each in done(cell) if each["load_machines"]]
+    found = [machine for each in trials if (machine := _slowest(each)) is not None]
+    if not found:
+        return None
+    worst = min(found, key=_behind)
+    rate, time = worst["rate_ratio"], worst["time_ratio"]
+    words = (
+        f"In {len(found)} of {len(trials)} trials the load machines differed by more than chance: machine "
+        f"{worst['name']} did {rate or 0.0:.2f} times the rate of a client on all"
+    )
+    if time is not None:
+        words += f", and its service time was {time:.2f} times that of the others"
+    return words + ". See what else runs on it, and how far it is from the system.", {
+        "trials": len(found),
+        "machine": worst["name"],
+        "rate_ratio": rate,
+        "rate_p": worst["rate_p"],
+        "time_ratio": time,
+        "time_p": worst["time_p"],
+    }
+
+
+def _slowest(each: Round) -> LoadMachineRound | None:
+    """Give the machine that was furthest behind, where one was by more than chance; each has two chances."""
+    machines = each["load_machines"]
+    bound = _LEVEL / (2 * len(machines))
+    unlike = any(_is_unlike(machine, bound) for machine in machines)
+    return min(machines, key=_behind) if unlike else None
+
+
+def _is_unlike(machine: LoadMachineRound, bound: float) -> bool:
+    told = ((machine["rate_ratio"], machine["rate_p"], _RATE), (machine["time_ratio"], machine["time_p"], _TIME))
+    return any(
+        ratio is not None and p is not None and p < bound and abs(ratio - 1) > margin for ratio, p, margin in told
+    )
+
+
+def _behind(machine: LoadMachineRound) -> float:
+    """Order machines: the one with the lowest rate for its time first."""
+    rate, time = machine["rate_ratio"], machine["time_ratio"]
+    return (1.0 if rate is None else rate) / (time or 1.0)
+
+
+RULE = Rule(load_machines_differ, (LOAD_MACHINES_DIFFER,))
