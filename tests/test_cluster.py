@@ -1,6 +1,7 @@
 """Load from several machines: dividing, clocks, what goes to a machine, and runs on nodes of Ray."""
 
 import hashlib
+import io
 import json
 import re
 import shlex
@@ -15,6 +16,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from conftest import Cli, those
 from dbdyno.cluster.address import read_cluster
@@ -27,11 +29,12 @@ from dbdyno.results.histograms import Histogram, encode_ns
 from dbdyno.results.merging import merge_results
 from dbdyno.run.clustering import check_cluster
 from dbdyno.run.processes import parts
+from dbdyno.run.progress import Display
 from dbdyno.stats.agreement import chance
 from dbdyno.store import open_store
 from dbdyno.worker import worker_path
 from experiment_files import compiled, experiment
-from synthetic_events import result_of
+from synthetic_events import an_interval, result_of
 
 try:
     import ray
@@ -100,7 +103,9 @@ def test_clients_are_divided_evenly_and_none_is_lost(clients: int, machines: int
 
 
 def test_each_client_of_a_trial_is_on_one_machine() -> None:
-    plans = parts({"seed": 1, "task": {"clients": 100_000, "record": {"waits": True}, "statements": []}}, divided(100_000, 7))
+    plans = parts(
+        {"seed": 1, "task": {"clients": 100_000, "record": {"waits": True}, "statements": []}}, divided(100_000, 7)
+    )
     tasks = [each["task"] for each in plans]
     assert tasks[0]["part"]["first"] == 0
     ends = [each["part"]["first"] + each["clients"] for each in tasks]
@@ -424,6 +429,23 @@ def test_a_run_that_was_cut_short_goes_on_with_as_many_machines(cli: Cli, cluste
     assert [len(each["load_machines"]) for each in document["cells"][0]["rounds"]] == [2, 2]
     # What the killed one left was removed by the next.
     assert not list(Path("/tmp").glob(f"dbdyno-ray-{process.pid}-*"))
+
+
+def test_what_each_machine_does_is_in_the_one_live_line() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    (cell,) = compiled(experiment(null(1)), "null:")
+    with Display(console, 1, 1, "transaction", "transactions") as display:
+        display.trials(0, [cell.cell])
+        for number, ok in enumerate((400, 500, 600)):
+            display.machine(number, 3, an_interval(0, ok))
+        display.interval(cell.cell, an_interval(0, 1500))
+        assert display._progress is not None
+        shown = display._progress.tasks[0].description
+        assert "1,500 transactions/s = 400 + 500 + 600 of 3 load machines" in shown
+        # Those of another trial are others.
+        display.trials(0, [cell.cell])
+        display.interval(cell.cell, an_interval(0, 7))
+        assert "load machines" not in display._progress.tasks[0].description
 
 
 def test_the_command_that_uses_more_machines_is_one_that_is_read() -> None:

@@ -13,7 +13,8 @@ BUSY = 0.5
 def share_of_busy_client(cell: Cell) -> float | None:
     """Return the share of what the client can do with an engine that does nothing; None where it is no great part."""
     share = cell["share_of_ceiling"]["harness"]
-    if share is None or share < BUSY or not engine_of_product(cell["system"]["engine"]).has_data:
+    engine = engine_of_product(cell["system"]["engine"])
+    if share is None or share < BUSY or not (engine.has_data or engine.is_server):
         return None
     # Clients that had nothing to do for most of the time could have done more.
     if cell["time"] is not None and (cell["time"]["shares"].get("idle") or 0.0) >= IDLE:
