@@ -342,6 +342,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         blind, "interleaved cells sync differently", settings={"a": {"synchronous": "off"}}
     ),
     "connecting": lambda blind: connecting(blind),  # noqa: PLW0108
+    "connection for each request": lambda blind: behind(blind),  # noqa: PLW0108
     "bottleneck tier": lambda blind: found(
         *(
             Cell([result(cpu=FREE, tiers=tiers(40.0 if blind else 390.0, 395.0 if blind else 40.0))], system, BEHIND)
@@ -418,6 +419,24 @@ def connecting(blind: bool) -> list[Finding]:
     ]
     measured: Any = cells
     return connect_findings(measured, {}, {each.cell.id: each.trial for each in there})
+
+
+def behind(blind: bool) -> list[Finding]:
+    """What is said of a web tier that keeps its connections and one that does not; blind, nobody knows which does."""
+    cells = [
+        {
+            "id": each,
+            "system": {"name": "web:", "engine": "web"},
+            "factors": {"system": "web:", "kept": each},
+            "asked": {} if blind else {"persistent": each},
+        }
+        for each in ("on", "off")
+    ]
+    trials = [
+        TrialRecord(cell=str(cell["id"]), block=0, position=at, status="done", result=result(1000 - 500 * at))
+        for at, cell in enumerate(cells)
+    ]
+    return build_document(run_record({"cells": cells}), trials)["findings"]
 
 
 def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:

@@ -214,6 +214,13 @@ class Engine:
         """Name the tiers of a system with such settings that can have processors of their own; none: it is one."""
         return ()
 
+    def keeps_connections(self, settings: Mapping[str, str]) -> bool | None:
+        """Whether what stands before a database keeps its connections to it; ``None``: nothing stands before it.
+
+        ``settings``: those that were asked for, as a run's design has them.
+        """
+        return None
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
         return settings

@@ -12,6 +12,7 @@ from dbdyno.findings import (
     changes,
     cliff,
     connecting,
+    connecting_behind,
     counts_vary,
     cut_short,
     disturbed,
@@ -91,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     changes.RULE,
     of_engines.RULE,
     connecting.RULE,
+    connecting_behind.RULE,
     tiers.RULE,
     other_products.RULE,
     # What did not end well.

@@ -50,6 +50,10 @@ class Web(Engine):
 
         return tiers_of(settings)
 
+    def keeps_connections(self, settings: Mapping[str, str]) -> bool | None:
+        """Tell by the setting, which all web tiers have."""
+        return {"on": True, "off": False}.get(settings.get("persistent", ""))
+
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
         """Give what starts web servers before a database. Raises InputError for one that is named."""
         from dbdyno.engines.web.provisioner import WebProvisioner
