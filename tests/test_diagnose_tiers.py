@@ -69,6 +69,27 @@ def test_a_full_tier_is_named_whatever_other_programs_do() -> None:
     assert found is not None and found["resource"] == "web tier"
 
 
+@pytest.mark.parametrize(
+    ("client", "web", "load", "resource"),
+    [
+        (97, 60, 1, "client"),
+        # The fuller of two is what the other waits for.
+        (97, 88, 1, "client"),
+        (88, 97, 1, "web tier"),
+        # The same use of more processors leaves room, and of all of them is not their own.
+        (97, 60, 2, "unclear"),
+        (97, 60, None, "unclear"),
+    ],
+)
+def test_clients_that_fill_processors_of_their_own_are_the_bottleneck(
+    client: float, web: float, load: int | None, resource: str
+) -> None:
+    found = diagnose_server(trial(client=client, web_1=web, database=31), 9, processors=PINNED, load=load)
+    assert found is not None and found["resource"] == resource, found
+    if resource == "client":
+        assert found["evidence"].startswith(f"client {client} % of 1 processor; web tier {web} % of 1 processor")
+
+
 def test_other_programs_disturb_before_a_tier_is_blamed() -> None:
     found = diagnose_server(trial(machine=700.0, web_1=97, database=31), 9, processors={})
     assert found is not None and found["resource"] == "disturbed machine"

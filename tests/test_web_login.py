@@ -1,5 +1,7 @@
 """Logins through a web tier, by the command line: what is stored of its tiers, and of the limits that it meets."""
 
+import contextlib
+import os
 import shutil
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.web.application import find_application
+from dbdyno.store import open_store
 from web_database import TABLES
 
 pytestmark = pytest.mark.skipif(find_application() is None, reason="the web application is not built: make webapp")
@@ -58,6 +61,22 @@ def test_two_web_servers_share_the_requests(server_cli: Cli) -> None:
     document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&servers=2", 4, 2)
     tiers = document["cells"][0]["cpu_percent"]["tiers"]
     assert set(tiers) == {"proxy", "web 1", "web 2"} and all(used > 0 for used in tiers.values())
+
+
+def test_the_load_keeps_to_its_processors(server_cli: Cli) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("there is one processor")
+    asked = f"load={allowed[-1]},web={allowed[0]}"
+    url = "web:?database=sqlite&db.journal_mode=wal"
+    document = logins(server_cli, url, 4, 1, "--processors", asked)
+    used = document["cells"][0]["cpu_percent"]
+    assert used["processors"] == {"web 1": 1, "load": 1}
+    # What the worker itself was allowed, and what the machine has.
+    with contextlib.closing(open_store(str(server_cli.directory / "runs.db"), make=False)) as store:
+        (trial,) = store.trials(document["id"])
+    assert trial.result is not None
+    assert (trial.result["cpu"]["cores"], used["cores"]) == (1, len(allowed))
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "mysql"])

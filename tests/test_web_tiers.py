@@ -229,6 +229,9 @@ def test_processors_are_asked_for_by_tier() -> None:
         {"database": "postgresql", "processors.web": "0", "processors.db": "1"},
         {},
     ]
+    # Nothing of a system that has no tiers is kept to processors, nor is what loads it.
+    made = with_processors(systems, {"load": "0"})
+    assert [each.settings.get("processors.load") for each in made] == ["0", "0", None]
     with pytest.raises(InputError, match="no system here has a tier `disk`"):
         with_processors(systems, {"disk": "0"})
 

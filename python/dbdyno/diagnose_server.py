@@ -9,7 +9,8 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 3. Idle half of the time (open loop, thinking): the load, not the system, is the bottleneck; where arrivals of an open
    loop were skipped all the same, the number of clients.
 4. A thread of the clients used 90 % or more of a processor: the client.
-5. A tier of a system of several kept 85 % or more of its processors busy: it (:mod:`dbdyno.diagnose_tiers`).
+5. A tier of a system of several kept 85 % or more of its processors busy: it (:mod:`dbdyno.diagnose_tiers`). The
+   clients are one more where they are kept to processors of their own.
 6. Other programs kept the processors busy: the machine was disturbed.
 7. All processors of the machine were busy, and the system has several tiers: the one that used the most; of fewer
    clients than processors, the one that computed half of the time.
@@ -72,12 +73,14 @@ def diagnose_server(
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
     processors: Mapping[str, int] | None = None,
+    load: int | None = None,
 ) -> Bottleneck | None:
     """Name what limits a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
     transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name;
-    ``processors``: how many the parts of a system of several tiers may use, by name.
+    ``processors``: how many the parts of a system of several tiers may use, by name;
+    ``load``: how many the clients are kept to, ``None``: they may use all.
     """
     total, elapsed = result.time.client_s, result.elapsed_s
     if total <= 0 or elapsed <= 0:
@@ -94,7 +97,7 @@ def diagnose_server(
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return bottleneck(CLIENT, text, "a machine of its own for the load, or fewer clients")
     if result.tiers:
-        full = full_tier(result, processors or {})
+        full = full_tier(result, processors or {}, load)
         if full is not None:
             return full
     if server is not None:

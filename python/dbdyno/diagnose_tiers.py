@@ -18,16 +18,21 @@ _NUMBER = re.compile(r"[\s_-]*\d+$")
 _COMPUTING = 0.5
 
 
-def full_tier(result: TrialResult, processors: Mapping[str, int]) -> Bottleneck | None:
+def full_tier(result: TrialResult, processors: Mapping[str, int], load: int | None = None) -> Bottleneck | None:
     """Name the tier that kept ``FULL`` of its processors busy; ``None`` where none did, or it is not known.
 
-    ``processors``: how many the parts of tiers may use, by name; of one that is not in it, all of the machine's. What
+    ``processors``: how many the parts of tiers may use, by name; of one that is not in it, all of the machine's.
+    ``load``: how many the clients are kept to, which are then judged as a tier is; ``None``: they may use all. What
     other programs did meanwhile took little from such a tier.
     """
     known, allowed = _known(result), _allowed(result, processors)
     if not known:
         return None
     fullest = max(known, key=lambda tier: known[tier] / allowed[tier])
+    client = result.cpu.process_percent / 100
+    if load and client / load >= max(FULL, known[fullest] / allowed[fullest]):
+        text = f"client {client * 100:.0f} % of {_number(load)}; {_shares(known, allowed)}"
+        return bottleneck(CLIENT, text, "more processors for the load, or a machine of its own")
     return _of(fullest, _all(result, known, allowed)) if known[fullest] >= FULL * allowed[fullest] else None
 
 
@@ -105,6 +110,9 @@ def _allowed(result: TrialResult, processors: Mapping[str, int]) -> dict[str, in
 def _shares(used: Mapping[str, float], allowed: Mapping[str, int]) -> str:
     parts = []
     for tier, share in sorted(used.items(), key=lambda each: -each[1] / allowed[each[0]]):
-        number = allowed[tier]
-        parts.append(f"{tier} {share * 100:.0f} % of {number} processor{'s' if number > 1 else ''}")
+        parts.append(f"{tier} {share * 100:.0f} % of {_number(allowed[tier])}")
     return ", ".join(parts)
+
+
+def _number(processors: int) -> str:
+    return f"{processors} processor{'s' if processors > 1 else ''}"

@@ -211,7 +211,7 @@ class Engine:
         return None
 
     def tiers(self, settings: Mapping[str, str]) -> tuple[str, ...]:
-        """Name the tiers of a system with such settings that can have processors of their own; none: it is one."""
+        """Name what can have processors of its own of a system with such settings, ``load`` too; none: it is one."""
         return ()
 
     def keeps_connections(self, settings: Mapping[str, str]) -> bool | None:

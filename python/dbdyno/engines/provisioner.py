@@ -1,5 +1,6 @@
 """What a trial needs to find ready, whatever the system is."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ class Ready:
     ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
     ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: how many each may use.
     ``behind``: what the database is that lies behind what clients speak to, as :class:`dbdyno.events.facts.Facts` are
-    stored.
+    stored. ``load``: the processors that the load generator is kept to; ``None``: it may use all.
     """
 
     target: dict[str, Any]
@@ -26,6 +27,7 @@ class Ready:
     tiers: dict[str, list[int]] = field(default_factory=dict)
     processors: dict[str, int] = field(default_factory=dict)
     behind: dict[str, Any] | None = None
+    load: Sequence[int] | None = None
 
     @property
     def data(self) -> str | None:

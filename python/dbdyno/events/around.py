@@ -48,9 +48,15 @@ class After(Part):
 
 
 class Allowed(Part):
-    """How many processors each part of a system may use, by name."""
+    """How many processors each part of a system may use, by name.
+
+    ``load``: how many the load generator may, where it is kept to some; ``cores``: how many the machine has for the
+    run, where it was stored.
+    """
 
     processors: dict[str, Count]
+    load: Count | None = None
+    cores: Count | None = None
 
 
 class Limited(Part):

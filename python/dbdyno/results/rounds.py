@@ -11,7 +11,7 @@ from dbdyno.document.reading import JsonObject, count, part, ratio, text
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
 from dbdyno.events.accounting import Accounting, Few, Rate, Work
-from dbdyno.events.around import Counting
+from dbdyno.events.around import Allowed, Counting
 from dbdyno.events.base import Part
 from dbdyno.events.latency import NoTimes, Times
 from dbdyno.events.machine import CpuShare
@@ -42,6 +42,7 @@ _NO_CPU: CpuPercent = {
     "steal": None,
     "cores": None,
     "tiers": {},
+    "processors": {},
 }
 _NO_DISK: Disk = {
     "device": None,
@@ -150,7 +151,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         if worker is None
         else {name: each.model_dump() for name, each in worker.statements.items()},
         "latency_ms": {} if result is None else {name: _latency(times) for name, times in result.latency_ms.items()},
-        "cpu_percent": _cpu(result),
+        "cpu_percent": _cpu(result, trial.allowed),
         "scheduling": {} if worker is None else worker.scheduling.model_dump(),
         "disk": _disk(worker),
         "process_io": {} if worker is None else worker.process_io.model_dump(),
@@ -270,7 +271,7 @@ def _latency(times: NoTimes | Times) -> Latency:
     }
 
 
-def _cpu(result: TrialResult | ProgramResult | None) -> CpuPercent:
+def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) -> CpuPercent:
     if result is None:
         return _NO_CPU
     cpu, server = result.cpu, result.server if isinstance(result, TrialResult) else None
@@ -284,7 +285,12 @@ def _cpu(result: TrialResult | ProgramResult | None) -> CpuPercent:
         "steal": cpu.steal_percent,
         "cores": cpu.cores,
         "tiers": {each.name: each.cpu_percent for each in result.tiers} if isinstance(result, TrialResult) else {},
+        "processors": {} if allowed is None else _processors(allowed),
     }
+
+
+def _processors(allowed: Allowed) -> dict[str, int]:
+    return dict(allowed.processors) | ({} if allowed.load is None else {"load": allowed.load})
 
 
 def _disk(result: TrialResult | None) -> Disk:

@@ -201,7 +201,7 @@ class _Grown:
             trial.request = with_tiers(made, compiled)
             trial.around["growing"] = {"rows": state.rows, "filled": filled}
             filled = []
-            trial.limiting = limiting
+            trial.limiting, trial.load = limiting, system.load
             if fresh:
                 trial.durations |= system.durations
             run_trial(trial, watcher, self.interrupted)

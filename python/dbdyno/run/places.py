@@ -1,7 +1,7 @@
 """Where the workers of a trial run that is divided among several: here, or wherever somebody else has them run."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from dbdyno.events.reading import Heard
@@ -49,9 +49,13 @@ class Place(Protocol):
 class Here:
     """On one machine with us, whose processes go by one clock."""
 
-    def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Worker:  # noqa: ARG002
+    def __init__(self, under: Callable[[int], Sequence[str]] = lambda _: ()) -> None:
+        """``under``: gives the program that runs the worker of a number, as for :class:`dbdyno.worker.Worker`."""
+        self._under = under
+
+    def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Worker:
         """Start a child of this process."""
-        return Worker(plan, timeout_s, padding, coordinated=True)
+        return Worker(plan, timeout_s, padding, self._under(number), coordinated=True)
 
     def moments(self, numbers: Collection[int]) -> Mapping[int, int]:
         """Give the same moment to all."""

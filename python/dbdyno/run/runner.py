@@ -21,6 +21,7 @@ from dbdyno.run.counting import count_instructions
 from dbdyno.run.growing import grow
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.limiting import Limiting
+from dbdyno.run.places import Here
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.tiers import with_tiers
@@ -40,6 +41,7 @@ from dbdyno.store import Store, TrialRecord
 from dbdyno.stored.build import asked_intervals
 from dbdyno.worker import WorkerFailed
 from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.processors import bound_to
 
 # A trial that lost a load machine is tried so often in all.
 _TRIES = 3
@@ -199,7 +201,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
 def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> None:
     with Limiting(trial.compiled, system.target) as limiting:
         limiting.begin()
-        trial.limiting = limiting
+        trial.limiting, trial.load = limiting, system.load
         run_trial(trial, watcher, interrupted)
         limiting.end()
         if see_how_it_ended(trial, system) and not interrupted:
@@ -249,7 +251,9 @@ def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, 
         trial.around["together"] = trials[0].started
         trial.request = trial.request | {"task": trial.request["task"] | {"interleaving": own}}
     longest = max(longest_s(trial.request, len(trials)) for trial in trials)
-    workers = CoordinatedWorkers([trial.request for trial in trials], longest, [trial.padding for trial in trials])
+    place = Here(lambda number: bound_to(trials[number].load))
+    paddings = [trial.padding for trial in trials]
+    workers = CoordinatedWorkers([trial.request for trial in trials], longest, paddings, place)
     with interrupted.passing_on_to(workers):
         for number, heard in workers:
             if number is None:

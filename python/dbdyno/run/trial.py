@@ -1,6 +1,7 @@
 """One trial: a worker process, what it says, and what is kept of it."""
 
 import hashlib
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,12 +19,14 @@ from dbdyno.moments import utc_now
 from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.run.limiting import Limiting
 from dbdyno.run.machine import in_memory
+from dbdyno.run.places import Here
 from dbdyno.run.processes import Processes
 from dbdyno.run.provisioners import Ready
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 from dbdyno.worker import JsonObject, Worker, WorkerFailed
 from dbdyno.workplace.listening import Interrupted
+from dbdyno.workplace.processors import bound_to, processors_of
 
 # A trial that has no time limit of its own is stopped after this long.
 LONGEST_TRIAL_S = 3600.0
@@ -98,6 +101,8 @@ class Trial:
     """What limits its memory; none: nothing does."""
     lost: list[str] = field(default_factory=list)
     """What was said of the load machines that earlier tries of it lost."""
+    load: Sequence[int] | None = None
+    """The processors that its workers are kept to; none: they may use all."""
 
     @property
     def padding(self) -> int:
@@ -156,8 +161,10 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
         return
     request, longest = trial.request, longest_s(trial.request)
     apart = trial.compiled.definition.load.clients_as == "processes"
-    processes = Processes(request, [1] * request["task"]["clients"], longest, trial.padding) if apart else None
-    worker = processes or Worker(request, longest, trial.padding)
+    under = bound_to(trial.load)
+    sizes = [1] * request["task"]["clients"]
+    processes = Processes(request, sizes, longest, trial.padding, Here(lambda _: under)) if apart else None
+    worker = processes or Worker(request, longest, trial.padding, under)
     if trial.limiting is not None:
         if isinstance(worker, Worker):
             trial.limiting.covers(worker.pid)
@@ -224,8 +231,10 @@ def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
     """Keep where a trial's data were and how they got there; that not where they are another's (``own_data``)."""
     if not isinstance(trial.result, TrialResult):
         return
-    if system.processors:
-        trial.around["allowed"] = {"processors": system.processors}
+    if system.processors or system.load is not None:
+        load = {} if system.load is None else {"load": len(system.load)}
+        # A worker that is kept to some processors takes these for the machine's.
+        trial.around["allowed"] = {"processors": system.processors, **load, "cores": processors_of(os.getpid())}
     if system.behind is not None:
         trial.around["behind"] = system.behind
     kind = in_memory(Path(system.data).resolve()) if system.data else None

@@ -45,7 +45,7 @@ class Web(Engine):
         return read_web_settings(settings, place)
 
     def tiers(self, settings: Mapping[str, str]) -> tuple[str, ...]:
-        """Name the web servers, a database that has processes of its own, and a proxy that the settings name."""
+        """Name the load, web servers, a proxy that the settings name, and a database with processes of its own."""
         from dbdyno.engines.web.settings import tiers_of
 
         return tiers_of(settings)

@@ -12,14 +12,14 @@ from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.engines.web.application import application
 from dbdyno.engines.web.databases import database_url, statements_at_connect
 from dbdyno.engines.web.process import WebProcess
-from dbdyno.engines.web.processors import bind_all, bound_to, check_processors, processors_of
 from dbdyno.engines.web.proxies import find_proxy, start_proxy
 from dbdyno.engines.web.server import start_web_server
-from dbdyno.engines.web.settings import NO_PROXY, OF_DATABASE, WebSettings
+from dbdyno.engines.web.settings import LOAD, NO_PROXY, OF_DATABASE, WebSettings
 from dbdyno.events.answers import FactsRead
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.worker import ask
+from dbdyno.workplace.processors import bind_all, bound_to, check_processors, processors_of
 
 
 @dataclass
@@ -109,6 +109,7 @@ class WebProvisioner:
                 {name: [pid] for name, pid in tiers.items()},
                 {name: processors_of(pid) for name, pid in tiers.items()},
                 self._facts(compiled, database),
+                settings.processors.get(LOAD),
                 processes,
                 database,
             )

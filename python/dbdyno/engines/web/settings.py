@@ -11,8 +11,11 @@ from dbdyno.errors import InputError
 from dbdyno.plan.settings import Scalar, Settings
 from dbdyno.plan.system import SystemSpec
 
-TIERS = ("proxy", "web", "db")
-"""The tiers that can have processors of their own."""
+LOAD = "load"
+"""What the load generator is called beside the tiers."""
+
+TIERS = (LOAD, "proxy", "web", "db")
+"""What can have processors of its own."""
 
 NO_PROXY = "none"
 
@@ -29,7 +32,7 @@ class WebSettings(Settings):
 
     ``servers``: web servers; ``persistent``: whether they keep connections to the database; ``proxy``: what is before
     them. ``numbers``: what else the web servers are given, by the name of their option. ``processors``: the numbers of
-    those that a tier may use; of a tier that is not in it, all.
+    those that a tier, or the load generator, may use; of one that is not in it, all.
     """
 
     database: str = DATABASES[0]
@@ -113,7 +116,7 @@ def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
     """Name the tiers of a system, as far as its settings tell. Raises InputError for a wrong database."""
     database = _database(settings.get("database", DATABASES[0]), "web:")
     one = settings.get("servers", "1") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
-    known = ("web",) if one else ("proxy", "web")
+    known = (LOAD, "web") if one else (LOAD, "proxy", "web")
     return (*known, "db") if engine_of(database).is_server else known
 
 

@@ -1,4 +1,4 @@
-"""Processors of a tier's own."""
+"""Processors of their own, for the tiers of a system and for the load generator."""
 
 import os
 import shutil
