@@ -31,7 +31,7 @@ def trial(client: float = 20.0, cores: int = 8, machine: float | None = None, **
     )
 
 
-PINNED = {"web 1": 1, "web 2": 1, "database": 1}
+PINNED = {"web 1": [0], "web 2": [0], "database": [1]}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ PINNED = {"web 1": 1, "web 2": 1, "database": 1}
         (trial(web_1=97, database=31), PINNED, "web tier", "web tier 97 % of 1 processor, database 31 % of 1"),
         (trial(web_1=31, database=97), PINNED, "database", "database 97 % of 1 processor"),
         (trial(web_1=48, web_2=48, database=31), PINNED, "web tier", "web tier 96 % of 1 processor"),
-        (trial(proxy=99, web_1=48, web_2=30, database=31), {**PINNED, "proxy": 1}, "proxy tier", "proxy tier 99 %"),
+        (trial(proxy=99, web_1=48, web_2=30, database=31), {**PINNED, "proxy": [2]}, "proxy tier", "proxy tier 99 %"),
         # The same use of more processors leaves room.
         (trial(web_1=97, database=31), {}, "unclear", "web tier 97 % of 8 processors"),
         # All together keep the machine busy: who used the most.
@@ -51,7 +51,7 @@ PINNED = {"web 1": 1, "web 2": 1, "database": 1}
         (trial(web_1=None, database=97), PINNED, "unclear", "CPU"),
     ],
 )
-def test_the_full_tier_is_named(made: Any, processors: dict[str, int], resource: str, words: str) -> None:
+def test_the_full_tier_is_named(made: Any, processors: dict[str, list[int]], resource: str, words: str) -> None:
     found = diagnose_server(made, 9, processors=processors)
     assert found is not None
     assert (found["resource"], words in found["evidence"]) == (resource, True), found
@@ -72,22 +72,36 @@ def test_a_full_tier_is_named_whatever_other_programs_do() -> None:
 @pytest.mark.parametrize(
     ("client", "web", "load", "resource"),
     [
-        (97, 60, 1, "client"),
+        (97, 60, [3], "client"),
         # The fuller of two is what the other waits for.
-        (97, 88, 1, "client"),
-        (88, 97, 1, "web tier"),
+        (97, 88, [3], "client"),
+        (88, 97, [3], "web tier"),
         # The same use of more processors leaves room, and of all of them is not their own.
-        (97, 60, 2, "unclear"),
+        (97, 60, [3, 4], "unclear"),
+        # Those who share a processor fill it together: it is who used the most of it.
+        (40, 55, [0], "web tier"),
+        (55, 40, [0], "client"),
+        (20, 55, [0], "unclear"),
         (97, 60, None, "unclear"),
     ],
 )
 def test_clients_that_fill_processors_of_their_own_are_the_bottleneck(
-    client: float, web: float, load: int | None, resource: str
+    client: float, web: float, load: list[int] | None, resource: str
 ) -> None:
     found = diagnose_server(trial(client=client, web_1=web, database=31), 9, processors=PINNED, load=load)
     assert found is not None and found["resource"] == resource, found
-    if resource == "client":
-        assert found["evidence"].startswith(f"client {client} % of 1 processor; web tier {web} % of 1 processor")
+    both = f"client {client} % of 1 processor", f"web tier {web} % of 1 processor"
+    if resource != "unclear":
+        assert all(words in found["evidence"] for words in both)
+    shared = "web tier and client kept 1 processor busy that they share: "
+    assert found["evidence"].startswith(shared) == (resource != "unclear" and load == [0])
+
+
+def test_parts_of_a_tier_have_the_processors_of_all_of_them() -> None:
+    apart = {"web 1": [0], "web 2": [1], "database": [2]}
+    found = diagnose_server(trial(web_1=97, web_2=40, database=31), 9, processors=apart)
+    assert found is not None and found["resource"] == "unclear"
+    assert "web tier 137 % of 2 processors" in found["evidence"]
 
 
 def test_other_programs_disturb_before_a_tier_is_blamed() -> None:

@@ -71,7 +71,7 @@ def test_the_load_keeps_to_its_processors(server_cli: Cli) -> None:
     url = "web:?database=sqlite&db.journal_mode=wal"
     document = logins(server_cli, url, 4, 1, "--processors", asked)
     used = document["cells"][0]["cpu_percent"]
-    assert used["processors"] == {"web 1": 1, "load": 1}
+    assert used["processors"] == {"web 1": [allowed[0]], "load": [allowed[-1]]}
     # What the worker itself was allowed, and what the machine has.
     with contextlib.closing(open_store(str(server_cli.directory / "runs.db"), make=False)) as store:
         (trial,) = store.trials(document["id"])

@@ -144,7 +144,7 @@ def test_tiers_keep_to_their_processors() -> None:
     with running(f"web:?database=postgresql&processors.web={first}&processors.db={last}") as ready:
         assert get(front(ready), "/login?user_name=user1&password=Secret1")[0] == 200
         named = tiers(ready)
-        assert ready.processors == {"web 1": 1, "database": 1}
+        assert ready.processors == {"web 1": [first], "database": [last]}
         database = psutil.Process(named["database"])
         # Those that were there, and that of the session, which came later.
         processes = [database, *database.children(recursive=True)]

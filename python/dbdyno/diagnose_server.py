@@ -24,7 +24,7 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 12. Anything else is unclear, and says so with the shares.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from dbdyno.bottleneck import (
     CLIENT,
@@ -72,15 +72,15 @@ def diagnose_server(
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
-    processors: Mapping[str, int] | None = None,
-    load: int | None = None,
+    processors: Mapping[str, Sequence[int]] | None = None,
+    load: Sequence[int] | None = None,
 ) -> Bottleneck | None:
     """Name what limits a trial on a server: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
 
     ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
     transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name;
-    ``processors``: how many the parts of a system of several tiers may use, by name;
-    ``load``: how many the clients are kept to, ``None``: they may use all.
+    ``processors``: those that the parts of a system of several tiers may use, by name;
+    ``load``: those that the clients are kept to, ``None``: they may use all.
     """
     total, elapsed = result.time.client_s, result.elapsed_s
     if total <= 0 or elapsed <= 0:

@@ -1,7 +1,7 @@
 """The tier that limits a trial on a system of several: web servers, what is before them, the database behind them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.bottleneck import CLIENT, FULL, Bottleneck, bottleneck, percent
 from dbdyno.events.trial import TrialResult
@@ -18,25 +18,36 @@ _NUMBER = re.compile(r"[\s_-]*\d+$")
 _COMPUTING = 0.5
 
 
-def full_tier(result: TrialResult, processors: Mapping[str, int], load: int | None = None) -> Bottleneck | None:
+def full_tier(
+    result: TrialResult, processors: Mapping[str, Sequence[int]], load: Sequence[int] | None = None
+) -> Bottleneck | None:
     """Name the tier that kept ``FULL`` of its processors busy; ``None`` where none did, or it is not known.
 
-    ``processors``: how many the parts of tiers may use, by name; of one that is not in it, all of the machine's.
-    ``load``: how many the clients are kept to, which are then judged as a tier is; ``None``: they may use all. What
-    other programs did meanwhile took little from such a tier.
+    Of tiers that share processors and keep them busy together, it is the one that used the most. ``processors``: those
+    that the parts of tiers may use, by name; of one that is not in it, all of the machine's. ``load``: those that the
+    clients are kept to, who are then judged as a tier is; ``None``: they may use all. What other programs did meanwhile
+    took little from such a tier.
     """
-    known, allowed = _known(result), _allowed(result, processors)
-    if not known:
+    used, allowed = _known(result), _allowed(result, processors)
+    if not used:
         return None
-    fullest = max(known, key=lambda tier: known[tier] / allowed[tier])
-    client = result.cpu.process_percent / 100
-    if load and client / load >= max(FULL, known[fullest] / allowed[fullest]):
-        text = f"client {client * 100:.0f} % of {_number(load)}; {_shares(known, allowed)}"
-        return bottleneck(CLIENT, text, "more processors for the load, or a machine of its own")
-    return _of(fullest, _all(result, known, allowed)) if known[fullest] >= FULL * allowed[fullest] else None
+    text = _all(result, used, allowed)
+    if load:
+        used, allowed = used | {CLIENT: result.cpu.process_percent / 100}, allowed | {CLIENT: frozenset(load)}
+        text = _shares(used, allowed)
+    fullest = max(used, key=lambda tier: used[tier] / len(allowed[tier]))
+    if used[fullest] >= FULL * len(allowed[fullest]):
+        return _of(fullest, text)
+    for shared in dict.fromkeys(allowed.values()):
+        sharing = [tier for tier in used if allowed[tier] == shared]
+        # What all of the machine's do is known only with what other programs did.
+        if len(sharing) > 1 and len(shared) < result.cpu.cores and _sum(used, sharing) >= FULL * len(shared):
+            most = max(sharing, key=lambda tier: used[tier])
+            return _of(most, f"{' and '.join(sharing)} kept {_number(len(shared))} busy that they share: {text}")
+    return None
 
 
-def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, int]) -> Bottleneck | None:
+def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, Sequence[int]]) -> Bottleneck | None:
     """Name the tier that used the most where no tier is full and the machine is, unless the clients used more.
 
     Clients that are fewer than the processors wait for each answer: then it is the tier that computed for half of that
@@ -59,7 +70,7 @@ def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, int
     return None
 
 
-def told_tiers(result: TrialResult, processors: Mapping[str, int]) -> str:
+def told_tiers(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> str:
     """Say what each tier used; nothing where there is none."""
     known = {tier: share for tier, share in _used(result).items() if share is not None}
     return _shares(known, _allowed(result, processors)) if known else ""
@@ -72,6 +83,8 @@ def tier_of(part: str) -> str:
 
 
 def _of(tier: str, text: str) -> Bottleneck:
+    if tier == CLIENT:
+        return bottleneck(CLIENT, text, "more processors for the load, or a machine of its own")
     if tier == DATABASE:
         return bottleneck(tier, text, "cheaper statements, or more processors for the database")
     return bottleneck(tier, text, f"more processors for the {tier}, or another server of it on processors of its own")
@@ -94,24 +107,29 @@ def _known(result: TrialResult) -> dict[str, float]:
     return known if len(known) == len(used) else {}
 
 
-def _all(result: TrialResult, known: Mapping[str, float], allowed: Mapping[str, int]) -> str:
+def _all(result: TrialResult, known: Mapping[str, float], allowed: Mapping[str, frozenset[int]]) -> str:
     return f"{_shares(known, allowed)}; client {result.cpu.process_percent:.0f} %"
 
 
-def _allowed(result: TrialResult, processors: Mapping[str, int]) -> dict[str, int]:
-    """Give the processors that each tier may use; its parts share theirs."""
-    allowed: dict[str, int] = {}
+def _allowed(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
+    """Give the processors that each tier may use: those of all its parts."""
+    allowed: dict[str, frozenset[int]] = {}
     for each in result.tiers:
         tier = tier_of(each.name)
-        allowed[tier] = max(allowed.get(tier, 0), processors.get(each.name) or result.cpu.cores, 1)
+        own = processors.get(each.name) or range(max(result.cpu.cores, 1))
+        allowed[tier] = allowed.get(tier, frozenset()) | frozenset(own)
     return allowed
 
 
-def _shares(used: Mapping[str, float], allowed: Mapping[str, int]) -> str:
-    parts = []
-    for tier, share in sorted(used.items(), key=lambda each: -each[1] / allowed[each[0]]):
-        parts.append(f"{tier} {share * 100:.0f} % of {_number(allowed[tier])}")
-    return ", ".join(parts)
+def _sum(used: Mapping[str, float], tiers: Iterable[str]) -> float:
+    return sum(used[tier] for tier in tiers)
+
+
+def _shares(used: Mapping[str, float], allowed: Mapping[str, frozenset[int]]) -> str:
+    return ", ".join(
+        f"{tier} {share * 100:.0f} % of {_number(len(allowed[tier]))}"
+        for tier, share in sorted(used.items(), key=lambda each: -each[1] / len(allowed[each[0]]))
+    )
 
 
 def _number(processors: int) -> str:

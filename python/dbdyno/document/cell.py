@@ -101,8 +101,8 @@ class CpuPercent(TypedDict):
     cores: int | None
     tiers: dict[str, float | None]
     """The parts of the system that the experiment names in ``measure.processes``; null where a part was not there."""
-    processors: dict[str, int]
-    """How many processors each tier may use, where dbdyno started it, and ``load`` where that is kept to some."""
+    processors: dict[str, list[int]]
+    """The processors that each tier may use, where dbdyno started it, and ``load`` where that is kept to some."""
 
 
 class Disk(TypedDict):

@@ -16,7 +16,7 @@ class Ready:
     """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
 
     ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
-    ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: how many each may use.
+    ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: those that each may use.
     ``behind``: what the database is that lies behind what clients speak to, as :class:`dbdyno.events.facts.Facts` are
     stored. ``load``: the processors that the load generator is kept to; ``None``: it may use all.
     """
@@ -25,7 +25,7 @@ class Ready:
     durations: dict[str, float] = field(default_factory=dict)
     loaded: dict[str, Any] = field(default_factory=dict)
     tiers: dict[str, list[int]] = field(default_factory=dict)
-    processors: dict[str, int] = field(default_factory=dict)
+    processors: dict[str, list[int]] = field(default_factory=dict)
     behind: dict[str, Any] | None = None
     load: Sequence[int] | None = None
 

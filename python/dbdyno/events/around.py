@@ -48,15 +48,14 @@ class After(Part):
 
 
 class Allowed(Part):
-    """How many processors each part of a system may use, by name.
+    """The processors that each part of a system may use, by name.
 
-    ``load``: how many the load generator may, where it is kept to some; ``cores``: how many the machine has for the
-    run, where it was stored.
+    ``load``: those of the load generator, where it is kept to some; ``cores``: how many all that dbdyno does may use.
     """
 
-    processors: dict[str, Count]
-    load: Count | None = None
-    cores: Count | None = None
+    processors: dict[str, list[Count]]
+    load: list[Count] | None
+    cores: Count
 
 
 class Limited(Part):

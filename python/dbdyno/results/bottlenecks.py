@@ -7,7 +7,6 @@ from dbdyno.diagnose_server import diagnose_server
 from dbdyno.document.cell import Bottleneck
 from dbdyno.document.reading import count, objects, part, text
 from dbdyno.engines import engine_of_product, known_engine
-from dbdyno.events.around import Allowed
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.steps import begins
 from dbdyno.results.trial import ReadTrial
@@ -26,8 +25,8 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
     modes = begins(task) if task.get("transactions") else None
     asked = (trial.result, count(task, "clients") or 1, modes, statements)
-    allowed = Allowed(processors={}) if trial.allowed is None else trial.allowed
-    found = diagnose_server(*asked, allowed.processors, allowed.load) if engine.is_server else diagnose(*asked)
+    placed = () if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)
+    found = diagnose_server(*asked, *placed) if engine.is_server else diagnose(*asked)
     if found is None:
         return None
     return {

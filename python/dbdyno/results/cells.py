@@ -320,7 +320,7 @@ def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCei
     clients = mean(count(each["window"], "clients") for each in done)
     one_client = number(run.ceiling or {}, "operations_per_s")
     cores = next((each["cpu_percent"]["cores"] for each in done if each["cpu_percent"]["cores"]), None)
-    cores = next((used for each in done if (used := each["cpu_percent"]["processors"].get("load"))), cores)
+    cores = next((len(own) for each in done if (own := each["cpu_percent"]["processors"].get("load"))), cores)
     # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
     commits = mean(each["transactions_per_s"] for each in done)

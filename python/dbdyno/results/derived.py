@@ -125,7 +125,7 @@ def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, inte
         result = result.model_copy(update={"engine": read_part(Facts, around["behind"], "behind")})
     if around.get("allowed") and isinstance(result, TrialResult):
         # Workers that are kept to some processors know of no others.
-        cores = read_part(Allowed, around["allowed"], "allowed").cores or result.cpu.cores
+        cores = read_part(Allowed, around["allowed"], "allowed").cores
         result = result.model_copy(update={"cpu": result.cpu.model_copy(update={"cores": cores})})
     if in_memory and isinstance(result, TrialResult):
         result = _kept_in_memory(result, in_memory)

@@ -289,7 +289,7 @@ def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) ->
     }
 
 
-def _processors(allowed: Allowed) -> dict[str, int]:
+def _processors(allowed: Allowed) -> dict[str, list[int]]:
     return dict(allowed.processors) | ({} if allowed.load is None else {"load": allowed.load})
 
 

@@ -16,7 +16,7 @@ class ReadTrial:
 
     ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
     ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory;
-    ``allowed``: the processors of its system's parts.
+    ``allowed``: the processors of its system's parts, and of the load.
     """
 
     cell: str

@@ -232,9 +232,10 @@ def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
     if not isinstance(trial.result, TrialResult):
         return
     if system.processors or system.load is not None:
-        load = {} if system.load is None else {"load": len(system.load)}
         # A worker that is kept to some processors takes these for the machine's.
-        trial.around["allowed"] = {"processors": system.processors, **load, "cores": processors_of(os.getpid())}
+        cores = len(processors_of(os.getpid()))
+        load = None if system.load is None else list(system.load)
+        trial.around["allowed"] = {"processors": system.processors, "load": load, "cores": cores}
     if system.behind is not None:
         trial.around["behind"] = system.behind
     kind = in_memory(Path(system.data).resolve()) if system.data else None

@@ -21,12 +21,12 @@ def check_processors(asked: Mapping[str, Sequence[int]], place: str) -> None:
         raise InputError(f"{place}: processors", "taskset is not installed", "install util-linux, or leave it out")
 
 
-def processors_of(pid: int) -> int:
-    """Give how many processors a process may use; 0 where it has ended."""
+def processors_of(pid: int) -> list[int]:
+    """Give the processors that a process may use, in order; none where it has ended."""
     try:
-        return len(os.sched_getaffinity(pid))
+        return sorted(os.sched_getaffinity(pid))
     except ProcessLookupError:
-        return 0
+        return []
 
 
 def bound_to(processors: Sequence[int] | None) -> list[str]:
