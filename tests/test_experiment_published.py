@@ -8,6 +8,7 @@ import pytest
 from conftest import Cli
 from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.durability import with_durability
+from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment, load_published
@@ -153,6 +154,20 @@ def test_another_durability_leaves_the_figure_where_it_was(
     cell = make_cells(made, systems=[with_durability(parse_url(url), wanted)]).cells[0]
     found = published.of(cell.levels, cell.system.engine)
     assert (found and found.value) == figure
+
+
+def test_processors_of_their_own_leave_the_figure_where_it_was() -> None:
+    made = load_experiment("web-login")
+    published = load_published(made)
+    assert published is not None
+    systems = [parse_url("web:?database=mysql&db.engine=myisam")]
+    placed = with_processors(systems, read_processors("load=0,proxy=0,web=1,db=0"))
+    assert placed[0].settings["processors.db"] == "0"
+    chosen = parse_set(["persistent=on", "concurrency=10"], made)
+    for of in (systems, placed):
+        cells = make_cells(made, systems=of, chosen=chosen).cells
+        figures = [published.of(cell.levels, cell.system.engine) for cell in cells]
+        assert [figure and figure.value for figure in figures] == [102.69, 289.38]
 
 
 def test_a_run_with_the_same_durability_shows_what_was_published(cli: Cli, small: Small) -> None:

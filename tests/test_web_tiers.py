@@ -198,7 +198,6 @@ def test_nothing_outlives_dbdyno(number: signal.Signals) -> None:
         ({"pools": "3"}, "a web tier has no such setting"),
         ({"processors.web": "x"}, "`x` does not name processors"),
         ({"processors.disk": "0"}, "there is no such tier"),
-        ({"processors.proxy": "0"}, "there is no proxy"),
         ({"database": "sqlite", "processors.db": "0"}, "SQLite has no processes of its own"),
         ({"database": "sqlite", "db.journal_mode": "sideways"}, "journal_mode"),
     ],
@@ -232,6 +231,13 @@ def test_processors_are_asked_for_by_tier() -> None:
     # Nothing of a system that has no tiers is kept to processors, nor is what loads it.
     made = with_processors(systems, {"load": "0"})
     assert [each.settings.get("processors.load") for each in made] == ["0", "0", None]
+    # How many web servers there are, and so whether a proxy, may be for the experiment to say.
+    urls = ("web:?database=sqlite", "web:?database=sqlite&servers=1")
+    made = with_processors([parse_url(url) for url in urls], {"proxy": "0"})
+    assert [each.settings.get("processors.proxy") for each in made] == ["0", None]
+    for proxy, processors in (("none", {}), ("haproxy", {"proxy": (0,)})):
+        asked = {**made[0].settings, "proxy": proxy}
+        assert read_web_settings(asked, "web:").processors == processors
     with pytest.raises(InputError, match="no system here has a tier `disk`"):
         with_processors(systems, {"disk": "0"})
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.engines.known import engine_of
 from dbdyno.engines.url import with_settings
@@ -9,6 +10,9 @@ from dbdyno.errors import InputError
 from dbdyno.plan.system import SystemSpec
 
 _OPTION = "--processors"
+
+# What stands before a tier in the name of the setting.
+_SETTING = "processors."
 
 # One processor, or the first and the last of several.
 _NUMBER = re.compile(r"\d+(-\d+)?")
@@ -45,6 +49,12 @@ def with_processors(systems: Sequence[SystemSpec], asked: Mapping[str, str]) -> 
             hint = f"known: {', '.join(f'`{each}`' for each in known)}" if known else "only `web:` has tiers"
             raise InputError(_OPTION, f"no system here has a tier `{tier}`", hint)
     return [
-        with_settings(spec, {f"processors.{tier}": asked[tier] for tier in tiers[spec.name] if tier in asked})
+        with_settings(spec, {_SETTING + tier: asked[tier] for tier in tiers[spec.name] if tier in asked})
         for spec in systems
     ]
+
+
+def without_processors(spec: SystemSpec) -> SystemSpec:
+    """Give a system whose tiers may use all processors, and which is the same in all else."""
+    placed = {_SETTING + tier for tier in engine_of(spec.engine).tiers(spec.settings)}
+    return replace(spec, settings={name: value for name, value in spec.settings.items() if name not in placed})

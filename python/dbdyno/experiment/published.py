@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from dbdyno.definition.levels import Level, as_text
 from dbdyno.definition.validation import nearest
 from dbdyno.engines.durability import in_each_class
+from dbdyno.engines.placing import without_processors
 from dbdyno.engines.url import parse_url, same_system
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
@@ -57,8 +58,8 @@ class PublishedFigures:
 
         A factor that the publication did not vary must be at the first level of the file: at another the published
         figure answers another question. The system is compared where the figures tell systems apart, and its engine
-        where they are of one. One that was only given another durability is still the system that was published; where
-        several are, it is the one that says the most about it.
+        where they are of one. One that was only given another durability, or processors of its own, is still the system
+        that was published; where several are, it is the one that says the most about it.
         """
         if self.engine not in (None, engine):
             return None
@@ -83,7 +84,7 @@ def _is_of(system: SystemSpec | None, levels: Mapping[str, Level]) -> bool:
         return True
     if SYSTEM not in levels:
         return False
-    measured = parse_url(levels[SYSTEM].name)
+    measured = without_processors(parse_url(levels[SYSTEM].name))
     return any(same_system(each, measured) for each in in_each_class(system))
 
 

@@ -101,8 +101,9 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     if proxy == NO_PROXY and servers > 1:
         problem = f"nothing spreads requests over {servers} web servers"
         raise InputError(f"{place}: proxy", problem, "write " + " or ".join(f"`proxy={each}`" for each in PROXIES))
-    if proxy == NO_PROXY and "proxy" in processors:
-        raise InputError(f"{place}: {_PROCESSORS}proxy", "there is no proxy", "leave it out, or name a proxy")
+    if proxy == NO_PROXY:
+        # Of an experiment, some cells may have one and others not.
+        processors.pop("proxy", None)
     persistent = _switch("persistent", rest.pop("persistent", True), place)
     numbers = {name: _number(name, rest.pop(name), place, *_NUMBERS[name]) for name in _NUMBERS if name in rest}
     for name in rest:
@@ -113,9 +114,12 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
 
 
 def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the tiers of a system, as far as its settings tell. Raises InputError for a wrong database."""
+    """Name the tiers that a system may have, as far as its settings tell. Raises InputError for a wrong database.
+
+    Whose settings say nothing of web servers has a proxy where the experiment gives it several.
+    """
     database = _database(settings.get("database", DATABASES[0]), "web:")
-    one = settings.get("servers", "1") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
+    one = settings.get("servers") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
     known = (LOAD, "web") if one else (LOAD, "proxy", "web")
     return (*known, "db") if engine_of(database).is_server else known
 
