@@ -79,10 +79,10 @@ def test_the_ratio_is_that_of_blocks_over_all_levels() -> None:
     assert of_a["ci95"][0] < of_a["ratio"] < of_a["ci95"][1]
     assert of_b["cells"] == [["web:?database=b 1 on", "web:?database=b 1 off"]]
     text = found["text"]
-    assert text.startswith("A connection to the database for each request gives, of the logins with kept ones, 0.4 (")
+    assert text.startswith("With a connection to the database for each request, logins are 0.4 (")
     assert "(0.2 with concurrency=8 to 0.8 with concurrency=1; 2.5 ms more for each request with concurrency=1)" in text
     # With one client, 100 a second against 50.
-    assert "on web:?database=b (10 ms more for each request) times." in text
+    assert "on b (10 ms more for each request) times what they are with kept ones." in text
 
 
 def test_a_setting_in_the_url_is_as_good_as_a_factor() -> None:

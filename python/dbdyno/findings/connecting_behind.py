@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.answer.short import short_systems
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject, count, objects, part, text
@@ -56,6 +57,7 @@ def connecting_behind(
     for pair in pairs:
         if pair.anew["id"] not in unlike:
             by_system.setdefault(pair.kept["system"]["name"], []).append(pair)
+    short = short_systems(list(by_system))
     told: dict[str, list[str]] = {}
     ratios: dict[str, JsonObject] = {}
     for system, own in by_system.items():
@@ -64,7 +66,8 @@ def connecting_behind(
         ratio = _pooled(alike, metric, confidence)
         if ratio is None:
             continue
-        words = f"{_size(ratio)} on {system}{_details(alike, tasks, confidence)}"
+        place = f" on {short[system]}" if len(by_system) > 1 else ""
+        words = f"{_size(ratio)}{place}{_details(alike, tasks, confidence)}"
         told.setdefault(metric, []).append(words)
         ratios[system] = {
             "metric": metric,
@@ -75,9 +78,8 @@ def connecting_behind(
     if not ratios:
         return
     sentences = [
-        f"A connection to the database for each request gives, of the {label} with kept ones, {all_of(parts)} times"
-        if metric == "throughput"
-        else f"A connection to the database for each request makes the response time ({metric}) {all_of(parts)} times"
+        f"With a connection to the database for each request, {_what(metric, label)} "
+        f"{all_of(parts)} times what they are with kept ones"
         for metric, parts in told.items()
     ]
     words = ". ".join(sentences) + "."
@@ -86,6 +88,10 @@ def connecting_behind(
         words += f" {_number(len(unlike))} left out, where other work was done: {first} ({'; '.join(why)})."
     ids = [each for own in ratios.values() for pair in own["cells"] for each in pair]
     yield CONNECTING_BEHIND.found(words, ids, {"ratios": ratios, "left_out": unlike})
+
+
+def _what(metric: str, label: str) -> str:
+    return f"{label} are" if metric == "throughput" else f"response times ({metric}) are"
 
 
 def _pairs(cells: Sequence[Cell], design: JsonObject) -> Iterator[_Pair]:
