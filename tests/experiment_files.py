@@ -17,11 +17,11 @@ from dbdyno.shipped import builtin_names, package_path, template_names, template
 
 ROOT = Path(__file__).parent.parent
 
-BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names()]
+# Those of services, which take no SQL.
+SERVICES = ("http-service", "web-login")
+BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names() if name not in SERVICES]
 FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
 TEMPLATE = str(package_path("experiment", "template.toml"))
-# Those of services, which take no SQL.
-SERVICES = ("http-service",)
 TEMPLATES = [str(template_path(name)) for name in template_names() if name not in SERVICES]
 ALL = [*BUILTIN, *FIXTURES, TEMPLATE, *TEMPLATES]
 

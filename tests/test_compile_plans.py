@@ -49,6 +49,15 @@ def test_every_plan_is_valid(path: str) -> None:
             assert [error.message for error in plan_schema().iter_errors(plan)] == []
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql", "mysql"])
+def test_every_plan_of_a_web_tier_is_valid(database: str) -> None:
+    cells = compiled(load_experiment("web-login"), f"web:?database={database}")
+    assert len(cells) > 10
+    for cell in cells:
+        for plan in plans(cell):
+            assert [error.message for error in plan_schema().iter_errors(plan)] == []
+
+
 def test_the_null_engine_takes_the_same_trial() -> None:
     cell = compiled(load_experiment(BUILTIN[1]), "null:")[0]
     assert plan_schema().is_valid(cell.trial_plan(TARGET, 1))

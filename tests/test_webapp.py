@@ -243,8 +243,10 @@ def test_a_server_with_20_connections_is_told(engine: str, persistent: str, tmp_
 
             assert eventually(met)
             assert {status for status, _ in replies} == {200, 503}
-            limit = next(reply for status, reply in replies if status == 503)
-            assert limit["error"] == "too-many-connections"
+            # Where so many connect at once, the queue of the server's socket may be full as well.
+            limits = {reply["error"]: reply for status, reply in replies if status == 503}
+            assert limits.keys() <= {"too-many-connections", "backlog-full"}
+            limit = limits["too-many-connections"]
             assert "max_connections of the database" in limit["lifted_by"]
             assert login(server)[0] == 200
 
