@@ -61,6 +61,7 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "pk-update",
         "promo-code",
         "promo-code-engines",
+        "web-login",
     ]
 
 
