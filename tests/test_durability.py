@@ -19,6 +19,12 @@ from dbdyno.errors import InputError
             "process-safe",
             {"engine": "innodb", "innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
         ),
+        (
+            "web:?database=postgresql&servers=2",
+            "process-safe",
+            {"database": "postgresql", "servers": "2", "db.fsync": "off", "db.synchronous_commit": "on"},
+        ),
+        ("web:", "power-safe", {"db.synchronous": "extra"}),
         ("postgresql://me:word@h/d", "process-safe", {"fsync": "off", "synchronous_commit": "on"}),
     ],
 )
@@ -40,6 +46,8 @@ def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> 
         ("sqlite:?synchronous=normal", "power-safe", "`synchronous` is set to `normal`"),
         ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, and power-safe needs `on`"),
         ("mysql:?engine=myisam", "power-safe", "tables of myisam cannot be power-safe"),
+        ("web:?database=mysql&db.engine=myisam", "power-safe", "db.engine=myisam: mysql: tables of myisam cannot"),
+        ("web:?database=null", "power-safe", "has no database `null`"),
         ("null:", "power-safe", "no durability"),
         ("exec:true", "power-safe", "no durability"),
     ],

@@ -1,6 +1,7 @@
 """The same durability for all systems: the settings that each engine needs for a class."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.known import engine_of
@@ -22,6 +23,11 @@ def with_durability(spec: SystemSpec, wanted: str) -> SystemSpec:
     if wanted not in CLASSES:
         raise InputError("--same-durability", f"there is no class `{wanted}`", f"known: {', '.join(CLASSES)}")
     engine = engine_of(spec.engine)
+    behind = engine.behind(spec.settings)
+    if behind is not None:
+        prefix, database = behind
+        needed = with_durability(replace(database, name=f"{spec.name}: {database.engine}"), wanted).settings
+        return with_settings(spec, {prefix + name: value for name, value in needed.items()})
     if not engine.has_data:
         raise InputError(spec.name, "it has no durability that dbdyno could set", "leave out `--same-durability`")
     settings = engine.durability.get(wanted)

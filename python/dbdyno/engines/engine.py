@@ -134,6 +134,13 @@ class Engine:
         """Say what no setting makes durable on a system with these, and what to use in its place; clauses."""
         return None
 
+    def behind(self, settings: Mapping[str, str]) -> "tuple[str, SystemSpec] | None":
+        """Give the database behind a system with these settings, and what stands before the names of its settings.
+
+        ``None``: the system is the database. Raises InputError for a wrong one.
+        """
+        return None
+
     # Statements.
 
     def places(self, text: str) -> int:

@@ -21,8 +21,11 @@ _OTHERS = 0.2
 _STOLEN = 0.05
 
 
-def disturbed(cells: Sequence[Cell], *, waited: bool) -> list[Finding]:
-    """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
+def disturbed(cells: Sequence[Cell], *, waited: bool, can_wait: bool = True) -> list[Finding]:
+    """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run.
+
+    ``waited``: each trial waited for a quiet machine; ``can_wait``: it could have.
+    """
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
     for cell in cells:
@@ -47,13 +50,18 @@ def disturbed(cells: Sequence[Cell], *, waited: bool) -> list[Finding]:
         parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
     text = " and ".join(parts)
     text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
-    text += ", though each waited for a quiet machine." if waited else "; `--wait-idle` waits for a quiet machine."
+    if waited:
+        text += ", though each waited for a quiet machine."
+    else:
+        text += "; `--wait-idle` waits for a quiet machine." if can_wait else "."
     where = list(hit) if len(hit) < len(cells) else []
     return [DISTURBED.found(text, where, {"warning": DISTURBED.name, "trials": hit})]
 
 
 def _of_run(material: Material) -> list[Finding]:
-    return disturbed(material.cells, waited=bool(material.run.options.get("wait_idle")))
+    options = material.run.options
+    # Of load machines of a cluster none is waited for.
+    return disturbed(material.cells, waited=bool(options.get("wait_idle")), can_wait=options.get("cluster") is None)
 
 
 RULE = Rule(_of_run, (DISTURBED,))

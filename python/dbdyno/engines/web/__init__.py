@@ -50,6 +50,12 @@ class Web(Engine):
 
         return tiers_of(settings)
 
+    def behind(self, settings: Mapping[str, str]) -> "tuple[str, SystemSpec] | None":
+        """Give the database that the web servers ask. Raises InputError for one that they cannot."""
+        from dbdyno.engines.web.settings import database_of
+
+        return database_of(settings)
+
     def keeps_connections(self, settings: Mapping[str, str]) -> bool | None:
         """Tell by the setting, which all web tiers have."""
         return {"on": True, "off": False}.get(settings.get("persistent", ""))

@@ -52,8 +52,7 @@ class WebSettings(Settings):
     @property
     def system(self) -> SystemSpec:
         """The database as a system of its own."""
-        settings = {name: str(value) for name, value in self.asked.items()}
-        return SystemSpec(self.database, settings=settings, name=f"{self.database}:")
+        return _system(self.database, {name: str(value) for name, value in self.asked.items()})
 
     @property
     def options(self) -> list[str]:
@@ -122,6 +121,16 @@ def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
     one = settings.get("servers") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
     known = (LOAD, "web") if one else (LOAD, "proxy", "web")
     return (*known, "db") if engine_of(database).is_server else known
+
+
+def database_of(settings: Mapping[str, str]) -> tuple[str, SystemSpec]:
+    """Give the database behind a system with these settings, and what stands before its own. Raises InputError."""
+    asked = {name.removeprefix(OF_DATABASE): value for name, value in settings.items() if name.startswith(OF_DATABASE)}
+    return OF_DATABASE, _system(_database(settings.get("database", DATABASES[0]), "web:"), asked)
+
+
+def _system(database: str, asked: Mapping[str, str]) -> SystemSpec:
+    return SystemSpec(database, settings=asked, name=f"{database}:")
 
 
 # Numbers that web servers are given, with the least and the greatest.
