@@ -92,6 +92,12 @@ def test_links_lead_to_files_and_headings_that_are_there() -> None:
     assert broken(pages) == []
 
 
+def test_the_contents_of_the_site_have_each_page_once() -> None:
+    contents = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    named = re.findall(r"[\w/-]+\.md$", contents, re.MULTILINE)
+    assert sorted(named) == sorted({str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} | generated().keys())
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     page, other = tmp_path / "page.md", tmp_path / "other.md"
     text = "# A `page`\n\n[a](#a-page) [b](other.md#b-c) [c](none.md) [d](other.md#no) ![e](e.png) [f](#f)\n"
