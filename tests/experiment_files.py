@@ -17,9 +17,10 @@ from dbdyno.shipped import builtin_names, package_path, template_names, template
 
 ROOT = Path(__file__).parent.parent
 
-# Those of services, which take no SQL.
-SERVICES = ("http-service", "web-login")
-BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names() if name not in SERVICES]
+# Those of services take no SQL.
+SERVICES = ("http-service",)
+WEB_LOGIN = "web-login"
+BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names() if name != WEB_LOGIN]
 FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
 TEMPLATE = str(package_path("experiment", "template.toml"))
 TEMPLATES = [str(template_path(name)) for name in template_names() if name not in SERVICES]

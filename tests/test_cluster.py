@@ -287,11 +287,13 @@ def test_a_cluster_without_ray_is_told_what_to_install(cli: Cli) -> None:
     assert "pip install 'dbdyno[cluster]'" in cli("run", file, "--system", "null:", "--cluster", "local:2", code=2)
 
 
-def load_workers(process_id: int, count: int) -> list[psutil.Process]:
+def load_workers(process: Any, count: int) -> list[psutil.Process]:
     """Wait until so many workers run on the nodes that a run has started."""
     end = time.monotonic() + 180
     while time.monotonic() < end:
-        children = psutil.Process(process_id).children(recursive=True)
+        if process.poll() is not None:
+            raise AssertionError("the run ended: {}\n{}".format(*process.communicate()))
+        children = psutil.Process(process.pid).children(recursive=True)
         found = those(children, lambda child: re.match(r"/proc/self/fd/\d+$", (child.cmdline() or [""])[0]))
         if len(found) == count:
             return found
@@ -331,7 +333,7 @@ def clustered(cli: Cli) -> Iterator[Callable[..., Any]]:
 @on_ray
 def test_a_run_on_three_nodes_is_the_sum_of_what_each_did(cli: Cli, clustered: Callable[..., Any]) -> None:
     process = clustered(null(3, "arrival = { rate = 600 }"))
-    nodes = those(psutil.Process(load_workers(process.pid, 3)[0].pid).parents(), lambda each: each.name() == "raylet")
+    nodes = those(psutil.Process(load_workers(process, 3)[0].pid).parents(), lambda each: each.name() == "raylet")
     assert nodes
     out = ended_with(process, 0)
     document = json.loads((cli.directory / "out.json").read_text())
@@ -357,7 +359,7 @@ def test_a_run_on_three_nodes_is_the_sum_of_what_each_did(cli: Cli, clustered: C
 @on_ray
 def test_a_trial_that_loses_a_machine_is_done_again_by_as_many(cli: Cli, clustered: Callable[..., Any]) -> None:
     process = clustered(null(6, "arrival = { rate = 300 }"))
-    victim = load_workers(process.pid, 3)[1]
+    victim = load_workers(process, 3)[1]
     time.sleep(1.0)
     # The whole node: what runs the worker, and what makes it a node.
     for each in [each for each in victim.parents() if each.pid != process.pid][:2]:
@@ -376,7 +378,7 @@ def test_a_trial_that_loses_a_machine_is_done_again_by_as_many(cli: Cli, cluster
 @on_ray
 def test_a_machine_that_is_slow_is_flagged(cli: Cli, clustered: Callable[..., Any]) -> None:
     process = clustered(null(5, steps=f"{READ}, {{ think = {{ uniform = [1, 3] }} }}"))
-    slow = load_workers(process.pid, 3)[2]
+    slow = load_workers(process, 3)[2]
     # Half of the time it stands still.
     while slow.is_running() and slow.status() != psutil.STATUS_ZOMBIE:
         try:
@@ -398,7 +400,7 @@ def test_a_machine_that_is_slow_is_flagged(cli: Cli, clustered: Callable[..., An
 @on_ray
 def test_ctrl_c_keeps_what_all_machines_measured(cli: Cli, clustered: Callable[..., Any]) -> None:
     process = clustered(null(60, "arrival = { rate = 300 }"), nodes=2)
-    workers = load_workers(process.pid, 2)
+    workers = load_workers(process, 2)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     ended_with(process, 130)
@@ -412,7 +414,7 @@ def test_ctrl_c_keeps_what_all_machines_measured(cli: Cli, clustered: Callable[.
 @on_ray
 def test_a_run_that_was_cut_short_goes_on_with_as_many_machines(cli: Cli, clustered: Callable[..., Any]) -> None:
     process = clustered(null(4, "arrival = { rate = 300 }").replace("rounds = 1", "rounds = 2"), nodes=2)
-    load_workers(process.pid, 2)
+    load_workers(process, 2)
     end = time.monotonic() + 120
     store = str(cli.directory / "runs.db")
     while time.monotonic() < end and not open_store(store).trials(open_store(store).run("last").id):

@@ -109,7 +109,7 @@ def test_one_trial_of_a_cell_and_one_of_its_processes_run_them_for_it() -> None:
     assert later.analyzed
     task = cell.trial_plan({"engine": "sqlite"}, 1, analyzed=later.analyzed)["task"]
     assert task["statements"] == statements("")
-    first, *others = parts(cell.trial_plan({"engine": "sqlite"}, 1))
+    first, *others = parts(cell.trial_plan({"engine": "sqlite"}, 1), [1, 1, 1])
     assert [each.get("analyze") for each in first["task"]["statements"]] == [[5], None, []]
     assert len(others) == 2
     assert all("analyze" not in each for other in others for each in other["task"]["statements"])

@@ -4,7 +4,8 @@ import importlib
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ _HERE = {"node_ip_address": LOOPBACK, "include_dashboard": False}
 # Where Ray's files are, and how the name begins that the process id of whose they are stands in.
 _PLACE = "/tmp"  # noqa: S108
 _PREFIX = "dbdyno-ray-"
+# The variable that says where Ray's directory is, `ray`.
+_RAYS_PLACE = "RAY_TMPDIR"
 
 # Seconds that they have to come up, on a busy machine.
 _STARTED_S = 180.0
@@ -36,7 +39,8 @@ class LocalNodes:
         try:
             cluster_utils = importlib.import_module("ray.cluster_utils")
             head = {**_HERE, "num_cpus": 0, "temp_dir": self._directory}
-            self._cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
+            with self._noting_its_address():
+                self._cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
             self.complete()
         except SystemFailed:
             self.close()
@@ -66,9 +70,26 @@ class LocalNodes:
     def close(self) -> None:
         """End them all."""
         if self._cluster is not None:
-            with suppress(Exception):  # they end with this process in any case
+            with suppress(Exception), self._noting_its_address():  # they end with this process in any case
                 self._cluster.shutdown()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    @contextmanager
+    def _noting_its_address(self) -> Iterator[None]:
+        """Have Ray note the address of the cluster in its own directory.
+
+        The place of old is one for the machine, need not be there, and would lead others' programs here.
+        """
+        before = os.environ.get(_RAYS_PLACE)
+        (Path(self._directory) / "ray").mkdir(exist_ok=True)
+        os.environ[_RAYS_PLACE] = self._directory
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_RAYS_PLACE]
+            else:
+                os.environ[_RAYS_PLACE] = before
 
 
 def _remove_abandoned() -> None:
