@@ -54,6 +54,51 @@ def test_nothing_is_recommended_while_what_may_be_ahead_is_not_settled() -> None
     assert "not settled" in made["text"][0] and made["recommended"] is None
 
 
+def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itself() -> None:
+    """An index is 3 times as fast at each cache, in two rounds, which settle no pair of cells among many."""
+    cells = []
+    for size in range(8):
+        for index, factor in (("no", 1.0), ("yes", 3.0)):
+            noise = (0.9, 1.1) if (size + (index == "yes")) % 2 else (1.1, 0.9)
+            rates = [100 * factor * each for each in noise]
+            levels = {"system": "sqlite:", "index": index, "cache": f"size {size}"}
+            cells.append(cell(",".join(map(str, levels.values())), rates, levels))
+    effect = {
+        "factor": "index",
+        "role": "choice",
+        "level": "yes",
+        "against": "no",
+        "at": {},
+        "metric": "throughput",
+        "ratio": 3.0,
+        "ci95": [2.9, 3.1],
+        "verdict": "faster",
+        "durability": None,
+        "failed": None,
+    }
+
+    def taken(*effects: dict[str, Any]) -> tuple[str, Any]:
+        made = build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects)  # type: ignore[arg-type]
+        return made["text"][0], made["recommended"]
+
+    text, recommended = taken(effect)
+    assert text.startswith("Over all other choices index=yes \N{MULTIPLICATION SIGN}3.00 [2.90, 3.10] is shown to be")
+    assert "which is not settled" in text
+    assert recommended["changes"] == {"index": "yes"}
+    assert recommended["command"] == "dbdyno run mine --set index=yes"
+    # One that costs durability or transactions, is open, or does not hold at each level of another, is not taken.
+    within = effect | {"at": {"cache": "size 1"}, "verdict": "inconclusive"}
+    for effects in (
+        [effect | {"durability": ["power-safe", "process-safe"]}],
+        [effect | {"failed": [0.0, 0.1]}],
+        [effect | {"verdict": "inconclusive"}],
+        [effect, within],
+        [effect | {"role": "load"}],
+    ):
+        text, recommended = taken(*effects)
+        assert text.startswith("None is shown to be faster") and recommended["changes"] == {}
+
+
 @pytest.mark.parametrize(("statements", "priced"), [(1000, True), (1_000_000, False)])
 def test_a_longer_wait_is_a_price_only_where_a_transaction_does_as_much(statements: int, priced: bool) -> None:
     small = a_cell(100, index="small")

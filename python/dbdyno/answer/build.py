@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from dbdyno.answer import words
+from dbdyno.answer.by_effects import ByEffects, by_effects
 from dbdyno.answer.configurations import Configuration, Ranking, rank
 from dbdyno.answer.short import SYSTEM, short_systems
 from dbdyno.document.cell import Cell
@@ -48,11 +49,12 @@ def build_answer(
         times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
         return _said(said, systems)
+    shown = by_effects(ranking, effects) if ranking.best is ranking.first else None
     return {
-        "text": words.answer(ranking, systems, margin),
+        "text": words.answer(ranking, systems, margin, shown),
         "systems": systems,
         "configurations": [_told(each) for each in ranking.configurations],
-        "recommended": _recommended(ranking, design, experiment),
+        "recommended": _recommended(ranking, shown, systems, design, experiment),
     }
 
 
@@ -122,8 +124,11 @@ def _told(each: Configuration) -> Told:
     }
 
 
-def _recommended(ranking: Ranking, design: JsonObject, experiment: str) -> Recommended | None:
-    best, first = ranking.best, ranking.first
+def _recommended(
+    ranking: Ranking, shown: ByEffects | None, systems: Mapping[str, str], design: JsonObject, experiment: str
+) -> Recommended | None:
+    first = ranking.first
+    best = ranking.best if shown is None else shown.configuration
     if best is first and any(_may_be_ahead(each) for each in ranking.free):
         return None
     changed = {name: level for (name, level), (_, old) in zip(best.levels, first.levels, strict=True) if level != old}
@@ -132,9 +137,10 @@ def _recommended(ranking: Ranking, design: JsonObject, experiment: str) -> Recom
         slower = all(each.decision is not None and each.decision.verdict == "slower" for each in others)
         why = "it is the fastest" if others and slower else "no other that costs no more is shown to be faster"
         return {"configuration": first.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
+    own = f"{words.ratio_words(best.against)} times {first.name}"
     return {
         "configuration": best.name,
-        "why": f"{words.ratio_words(best.against)} times {first.name}",
+        "why": own if shown is None else f"{words.effect_words(shown, systems)} over all other choices",
         "changes": changed,
         "price": list(best.price),
         "apply": _lines(design, next(iter(best.cells.values())), next(iter(first.cells.values()))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from dbdyno.answer.by_effects import ByEffects
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
@@ -142,15 +143,18 @@ def _clients(cell: Cell) -> float:
     return next((number(each["window"], "clients") for each in cell["rounds"]), None) or 1.0
 
 
-def answer(ranking: Ranking, systems: Mapping[str, str], margin: float) -> list[str]:
-    """Say which configuration is ahead and by how much, at which loads, and what a faster one would cost."""
+def answer(ranking: Ranking, systems: Mapping[str, str], margin: float, shown: ByEffects | None = None) -> list[str]:
+    """Say which configuration is ahead and by how much, at which loads, and what a faster one would cost.
+
+    ``shown``: the one that is ahead by its effects, where none is by itself.
+    """
     first, best = ranking.first, ranking.best
     others = list(ranking.configurations[1:])
     said: list[str] = []
     if len(others) == 1:
         said.append(_two(first, others[0], systems, ranking.metric, margin))
     elif best is first:
-        said.append(_none_ahead(ranking, margin))
+        said.append(_none_ahead(ranking, margin) if shown is None else _by_effects(shown, ranking, systems))
     else:
         said.append(_ahead(ranking, systems))
     said += _priced(ranking, best)
@@ -301,6 +305,27 @@ def _none_ahead(ranking: Ranking, margin: float) -> str:
     whom = f"None{' without a price' if priced else ''} is shown to be faster than {ranking.first.name}"
     fastest = f"the fastest, {top.name}, is {ratio_words(top.against)} times"
     return f"{whom}: {fastest}, which is not settled{_what_settles(top.decision)}."
+
+
+def effect_words(shown: ByEffects, systems: Mapping[str, str]) -> str:
+    """Write what each level of a configuration does over all else."""
+    told = [
+        f"{named({each['factor']: each['level']}, systems)} {_TIMES}{bracketed(each['ratio'] or 0.0, each['ci95'])}"
+        for each in shown.effects
+    ]
+    return ", ".join(told)
+
+
+def _by_effects(shown: ByEffects, ranking: Ranking, systems: Mapping[str, str]) -> str:
+    """Say what is ahead over all else, and how far the cells by themselves do not settle it."""
+    taken, first = shown.configuration, ranking.first
+    ahead = f"Over all other choices {effect_words(shown, systems)} is shown to be faster"
+    own = f"alone, {taken.name} is {ratio_words(taken.against)} times {first.name}, which is not settled"
+    top = max((each for each in ranking.free if each is not first), key=lambda each: each.factor)
+    if top is taken:
+        return f"{ahead}; {own}{_what_settles(taken.decision)}."
+    further = f"The fastest without a price, {top.name}, is {ratio_words(top.against)} times"
+    return f"{ahead}; {own}. {further}, which is not settled either{_what_settles(top.decision)}."
 
 
 def _priced(ranking: Ranking, best: Configuration) -> list[str]:

@@ -87,7 +87,8 @@ class Configuration(TypedDict):
 
 
 class Recommended(TypedDict):
-    """The configuration to take: the fastest without a price, or the first where none is shown to be faster."""
+    """The configuration to take: the fastest without a price; where none is shown to be faster, that of the levels
+    whose effects are, else the first."""
 
     configuration: str
     why: str
