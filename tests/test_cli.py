@@ -11,6 +11,12 @@ from conftest import SMALL, Cli
     ("arguments", "message"),
     [
         (["run"], "experiment: none is named; `dbdyno list` shows the built-in ones"),
+        (
+            ["run", "exec:python3 own.py"],
+            "exec:python3 own.py: this is a system, and no experiment; name an experiment, and "
+            "`--system 'exec:python3 own.py'` after it",
+        ),
+        (["run", "postgresql://localhost/d"], "postgresql://localhost/d: this is a system, and no experiment"),
         (["run", "pk-lokup"], "pk-lokup: there is no such experiment; did you mean `pk-lookup`?"),
         (
             ["run", "pk-lookup", "--set", "thread=1"],

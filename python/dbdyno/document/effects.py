@@ -87,8 +87,10 @@ class Configuration(TypedDict):
 
 
 class Recommended(TypedDict):
-    """The configuration to take: the fastest without a price; where none is shown to be faster, that of the levels
-    whose effects are, else the first."""
+    """The configuration to take: the fastest without a price.
+
+    Where none is shown to be faster: that of the levels whose effects are, else the first.
+    """
 
     configuration: str
     why: str

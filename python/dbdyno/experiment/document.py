@@ -3,9 +3,11 @@
 import re
 import tomllib
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from dbdyno.definition.validation import nearest_or
+from dbdyno.engines import engine_named
 from dbdyno.errors import InputError, reason
 from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path
 
@@ -24,6 +26,10 @@ def read_experiment_file(name_or_path: str) -> Document:
 
     Raises InputError where there is no such experiment or file, or where its TOML is broken, with the line.
     """
+    scheme, colon, _ = name_or_path.partition(":")
+    if colon and engine_named(scheme) is not None:
+        hint = f"name an experiment, and `--system {quote(name_or_path)}` after it"
+        raise InputError(name_or_path, "this is a system, and no experiment", hint)
     if "/" not in name_or_path and not name_or_path.endswith(EXPERIMENT_SUFFIX):
         names = builtin_names()
         if name_or_path not in names:
