@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,8 @@ from sqlalchemy import select
 
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
-from dbdyno.masking import mask_text
+from dbdyno.masking import mask_definition, mask_text
+from dbdyno.shipped import package_path
 from dbdyno.store import Store, TrialRecord, open_store, opening
 from dbdyno.store.tables import METADATA
 from synthetic import lookup_design, lookup_trials, run_record
@@ -110,6 +112,40 @@ def test_passwords_are_never_stored(store: Store, tmp_path: Path) -> None:
     for file in tmp_path.iterdir():
         assert b"s3cr3t" not in file.read_bytes()
     assert store.run(run_id).design["cells"][0]["system"].startswith("postgresql://***@db.example/app")
+
+
+def test_an_experiment_is_stored_so_that_it_can_be_read_again(store: Store) -> None:
+    systems = """[factors]
+system = ["postgresql://bob:{0}@db.example/app?sslpassword={0}&x=1"]
+[system.postgresql]
+password = "{0}"
+[system.mysql]
+password = '{0}' # of the tests
+"""
+    asked = """[tables.users.columns]
+password = { type = "varchar(16)", fill = { text = 12 } }
+[[transactions]]
+steps = [
+    { request = "GET /login?password={password}", form = { password = "{password}", pwd = "fixed" } },
+    { execute = "SELECT 1 FROM users WHERE password = 'x'" },
+]
+"""
+    definition = systems.format("s3cr3t") + asked
+    run = store.run(store.begin_run(run_record({}, definition=definition, options={"against": {"definition": asked}})))
+    assert run.options["against"]["definition"] == asked
+    assert "s3cr3t" not in run.definition
+    read = tomllib.loads(run.definition)
+    assert read["factors"]["system"] == ["postgresql://***@db.example/app?sslpassword=***&x=1"]
+    assert read["system"] == {"postgresql": {"password": "***"}, "mysql": {"password": "***"}}
+    # What is asked of a system stays as it is: it would be something else that is gone on with.
+    assert run.definition.endswith(asked)
+
+
+def test_built_in_experiments_are_stored_as_they_are() -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in package_path("experiments").glob("*.toml")}
+    assert len(texts) > 5
+    for name, text in texts.items():
+        assert mask_definition(text) == text, name
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ _USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*)://(?P<userinfo>[^
 # A database's user by itself is no secret, and tells systems apart. Elsewhere it may be a token.
 _USER = re.compile(r"[^:/?#@]*")
 _PARAMETER = re.compile(r"(?P<key>\b(?:\w*password|passwd|pwd)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)", re.I)
+# Where the text of an experiment is, in what is stored.
+_DEFINITION = "definition"
 _SECRET_KEYS = re.compile(r"(?i)^(\w*password|passwd|pwd)$")
 
 
@@ -43,6 +45,31 @@ def _without_userinfo(found: re.Match[str]) -> str:
     return f"{scheme}://{MASK}@"
 
 
+# A header of TOML, on a line of its own.
+_HEADER = re.compile(r"\s*\[\[?\s*(?P<section>[\w-]+)[^\[\]]*\]\]?\s*(?:#.*)?")
+# What an experiment asks of systems. A password there is a column, or a value of the load, and no secret of dbdyno's.
+_ASKED = ("tables", "transactions")
+_QUOTED = re.compile(r"(?P<before>\b(?:\w*password|passwd|pwd)\s*=\s*(?P<quote>[\"']))[^\"']*(?P=quote)", re.I)
+_IN_URL = re.compile(r"(?P<before>[?&](?:\w*password|passwd|pwd)=)[^\s&;,#\"']+", re.I)
+
+
+def mask_definition(text: str) -> str:
+    """Return the text of an experiment with passwords masked where it names systems.
+
+    It can be read as before: a run is shown, compared and gone on with by its stored text.
+    """
+    section, lines = "", []
+    for line in text.splitlines(keepends=True):
+        header = _HEADER.fullmatch(line)
+        if header is not None:
+            section = header["section"]
+        if section not in _ASKED:
+            line = _USERINFO.sub(_without_userinfo, line) if "://" in line else line
+            line = _QUOTED.sub(rf"\g<before>{MASK}\g<quote>", _IN_URL.sub(rf"\g<before>{MASK}", line))
+        lines.append(line)
+    return "".join(lines)
+
+
 def mask_command(words: list[str]) -> list[str]:
     """Return a command line with passwords masked, also those given as a word of their own (``--password x``)."""
     masked: list[str] = []
@@ -59,16 +86,22 @@ def storable(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """Return ``value`` fit to be stored: passwords masked, NaN and infinities (which JSON lacks) made null."""
+    """Return ``value`` fit to be stored: passwords masked, NaN and infinities (which JSON lacks) made null.
+
+    A text under the key ``definition`` is that of an experiment.
+    """
     if isinstance(value, str):
         return mask_text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {
-            str(key): MASK if is_secret(str(key)) and isinstance(item, str) else clean_json(item)
-            for key, item in value.items()
-        }
+        return {str(key): _clean_item(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [clean_json(item) for item in value]
     return value
+
+
+def _clean_item(key: str, item: Any) -> Any:
+    if isinstance(item, str):
+        return MASK if is_secret(key) else mask_definition(item) if key == _DEFINITION else mask_text(item)
+    return clean_json(item)

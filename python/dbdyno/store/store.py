@@ -99,7 +99,7 @@ class Store:
         ``run.id`` and ``run.status`` are ignored; ``run.started`` is the present moment where it is empty.
         """
         started = run.started or utc_now()
-        values = {name: clean_json(value) for name, value in asdict(run).items()}
+        values = clean_json(asdict(run))
         values |= {"command": mask_command(run.command), "seed": str(run.seed), "started": started}
         values |= {"status": "running", "ended": None}
         for _ in range(_ID_TRIES):
