@@ -197,6 +197,9 @@ def test_nothing_outlives_dbdyno(number: signal.Signals) -> None:
         ({"persistent": "maybe"}, "`maybe` is neither on nor off"),
         ({"pools": "3"}, "a web tier has no such setting"),
         ({"processors.web": "x"}, "`x` does not name processors"),
+        ({"processors.web": "0,3-1"}, "`0,3-1` does not name processors"),
+        # More than a machine has: no list of them is made.
+        ({"processors.web": "0-99999999999"}, "`0-99999999999` does not name processors"),
         ({"processors.disk": "0"}, "there is no such tier"),
         ({"database": "sqlite", "processors.db": "0"}, "SQLite has no processes of its own"),
         ({"database": "sqlite", "db.journal_mode": "sideways"}, "journal_mode"),

@@ -1,5 +1,6 @@
 """What can be set on a web tier before a database: the web servers, what is before them, and the database's own."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from dbdyno.engines.web.proxies import PROXIES
 from dbdyno.errors import InputError
 from dbdyno.plan.settings import Scalar, Settings
 from dbdyno.plan.system import SystemSpec
+from dbdyno.text import shortened
 
 LOAD = "load"
 """What the load generator is called beside the tiers."""
@@ -24,6 +26,9 @@ OF_DATABASE = "db."
 _PROCESSORS = "processors."
 
 _MOST_SERVERS = 64
+
+# One processor, or the first and the last of several; Linux numbers at most 8192.
+_RANGE = re.compile(r"(?P<first>[0-9]{1,4})(-(?P<last>[0-9]{1,4}))?")
 
 
 @dataclass(frozen=True)
@@ -112,12 +117,17 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     return WebSettings(database, asked, inner, servers, persistent, proxy, numbers, processors)
 
 
+def database_of(settings: Mapping[str, str]) -> str:
+    """Name the engine of a system's database. Raises InputError for one that the application cannot have."""
+    return _database(settings.get("database", DATABASES[0]), "web:")
+
+
 def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
     """Name the tiers that a system may have, as far as its settings tell. Raises InputError for a wrong database.
 
     Whose settings say nothing of web servers has a proxy where the experiment gives it several.
     """
-    database = _database(settings.get("database", DATABASES[0]), "web:")
+    database = database_of(settings)
     one = settings.get("servers") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
     known = (LOAD, "web") if one else (LOAD, "proxy", "web")
     return (*known, "db") if engine_of(database).is_server else known
@@ -176,10 +186,10 @@ def _processors(value: Scalar, place: str) -> tuple[int, ...]:
     """Read numbers of processors, as ``0``, ``0,2`` or ``0-3``."""
     found: list[int] = []
     for part in str(value).split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise InputError(place, f"`{value}` does not name processors", "as in `0`, `0,2` or `0-3`")
-        found += range(int(first), int(last if dash else first) + 1)
-    if not found:
-        raise InputError(place, f"`{value}` does not name processors", "as in `0`, `0,2` or `0-3`")
+        named = _RANGE.fullmatch(part.strip())
+        first, last = (int(named["first"]), int(named["last"] or named["first"])) if named else (1, 0)
+        if not first <= last:
+            problem = f"`{shortened(str(value), 60)}` does not name processors"
+            raise InputError(place, problem, "as in `0`, `0,2` or `0-3`")
+        found += range(first, last + 1)
     return tuple(dict.fromkeys(found))
