@@ -137,6 +137,26 @@ def test_systems_are_not_told_apart_while_the_web_tier_is_the_bottleneck() -> No
     assert list(tier_findings(cells[2:])) == []
 
 
+def test_a_database_within_the_web_servers_is_not_said_to_be_unseen() -> None:
+    within = [cell("a", "web tier"), cell("b", "web tier")]
+    for each in within:
+        del each["cpu_percent"]["tiers"]["database"]
+    (found,) = tier_findings(within)
+    assert "What a database took of that is not told apart" in found["text"]
+    assert "cannot be told apart" not in found["text"] and "does not show" not in found["text"]
+    # Beside others, each is told of its own.
+    first, second = tier_findings([within[0], cell("c", "web tier"), cell("d", "database")])
+    assert (first["cells"], second["cells"]) == (["a"], ["c"])
+    assert "as where the database was" not in first["text"] and "as where the database was" in second["text"]
+
+
+@pytest.mark.parametrize(("used", "cores", "said"), [(97, 8, True), (60, 8, False), (190, 8, False)])
+def test_a_tier_of_one_thread_is_asked_about(used: float, cores: int, said: bool) -> None:
+    found = diagnose_server(trial(cores=cores, web=used, database=31), 9, processors={})
+    assert found is not None and found["resource"] == "unclear"
+    assert ("all that one thread can" in found["advice"]) == said
+
+
 def test_a_limit_that_was_met_is_told_with_what_lifts_it() -> None:
     said = 'login: status 503 (Service Unavailable) with the body `{"error":"too-many-connections","lifted_by":"x"}`'
     failed = cell("a", "failures", failures={"status": said}, failed={"status": 7})

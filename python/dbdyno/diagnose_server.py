@@ -44,7 +44,7 @@ from dbdyno.bottleneck import (
 )
 from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
-from dbdyno.diagnose_tiers import busiest_tier, full_tier, told_tiers
+from dbdyno.diagnose_tiers import busiest_tier, full_tier, perhaps_one_thread, told_tiers
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
 from dbdyno.events.latency import Times
@@ -115,7 +115,7 @@ def diagnose_server(
             "connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server'
         )
     if result.tiers:
-        return unclear(f"CPU: {told_tiers(result, processors or {})}", _BEHIND)
+        return unclear(f"CPU: {told_tiers(result, processors or {})}", perhaps_one_thread(result) or _BEHIND)
     sightings, facts = (
         Sightings.of(result, clients),
         engine_of_product(result.engine.engine).server(result, clients),

@@ -14,6 +14,9 @@ _DATABASES = ("database", "db")
 
 _NUMBER = re.compile(r"[\s_-]*\d+$")
 
+# What one thread and what is started beside it use at most, of a processor.
+_ONE_THREAD = 1.1
+
 # Of the time that few clients wait: a tier that computes for that much of it is what they wait for.
 _COMPUTING = 0.5
 
@@ -74,6 +77,20 @@ def told_tiers(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> 
     """Say what each tier used; nothing where there is none."""
     known = {tier: share for tier, share in _used(result).items() if share is not None}
     return _shares(known, _allowed(result, processors)) if known else ""
+
+
+def perhaps_one_thread(result: TrialResult) -> str:
+    """Give what to look at where a tier used as much as one thread can; nothing where none did.
+
+    Programs that compute in one thread alone are as common as web servers. How many threads a tier has nobody reads.
+    """
+    used = _known(result)
+    alike = [tier for tier, share in used.items() if FULL <= share <= _ONE_THREAD]
+    if not alike or result.cpu.cores < 2:  # noqa: PLR2004 - one processor is full then
+        return ""
+    tier = max(alike, key=lambda each: used[each])
+    told = f"the {tier} used {used[tier] * 100:.0f} % of a processor, all that one thread can"
+    return f"{told}: if it computes in one alone (`top -H` tells), start several of it"
 
 
 def tier_of(part: str) -> str:

@@ -20,23 +20,25 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     Of cells whose system has several tiers; a tier that is the database itself is what was asked about.
     """
     tiered = [cell for cell in cells if cell["cpu_percent"]["tiers"] and cell["bottleneck"] is not None]
-    by_tier: dict[str, list[Cell]] = {}
+    by_tier: dict[tuple[str, bool], list[Cell]] = {}
     for cell in tiered:
         tier = _tier(cell)
         if tier is not None and tier != DATABASE:
-            by_tier.setdefault(tier, []).append(cell)
-    for tier, held in by_tier.items():
+            by_tier.setdefault((tier, DATABASE in _tiers(cell)), []).append(cell)
+    for (tier, is_before_database), held in by_tier.items():
         evidence = held[0]["bottleneck"]
         told = "" if evidence is None else evidence["evidence"]
         text = f"The {tier} was the bottleneck of {_share(held, tiered)}"
         text += f": {told}. " if len(held) == 1 else f", as in {held[0]['id']}: {told}. "
         systems = {cell["system"]["name"] for cell in held}
-        if len(systems) > 1:
+        if not is_before_database:
+            text += "What a database took of that is not told apart: it runs within, or no process of it was named"
+        elif len(systems) > 1:
             text += f"Where it is, the databases behind it cannot be told apart: give the {tier} more processors"
         else:
             text += f"What the database behind it can do does not show: give the {tier} more processors"
         behind = [cell for cell in tiered if _tier(cell) == DATABASE]
-        text += f", as where the database was ({_share(behind, tiered)})." if behind else "."
+        text += f", as where the database was ({_share(behind, tiered)})." if behind and is_before_database else "."
         observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
         yield TIER.found(text, [cell["id"] for cell in held], observed)
 
@@ -44,8 +46,11 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
 def _tier(cell: Cell) -> str | None:
     """Give the tier that is a cell's bottleneck; ``None`` where it is none."""
     found = cell["bottleneck"]
-    tiers = {tier_of(name) for name in cell["cpu_percent"]["tiers"]}
-    return found["resource"] if found is not None and found["resource"] in tiers else None
+    return found["resource"] if found is not None and found["resource"] in _tiers(cell) else None
+
+
+def _tiers(cell: Cell) -> set[str]:
+    return {tier_of(name) for name in cell["cpu_percent"]["tiers"]}
 
 
 def _share(held: Sequence[Cell], of: Sequence[Cell]) -> str:
