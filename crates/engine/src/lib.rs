@@ -45,11 +45,11 @@ pub struct Reason {
 }
 
 impl Failure {
-    /// A failure of a kind, with the engine's words.
+    /// A failure of a kind, with the engine's words, as far as they can be shown.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self(Box::new(Reason {
             kind,
-            message: message.into(),
+            message: printable(message.into()),
         }))
     }
 
@@ -58,6 +58,27 @@ impl Failure {
         self.0.message = explain(&self.0.message);
         self
     }
+}
+
+/// What a system said, without characters that have a terminal do something, or turn the direction of what follows.
+pub fn printable(text: String) -> String {
+    let is_shown = |one: char| match one {
+        '\n' | '\t' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
+        one => !one.is_control(),
+    };
+    if text.chars().all(is_shown) {
+        return text;
+    }
+    text.chars()
+        .map(|one| {
+            if is_shown(one) {
+                one
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
+        .collect()
 }
 
 impl std::ops::Deref for Failure {
@@ -337,4 +358,20 @@ pub enum DurabilityClass {
     TornPages,
     /// An acknowledged commit is on the device.
     PowerSafe,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_system_says_is_told_without_what_terminals_obey() {
+        let said = "\u{1b}[31mred\u{1b}]0;title\u{7} tab\tline\n\u{9b}2J \u{202e}wörter ✓";
+        let told = Failure::new(FailureKind::Other, said).message.clone();
+        assert_eq!(
+            told,
+            "\u{fffd}[31mred\u{fffd}]0;title\u{fffd} tab\tline\n\u{fffd}2J \u{fffd}wörter ✓"
+        );
+        assert_eq!(printable("wörter ✓\n".into()), "wörter ✓\n");
+    }
 }

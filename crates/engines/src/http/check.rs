@@ -53,6 +53,7 @@ impl System for Http {
             what_cannot_be_connected_to_is_told,
             connections_are_kept_or_not,
             very_long_values_go_both_ways,
+            a_body_without_an_end_is_not_kept,
             replies_that_come_in_pieces_are_put_together,
             a_password_is_sent,
             a_transaction_cannot_be_begun,
@@ -409,6 +410,23 @@ fn very_long_values_go_both_ways(_: &Http) -> Outcome {
             let (_, seen) = client.fetch(0, &[Value::Text(&long), Value::Integer(1)], 2)?;
             ensure!(seen == [text(long), Owned::Integer(1)], "{path}");
         }
+    }
+    Ok(())
+}
+
+fn a_body_without_an_end_is_not_kept(_: &Http) -> Outcome {
+    let service = Scripted::start()?;
+    let endless = json!({"method": "GET", "path": ["/endless"], "take": [{"from": "body"}]});
+    for alone in [false, true] {
+        let mut client = client(&service, json!({}), vec![endless.clone(), get("/fine")])?;
+        if alone {
+            client.0.hold_up_thread()?;
+        }
+        let failure = client.run(0, &[]).failure()?;
+        same!(failure.kind, FailureKind::Other);
+        ensure!(failure.message.contains("16 MiB or longer"), "{failure}");
+        let (_, seen) = client.fetch(1, &[], 1)?;
+        same!(seen, [text("/fine")]);
     }
     Ok(())
 }

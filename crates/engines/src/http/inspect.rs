@@ -2,12 +2,15 @@
 
 use super::{HttpEngine, HttpTarget};
 use crate::server::net::block_on;
-use dbdyno_engine::{Capture, Durability, Facts, Failure, Marks, Session as _, Wanted};
+use dbdyno_engine::{Capture, Durability, Facts, Failure, Marks, Session as _, Wanted, printable};
 use dbdyno_plan::document::Statement;
 use dbdyno_plan::request::{Piece, Request, Take};
 use dbdyno_plan::value::{Owned, Values};
 use std::collections::BTreeMap;
 use std::task::Poll;
+
+/// Characters of what a service calls itself that are told.
+const LONGEST: usize = 100;
 
 /// Asks a service for the head of what is at its base, whatever that is.
 pub fn facts(target: &HttpTarget) -> Result<Facts, Failure> {
@@ -42,7 +45,7 @@ async fn ask(target: &HttpTarget) -> Result<Facts, Failure> {
     Ok(Facts {
         engine: "http".into(),
         version: match server {
-            Owned::Text(server) => server,
+            Owned::Text(server) => printable(server.chars().take(LONGEST).collect()),
             _ => String::new(),
         },
         settings,

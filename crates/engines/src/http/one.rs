@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// A body of which something is taken is shorter: it is kept as a whole, for each client.
+pub const MOST_TAKEN: usize = 16 * 1024 * 1024;
+
 /// So much of a body is told where its status was not expected.
 pub const TOLD: usize = 200;
 
@@ -156,7 +159,7 @@ impl One {
         let expected = ready.expects(head.status);
         let kept = match (expected, ready.taking.from_body) {
             (false, _) => TOLD,
-            (true, true) => usize::MAX,
+            (true, true) => MOST_TAKEN,
             (true, false) => 0,
         };
         self.body.clear();
@@ -260,6 +263,9 @@ async fn read_body(
             Body::Chunked => chunks.read(there, |data| keep(body, data))?,
         };
         connection.take(part);
+        if body.len() == MOST_TAKEN {
+            return Err(too_long());
+        }
         if over {
             return Ok(());
         }
@@ -268,6 +274,14 @@ async fn read_body(
             return if kind == Body::UntilEnd { Ok(()) } else { Err(ended()) };
         }
     }
+}
+
+/// The failure of a body that nobody wants in memory.
+#[cold]
+pub fn too_long() -> Failure {
+    let most = MOST_TAKEN / 1024 / 1024;
+    let message = format!("the body is {most} MiB or longer, of which nothing can be taken");
+    Failure::new(FailureKind::Other, message)
 }
 
 #[cold]

@@ -1,6 +1,7 @@
 //! A plan's request, made ready once: its head and body in parts.
 
 use super::fill::{Form, Part, Parts, fill, percent};
+use super::one::TOLD;
 use super::take::Taking;
 use super::target::HttpTarget;
 use base64::Engine as _;
@@ -10,6 +11,9 @@ use dbdyno_engine::{Failure, check_count};
 use dbdyno_plan::document::{FailureKind, Statement};
 use dbdyno_plan::request::{Body, Field, JsonPiece, Piece, Request, Template};
 use dbdyno_plan::value::Values;
+
+/// What stands for a secret.
+const MASK: &str = "***";
 
 /// What a service sees who asks it.
 const AGENT: &str = concat!("dbdyno/", env!("CARGO_PKG_VERSION"));
@@ -45,6 +49,8 @@ pub struct Ready {
     pub repeatable: bool,
     /// Whether the reply has no body whatever its head says.
     pub is_head: bool,
+    /// What no message may hold: who the requests come from, in each form in which a reply could repeat it.
+    secrets: Vec<String>,
 }
 
 impl Ready {
@@ -101,6 +107,7 @@ impl Ready {
             parameters,
             repeatable: SAFE.iter().chain(&IDEMPOTENT).any(|method| *method == request.method),
             is_head: request.method == "HEAD",
+            secrets: target.password.as_deref().map(secrets).unwrap_or_default(),
         })
     }
 
@@ -139,7 +146,12 @@ impl Ready {
             [] => "200 to 299".to_owned(),
             some => some.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
         };
-        let body = String::from_utf8_lossy(begins);
+        let is_cut = begins.len() >= TOLD;
+        let body = String::from_utf8_lossy(begins).into_owned();
+        let body = self
+            .secrets
+            .iter()
+            .fold(body, |body, secret| without(body, secret, is_cut));
         let body: Vec<&str> = body.split_whitespace().collect();
         let told = if body.is_empty() {
             "an empty body".to_owned()
@@ -156,6 +168,32 @@ impl Ready {
         );
         Failure::new(FailureKind::Status, message)
     }
+}
+
+/// Name and password as basic authentication has them, as they are, and the password alone, or the name where there is
+/// no other.
+fn secrets(password: &str) -> Vec<String> {
+    let (name, alone) = password.split_once(':').unwrap_or(("", password));
+    let alone = if alone.is_empty() { name } else { alone };
+    [STANDARD.encode(password), password.to_owned(), alone.to_owned()]
+        .into_iter()
+        .filter(|secret| !secret.is_empty())
+        .collect()
+}
+
+/// A text without a secret, nor the beginning of it where the text `is_cut` off in it.
+fn without(mut text: String, secret: &str, is_cut: bool) -> String {
+    if text.contains(secret) {
+        text = text.replace(secret, MASK);
+    }
+    let begun = (1..secret.len())
+        .rev()
+        .find(|&length| secret.is_char_boundary(length) && text.ends_with(&secret[..length]));
+    if let Some(length) = begun.filter(|_| is_cut) {
+        text.truncate(text.len() - length);
+        text.push_str(MASK);
+    }
+    text
 }
 
 fn has_query(path: &Template) -> bool {
@@ -414,5 +452,27 @@ mod tests {
             failure.message,
             "r: status 503 (Service Unavailable) with the body `try again`; expected: 200 or 204"
         );
+    }
+    #[test]
+    fn a_body_that_repeats_what_came_tells_no_password() {
+        let request = json!({"method": "GET", "path": ["/"]});
+        let target = json!({"host": "h", "port": 80, "password": "me:geheim"});
+        let ready = ready(target, request).unwrap();
+        let told = |body: &str| ready.unexpected(401, body.as_bytes()).message.clone();
+        let basic = STANDARD.encode("me:geheim");
+        let message = told(&format!("authorization: Basic {basic}, decoded me:geheim, geheim."));
+        assert!(
+            message.contains("`authorization: Basic ***, decoded ***, ***.`"),
+            "{message}"
+        );
+        // One that was cut off within it.
+        let filler = "x".repeat(TOLD - 6);
+        for begun in [&basic[..6], "me:geh", " gehei"] {
+            let message = told(&format!("{filler}{begun}"));
+            assert!(!message.contains(begun.trim()) && message.contains("***"), "{message}");
+        }
+        // The end of a whole body is its own.
+        assert!(told("no me").contains("`no me`"));
+        assert_eq!(secrets("token:").last().map(String::as_str), Some("token"));
     }
 }

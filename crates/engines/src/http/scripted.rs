@@ -123,6 +123,13 @@ fn serve(stream: TcpStream, counts: &Counts) -> io::Result<()> {
                 }
                 stream.write_all(b"0\r\n\r\n")?;
             }
+            // Until whoever asked has gone.
+            "endless" => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+                loop {
+                    stream.write_all(&[b'a'; 64 * 1024])?;
+                }
+            }
             "drop" => return Ok(()),
             "half" => return stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab"),
             "garbage" => return stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),

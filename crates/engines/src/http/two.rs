@@ -3,7 +3,7 @@
 use super::Shared;
 use super::connect::Both;
 use super::fill::fill;
-use super::one::TOLD;
+use super::one::{MOST_TAKEN, TOLD, too_long};
 use super::request::Ready;
 use ::http::uri::PathAndQuery;
 use ::http::{HeaderName, HeaderValue, Method, Request, Uri};
@@ -165,12 +165,15 @@ impl Link {
         }
         let most = match (expected, ready.taking.from_body) {
             (false, _) => TOLD,
-            (true, true) => usize::MAX,
+            (true, true) => MOST_TAKEN,
             (true, false) => 0,
         };
         while let Some(data) = next(connection, &mut rest).await? {
             let room = most.saturating_sub(kept.len()).min(data.len());
             kept.extend_from_slice(&data[..room]);
+            if kept.len() == MOST_TAKEN {
+                return Err(too_long());
+            }
             let taken = rest.flow_control().release_capacity(data.len());
             taken.map_err(|error| failed(&error))?;
         }
