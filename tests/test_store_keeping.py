@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from conftest import Cli
 from dbdyno.errors import StoreError
-from dbdyno.store import Store, TrialRecord, keeping, open_store
+from dbdyno.store import Store, TrialRecord, answering, keeping, open_store
 from dbdyno.store.keeping import KeepingStore
 from dbdyno.store.process import this_process
 from synthetic import run_record
@@ -123,6 +124,31 @@ def test_a_store_that_is_there_again_gets_what_it_missed(
         assert blocks(store, run_id) == [0, 1, 2, 3]
         kept.finish_run(run_id, "done")
     assert [each.partition(": ")[2] for each in told][1:] == [f"it is there again, and has all of run {run_id}"]
+    assert (store.elsewhere, kept_files(home)) == ({}, [])
+
+
+def test_a_run_goes_on_where_the_server_stands_still(
+    home: Path, team: TeamServer, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its kernel acknowledges what is sent, so that nothing but time tells."""
+    monkeypatch.setattr(answering, "ANSWERS_S", 1.0)
+    told: Telling = []
+    store = open_store(f"{url}&connect_timeout=2")
+    with closing(store), keeping.keeping(store, told.append) as kept:
+        run_id = begun(kept)
+        kept.add_trial(run_id, trial(0))
+        first = psutil.Process(team.server.pid)
+        standing = [first, *first.children(recursive=True)]
+        try:
+            for each in standing:
+                each.suspend()
+            kept.add_trial(run_id, trial(1))
+            assert len(told) == 1 and "What is measured is kept on this machine" in told[0]
+        finally:
+            for each in standing:
+                each.resume()
+        kept.finish_run(run_id, "done")
+        assert blocks(store, run_id) == [0, 1]
     assert (store.elsewhere, kept_files(home)) == ({}, [])
 
 

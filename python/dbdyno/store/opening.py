@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from dbdyno.errors import ExtraMissing, InputError, StoreError, reason
+from dbdyno.store.answering import answering, watch
 from dbdyno.store.places import is_file, shown
 from dbdyno.store.problems import store_error
 from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
@@ -72,7 +73,7 @@ def open_engine(url: URL, *, make: bool = True) -> Engine:
 def reading(engine: Engine, url: URL) -> Iterator[Connection]:
     """Give a connection to read with; whatever goes wrong is told of the store at ``url``, as StoreError."""
     try:
-        with engine.connect() as connection:
+        with answering(engine), engine.connect() as connection:
             yield connection
     except DBAPIError as error:
         raise store_error(url, error) from error
@@ -99,6 +100,7 @@ def _engine_of_server(url: URL) -> Engine:
     # A connection lies idle while a trial goes on, and may be gone when that ends.
     engine = create_engine(url, connect_args=told, pool_pre_ping=True, pool_size=1)
     event.listen(engine, "connect", _configure_server)
+    watch(engine)
     return engine
 
 

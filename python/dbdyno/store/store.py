@@ -20,6 +20,7 @@ from dbdyno.errors import InputError, StoreError
 from dbdyno.masking import clean_json, mask_command, storable
 from dbdyno.moments import utc_now
 from dbdyno.paths import default_path, named_store
+from dbdyno.store.answering import answering
 from dbdyno.store.opening import open_engine, reading
 from dbdyno.store.places import is_file, shown, store_url
 from dbdyno.store.problems import store_error
@@ -271,7 +272,7 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose transaction is committed at the end; errors speak of the store."""
         try:
-            with self._engine.begin() as connection:
+            with answering(self._engine), self._engine.begin() as connection:
                 yield connection
         except IntegrityError:
             raise
