@@ -86,7 +86,7 @@ def perhaps_one_thread(result: TrialResult) -> str:
     """
     used = _known(result)
     alike = [tier for tier, share in used.items() if FULL <= share <= _ONE_THREAD]
-    if not alike or result.cpu.cores < 2:  # noqa: PLR2004 - one processor is full then
+    if not alike or result.cpu.cores < 2:
         return ""
     tier = max(alike, key=lambda each: used[each])
     told = f"the {tier} used {used[tier] * 100:.0f} % of a processor, all that one thread can"

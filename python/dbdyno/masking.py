@@ -63,11 +63,14 @@ def mask_definition(text: str) -> str:
         header = _HEADER.fullmatch(line)
         if header is not None:
             section = header["section"]
-        if section not in _ASKED:
-            line = _USERINFO.sub(_without_userinfo, line) if "://" in line else line
-            line = _QUOTED.sub(rf"\g<before>{MASK}\g<quote>", _IN_URL.sub(rf"\g<before>{MASK}", line))
-        lines.append(line)
+        lines.append(line if section in _ASKED else _masked_line(line))
     return "".join(lines)
+
+
+def _masked_line(line: str) -> str:
+    if "://" in line:
+        line = _IN_URL.sub(rf"\g<before>{MASK}", _USERINFO.sub(_without_userinfo, line))
+    return _QUOTED.sub(rf"\g<before>{MASK}\g<quote>", line)
 
 
 def mask_command(words: list[str]) -> list[str]:
