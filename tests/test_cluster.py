@@ -259,6 +259,7 @@ def test_a_worker_ends_when_it_is_asked_or_made_to() -> None:
         ("", "postgresql:///d?host=/run/postgresql", "ray://head:1", "another machine on each"),
         ('clients_as = "processes"', "postgresql://db/d", "ray://head:1", "processes of their own"),
         ("memory_limit_mb = 100", "postgresql:", "local:3", "memory"),
+        ('[measure.processes]\ndb = "postgres"', "postgresql://db/d", "ray://head:1", "processes of this machine"),
         ("", "null:", "local:8", "7 clients are fewer than the 8 load machines"),
     ],
 )

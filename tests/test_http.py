@@ -3,10 +3,14 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from conftest import Cli
@@ -195,14 +199,74 @@ def test_the_cpu_of_parts_is_told_apart(cli: Cli) -> None:
     assert cpu["server"] == pytest.approx(cpu["tiers"]["web"] + cpu["tiers"]["other"])
 
 
+def test_a_part_that_ends_in_mid_trial_fails_the_trial(cli: Cli) -> None:
+    serving = """
+import os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Service(BaseHTTPRequestHandler):
+    def do_HEAD(self):
+        self.send_response(204)
+        self.end_headers()
+    def do_GET(self):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(0)
+        self.do_HEAD()
+    def log_message(self, *words):
+        pass
+left, server = 20, HTTPServer(("127.0.0.1", 0), Service)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+    with subprocess.Popen([sys.executable, "-c", serving], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        text = EXPERIMENT.partition("[[transactions]]")[0].replace("transactions = 4", "seconds = 1")
+        text += f"[measure]\nprocesses = {{ web = [{process.pid}] }}\n"
+        text += '[[transactions]]\nname = "t"\nsteps = [{ request = "GET /" }]\n'
+        # Its number is taken until it is waited for, which is done here alone.
+        document = cli.run(cli.write("ends.toml", text), "--system", f"http://127.0.0.1:{port}/", code=1)
+    (round_,) = document["cells"][0]["rounds"]
+    assert (round_["status"], round_["error_kind"]) == ("failed", "server")
+    assert round_["error"] == "measure.processes: no process of web was left at the window's end"
+
+
 def test_processes_are_found_by_id_and_by_command() -> None:
     with service() as (process, _):
         assert find_processes("web", [process.pid]) == [process.pid]
         assert process.pid in find_processes("web", ["tests/http_service.py"])
-        # One below another is found with it.
-        assert find_processes("web", [os.getpid(), process.pid]) == [os.getpid()]
+        # dbdyno itself, and what has started it, have the load generator below them.
+        name = Path(psutil.Process().cmdline()[0]).name
+        assert psutil.Process(process.pid).cmdline()[0].endswith(name)
+        assert os.getpid() not in find_processes("web", [name])
+        with pytest.raises(SystemFailed, match="is dbdyno, or has started it"):
+            find_processes("web", [os.getpid(), process.pid])
     with pytest.raises(SystemFailed, match=r"measure.processes.web: no process .* the command `no-such-program`"):
         find_processes("web", ["no-such-program"])
+
+
+def test_one_process_below_another_is_found_with_it() -> None:
+    with subprocess.Popen(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE, text=True) as shell:
+        try:
+            assert shell.stdout is not None
+            below = int(shell.stdout.readline())
+            assert find_processes("web", [shell.pid, below]) == [shell.pid]
+        finally:
+            os.kill(below, signal.SIGKILL)
+            shell.kill()
+
+
+def test_a_shell_that_was_told_of_both_is_no_part_of_the_service() -> None:
+    looking = "found = find_processes('web', ['tests/http_service.py']); print(json.dumps([found, os.getppid()]))"
+    looking = f"import json, os; from dbdyno.run.tiers import find_processes; {looking}"
+    with service() as (process, _):
+        # The last command would take the shell's place.
+        script = f"# tests/http_service.py\n'{sys.executable}' -c \"$0\"; true"
+        done = subprocess.run(["/bin/sh", "-c", script, looking], capture_output=True, text=True, check=True)
+        found, shell = json.loads(done.stdout)
+    assert process.pid in found
+    assert shell not in found
 
 
 def test_many_connections_beside_one_another_lose_nothing() -> None:

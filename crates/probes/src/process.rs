@@ -143,7 +143,9 @@ pub fn trees_cpu_ns(pids: &[u32]) -> Option<u64> {
         let line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
         line.take(parents.len()).any(is_root)
     };
-    parents.keys().copied().any(is_root).then(|| {
+    // One that has ended stays in the list until who started it asks after it, which not everybody does.
+    let is_left = |stat: &procfs::process::Stat| is_root(stat.pid) && !matches!(stat.state, 'Z' | 'X');
+    stats.iter().any(is_left).then(|| {
         let ticks = |stat: &procfs::process::Stat| {
             stat.utime + stat.stime + u64::try_from(stat.cutime + stat.cstime).unwrap_or(0)
         };

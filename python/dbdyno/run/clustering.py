@@ -66,7 +66,12 @@ def _problem(compiled: CompiledCell, address: ClusterAddress) -> tuple[str, str]
         return "the clients are processes of their own, of which a load machine has one", "leave out `clients_as`"
     if load.memory_limit_mb is not None:
         return "the memory of what runs elsewhere is not limited from here", "leave out `memory_limit_mb`"
-    if address.is_local or not engine.is_server:
+    if address.is_local:
+        return None
+    if compiled.definition.measure.processes:
+        problem = "`measure.processes` names processes of this machine, whose CPU the load machines cannot read"
+        return problem, "leave it out, and look at the processors of the system (top)"
+    if not engine.is_server:
         return None
     if system.host is None:
         return f"the server of `{system.name}` is dbdyno's own, which listens on this machine alone", reached

@@ -219,12 +219,23 @@ def see_how_it_ended(trial: Trial, system: Ready) -> bool:
     trouble = system.trouble(trial.lost_system)
     if trouble is not None:
         trial.error, trial.kind = trouble, "server"
+    gone = [] if trial.error is not None else _ended_parts(trial.result)
+    if gone:
+        names = ", ".join(gone)
+        trial.error, trial.kind = f"measure.processes: no process of {names} was left at the window's end", "server"
     too_little = None if trial.limiting is None else trial.limiting.too_little()
     if trial.error is not None and too_little is not None:
         trial.error += f": {too_little}"
     if isinstance(trial.result, TrialResult):
         system.check(trial.result)
     return trouble is None and isinstance(trial.result, TrialResult)
+
+
+def _ended_parts(result: TrialResult | ProgramResult | None) -> list[str]:
+    """Name the parts of a system whose processes were there before the trial and not in all of its window."""
+    if not isinstance(result, TrialResult):
+        return []
+    return [each.name for each in result.tiers if each.cpu_percent is None]
 
 
 def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
