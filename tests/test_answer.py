@@ -79,10 +79,10 @@ def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itsel
 
     def taken(*effects: dict[str, Any]) -> tuple[str, Any]:
         made = build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects)  # type: ignore[arg-type]
-        return made["text"][0], made["recommended"]
+        return " ".join(made["text"]), made["recommended"]
 
     text, recommended = taken(effect)
-    assert text.startswith("Over all other choices index=yes \N{MULTIPLICATION SIGN}3.00 [2.90, 3.10] is shown to be")
+    assert text.startswith("Over all other choices, index=yes \N{MULTIPLICATION SIGN}3.00 [2.90, 3.10] is shown to be")
     assert "which is not settled" in text
     assert recommended["changes"] == {"index": "yes"}
     assert recommended["command"] == "dbdyno run mine --set index=yes"
@@ -254,8 +254,9 @@ def test_many_configurations_are_drawn_with_their_intervals_and_hostile_names_st
     made: Any = {"answer": answered(cells, index="choice")}
     figure = answer_chart(made)
     assert figure is not None
-    assert all(name in figure.svg for name in ("two", "four", "five", "six"))
-    assert "<script" not in figure.svg and "script" in figure.svg
+    for svg in (figure.svg, figure.wide):
+        assert all(name in svg for name in ("two", "four", "five", "six"))
+        assert "<script" not in svg and "script" in svg
     # Few are shown by the chart of throughput.
     few: Any = {"answer": answered(cells[:3], index="choice")}
     assert answer_chart(few) is None

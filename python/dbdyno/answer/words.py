@@ -154,7 +154,7 @@ def answer(ranking: Ranking, systems: Mapping[str, str], margin: float, shown: B
     if len(others) == 1:
         said.append(_two(first, others[0], systems, ranking.metric, margin))
     elif best is first:
-        said.append(_none_ahead(ranking, margin) if shown is None else _by_effects(shown, ranking, systems))
+        said += [_none_ahead(ranking, margin)] if shown is None else _by_effects(shown, ranking, systems)
     else:
         said.append(_ahead(ranking, systems))
     said += _priced(ranking, best)
@@ -316,16 +316,13 @@ def effect_words(shown: ByEffects, systems: Mapping[str, str]) -> str:
     return ", ".join(told)
 
 
-def _by_effects(shown: ByEffects, ranking: Ranking, systems: Mapping[str, str]) -> str:
+def _by_effects(shown: ByEffects, ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     """Say what is ahead over all else, and how far the cells by themselves do not settle it."""
-    taken, first = shown.configuration, ranking.first
-    ahead = f"Over all other choices {effect_words(shown, systems)} is shown to be faster"
-    own = f"alone, {taken.name} is {ratio_words(taken.against)} times {first.name}, which is not settled"
-    top = max((each for each in ranking.free if each is not first), key=lambda each: each.factor)
-    if top is taken:
-        return f"{ahead}; {own}{_what_settles(taken.decision)}."
-    further = f"The fastest without a price, {top.name}, is {ratio_words(top.against)} times"
-    return f"{ahead}; {own}. {further}, which is not settled either{_what_settles(top.decision)}."
+    ahead = f"Over all other choices, {effect_words(shown, systems)} is shown to be faster."
+    top = max((each for each in ranking.free if each is not ranking.first), key=lambda each: each.factor)
+    against = f"{ratio_words(top.against)} times {ranking.first.name}"
+    own = f"Of single configurations that cost no more none is: the fastest, {top.name}, is {against}"
+    return [ahead, f"{own}, which is not settled{_what_settles(top.decision)}."]
 
 
 def _priced(ranking: Ranking, best: Configuration) -> list[str]:

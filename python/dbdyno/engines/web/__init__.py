@@ -52,9 +52,9 @@ class Web(Engine):
 
     def behind(self, settings: Mapping[str, str]) -> "tuple[str, SystemSpec] | None":
         """Give the database that the web servers ask. Raises InputError for one that they cannot."""
-        from dbdyno.engines.web.settings import database_of
+        from dbdyno.engines.web.settings import behind_of
 
-        return database_of(settings)
+        return behind_of(settings)
 
     def keeps_connections(self, settings: Mapping[str, str]) -> bool | None:
         """Tell by the setting, which all web tiers have."""

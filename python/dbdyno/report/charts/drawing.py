@@ -15,6 +15,9 @@ import vl_convert
 WIDTH = 348
 """Pixels. Fits a phone of 390 unscaled, so that the letters keep their size; wider screens set charts side by side."""
 
+WIDE = 1100
+"""Pixels of a chart that has the width of a page to itself."""
+
 # Told apart by lightness as well as by hue, and seen on white as on black.
 COLOURS = [
     "#2b7fd4", "#e0702f", "#2a9d6f", "#b45fc4", "#c99a1f", "#d64570", "#1aa0a8", "#8a8f98", "#9c7a4d", "#6b6fd6",
@@ -28,12 +31,13 @@ _numbers = count()
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart as SVG, with its title and a note under it, both plain text."""
+    """A chart as SVG, with its title and a note under it, both plain text; ``wide``: for screens with room for it."""
 
     title: str
     svg: str
     note: str = ""
     cells: list[str] = field(default_factory=list)
+    wide: str = ""
 
 
 def data(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
