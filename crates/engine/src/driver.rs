@@ -1,5 +1,6 @@
 //! What an engine's folder gives the worker: a type that a plan's target is read into, which is its [`Driver`].
 
+use crate::changes::Changeable;
 use crate::rows::Loaded;
 use crate::space::Object;
 use crate::writes::{Beyond, Writes};
@@ -32,6 +33,11 @@ pub trait Driver {
     /// Makes the checks of the contract suite on the target, and tells of each as it ends.
     fn check(&self, _tell: Tell<'_>) -> Result<(), Failure> {
         Err(lacks("the engine answers nothing that could be checked"))
+    }
+
+    /// Which kinds of calls its own layers can delay, where a trial asks for that.
+    fn changeable(&self) -> Changeable {
+        Changeable::default()
     }
 
     /// Where its data lie and its server runs, as far as that is on this machine.

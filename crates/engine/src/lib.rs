@@ -6,7 +6,9 @@
 //! as SQLite; one that must wait for a server says [`Poll::Pending`], and its answer is awaited. The client loop is written
 //! once, and for an engine of the first kind it compiles to plain calls.
 
+pub mod alarm;
 pub mod catalog;
+pub mod changes;
 pub mod driver;
 pub mod estimates;
 pub mod observed;

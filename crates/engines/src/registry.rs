@@ -1,5 +1,6 @@
 //! The engines, a line each. What the rest of the worker does with one it does through [`Target`], whichever it is.
 
+use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
@@ -46,6 +47,10 @@ macro_rules! engines {
 
             fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
                 match self { $(Self::$name(driver) => driver.check(tell)),+ }
+            }
+
+            fn changeable(&self) -> Changeable {
+                match self { $(Self::$name(driver) => driver.changeable()),+ }
             }
 
             fn site(&self) -> Site<'_> {

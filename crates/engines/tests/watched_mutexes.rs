@@ -45,6 +45,7 @@ fn waits_are_seen_while_they_are_watched_and_only_then() {
     let path = directory.path().join("a.db");
     let target: SqliteTarget = serde_json::from_value(serde_json::json!({ "path": path })).expect("a target");
     let watch = Watch {
+        changes: false,
         io: false,
         mutexes: WatchMutexes::Sampled,
     };

@@ -6,6 +6,7 @@ use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::Contention;
 use dbdyno_engine::waits::Waits;
 use dbdyno_load::accounting::Accounting;
+use dbdyno_load::changed::Changed;
 use dbdyno_load::latency::Latencies;
 use dbdyno_load::operations::CONTROLS;
 use dbdyno_load::outcome::{Cycles, Outcome};
@@ -88,6 +89,9 @@ pub struct TrialResult<'a> {
     observed: Option<&'a Observed>,
     /// What the server's sessions waited for.
     waits: Option<WaitsOrError<'a>>,
+    /// The calls that the plan changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a Changed>,
     /// Memory of the process.
     memory: Memory,
     /// Where the clock's time comes from.
@@ -410,6 +414,7 @@ impl<'a> TrialResult<'a> {
                     error: &failure.message,
                 },
             }),
+            changes: outcome.changed.as_ref(),
             memory: Memory {
                 peak_rss_bytes: outcome.peak_rss_bytes,
             },

@@ -9,6 +9,7 @@ use crate::operations::{Standing, Timing};
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
 use crate::shared::Shared;
+use dbdyno_engine::changes::{self, Kind};
 use dbdyno_engine::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode, Trial};
 use dbdyno_plan::expression::Compiled;
@@ -133,10 +134,14 @@ impl<'a, E: Engine> Runner<'a, E> {
     }
 
     /// Opens the session.
-    pub async fn connect(&mut self, recorder: &RefCell<Recorder<'_>>) -> Result<(), Failure> {
+    pub async fn connect<T: Timer>(&mut self, recorder: &RefCell<Recorder<'_>>, timer: &T) -> Result<(), Failure> {
         let start = self.shared.clock.now();
         let trial = self.shared.trial;
         let mut session = self.shared.engine.connect(self.number).await?;
+        if let Some(delay) = changes::here().and_then(|changes| changes.delay(Kind::Connect)) {
+            let own = self.shared.clock.now() - start;
+            changes::count(Kind::Connect, own, timer.hold(delay).await);
+        }
         let spent = self.shared.clock.now() - start;
         if trial.connect == ConnectMode::PerTransaction {
             if self.counted {
@@ -312,7 +317,7 @@ impl<'a, E: Engine> Runner<'a, E> {
                     self.since = 0;
                     self.work = Work::default();
                     if self.session.is_none()
-                        && let Err(failure) = self.connect(recorder).await
+                        && let Err(failure) = self.connect(recorder, timer).await
                     {
                         if E::REMOTE {
                             self.pause(timer, KNOCK_AGAIN).await;

@@ -29,6 +29,7 @@ use crate::report::{ClientReport, EndedBy};
 use crate::share::Share;
 use crate::shared::Shared;
 use crate::suspension::Suspension;
+use dbdyno_engine::changes::{self, Kind};
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
@@ -241,7 +242,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let clock = self.shared.clock;
         let give_up = clock.now() + PATIENCE;
         loop {
-            match self.runner.connect(self.recorder).await {
+            match self.runner.connect(self.recorder, self.timer).await {
                 Err(failure) if failure.kind == FailureKind::Locked && clock.now() < give_up => {
                     self.timer.sleep_until(clock.now() + TRY_AGAIN).await;
                 }
@@ -398,6 +399,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             .runner
             .finish(self.recorder, self.timer, chosen, Stop::NotBegun, end)
             .await;
+        changes::compute();
         let ok = outcome.is_ok();
         self.besides += u64::from(ok);
         ok
@@ -410,6 +412,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 .runner
                 .finish(self.recorder, self.timer, chosen, stop, stretch.end)
                 .await;
+            changes::compute();
             let end = self.shared.clock.now();
             let recorder = &mut self.recorder.borrow_mut();
             let (work, thought) = (&self.runner.work, self.runner.thought);
@@ -438,7 +441,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let shared = self.shared;
         let mut recorder = self.recorder.borrow_mut();
         let planted = shared.trial.planted_work;
-        let plain = planted == 0 && stretch.rows.is_none();
+        let computes = shared.changes.is_some_and(|changes| changes.has(Kind::Transaction));
+        let plain = planted == 0 && !computes && stretch.rows.is_none();
         let mut goes_on = stretch.goes_on();
         while goes_on && !shared.stopped() {
             stretch.issued += 1;
@@ -450,6 +454,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                     (0..planted).for_each(|turn| {
                         std::hint::black_box(turn);
                     });
+                    changes::compute();
                 }
                 stop => return Some((chosen, stop)),
             }
@@ -493,6 +498,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 .runner
                 .finish(self.recorder, self.timer, chosen, Stop::NotBegun, stretch.end)
                 .await;
+            changes::compute();
             let end = clock.now();
             let (work, thought) = (&self.runner.work, self.runner.thought);
             let recorder = &mut self.recorder.borrow_mut();

@@ -6,6 +6,7 @@ use crate::event::{Event, Interval};
 use crate::interleaving::{self, Interleaving};
 use crate::latency::Timeline;
 use crate::live::{Live, LiveCounts};
+use crate::preloaded::{Preloaded, Readings, rise};
 use crate::shared::Shared;
 use crate::slices::Switch;
 use dbdyno_engine::observed::Backlog;
@@ -37,6 +38,8 @@ pub(crate) struct Watched {
     pub(crate) backlog: Option<Result<Backlog, Failure>>,
     /// CPU of the server's processes and of its tiers, at the window's start and at its end.
     pub(crate) server_cpu: (ServerCpu, ServerCpu),
+    /// What the server's preloaded library counted between the two readings, where there is one.
+    pub(crate) server_calls: Option<Readings>,
     /// How much longer the time is, to the end of the last transaction that counts, than the part of it in which contended
     /// mutexes were watched; `None` where no part was.
     pub(crate) watched_one_in: Option<f64>,
@@ -116,6 +119,7 @@ pub(crate) fn coordinate<E: Engine>(
     }
     say(Event::Phase("warmup"));
     let warmup_start = shared.start(coordinator, "warmup", &shared.warmup_start)?;
+    enforce(shared, true);
     shared.warmup_start.store(warmup_start, Ordering::Release);
     shared.gather(&shared.warm);
     let mut first = machine.read().inspect_err(|_| {
@@ -133,6 +137,7 @@ pub(crate) fn coordinate<E: Engine>(
     shared.engine.probe().reset_contention();
     timeline.take();
     let mut server_before = machine.server_cpu();
+    let mut calls_before = shared.preloaded.map(Preloaded::read);
     shared.window_start.store(begin, Ordering::Release);
     first.at = begin;
     let mut window_start = begin;
@@ -142,6 +147,7 @@ pub(crate) fn coordinate<E: Engine>(
         shared.engine.probe().reset_contention();
         timeline.take();
         server_before = machine.server_cpu();
+        calls_before = shared.preloaded.map(Preloaded::read);
         // What was counted before this thread woke up is the window's.
         first = Reading {
             counts: LiveCounts::default(),
@@ -193,10 +199,12 @@ pub(crate) fn coordinate<E: Engine>(
         }
     }
     let server_after = machine.server_cpu();
+    let calls_after = shared.preloaded.map(Preloaded::read);
     let backlog = shared.engine.probe().backlog();
     shared.watched.store(false, Ordering::Release);
     // What the window's end cut is ended, and watched as before.
     watch_until(shared, u64::MAX, switch.as_mut(), all_done);
+    enforce(shared, false);
     // A thread that was late for its slices went on in its window.
     if let Ok(now) = machine.read()
         && now.counts != last.counts
@@ -213,9 +221,24 @@ pub(crate) fn coordinate<E: Engine>(
         before: first.usage,
         after: last.usage,
         server_cpu: (server_before, server_after),
+        server_calls: calls_before
+            .zip(calls_after)
+            .map(|(before, after)| rise(&before, &after)),
         backlog,
         watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
     })
+}
+
+/// From now on what is changed is in force, or no longer.
+fn enforce<E: Engine>(shared: &Shared<'_, E>, on: bool) {
+    if let Some(changes) = shared.changes {
+        changes.enforce(on);
+    }
+    match shared.preloaded {
+        Some(preloaded) if on => preloaded.begin(),
+        Some(preloaded) => preloaded.end(),
+        None => {}
+    }
 }
 
 /// The interval between two readings. `origin`: the active time at which the window began.

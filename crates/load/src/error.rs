@@ -26,6 +26,9 @@ pub enum TrialError {
     /// The machine's figures could not be read.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// The server cannot change what the plan has it change: the file that it shares is not there, or nobody shares it.
+    #[error("changing the server's calls: {0}")]
+    Preloaded(String),
     /// A thread could not be started, or broke off.
     #[error("{0}")]
     Thread(String),

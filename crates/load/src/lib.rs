@@ -5,6 +5,7 @@
 
 pub mod accounting;
 pub mod attempt;
+pub mod changed;
 pub mod client;
 mod coordinate;
 pub mod coordinator;
@@ -16,6 +17,7 @@ pub mod live;
 pub mod operations;
 pub mod outcome;
 pub mod pacing;
+mod preloaded;
 pub mod rate;
 pub mod recorder;
 pub mod report;

@@ -1,6 +1,8 @@
 //! What a trial found, put together from what its clients and its coordinating thread have seen.
 
 use crate::accounting::Accounting;
+use crate::changed::Changed;
+use crate::changed::add_delays;
 use crate::coordinate::Watched;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
@@ -10,6 +12,7 @@ use crate::report::{ClientReport, EndedBy};
 use crate::shared::Shared;
 use crate::threads::Record;
 use crate::time::Time;
+use dbdyno_engine::changes::Counted;
 use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::{Contention, SessionCounters, ThreadCounters};
 use dbdyno_engine::waits::Waits;
@@ -91,6 +94,8 @@ pub struct Outcome {
     pub observed: Option<Observed>,
     /// What the server's sessions waited for, or why that was not seen, where a server can tell.
     pub waits: Option<Result<Waits, Failure>>,
+    /// What was counted of the calls that the trial changes, where it changes any.
+    pub changed: Option<Changed>,
     /// The most memory the process had.
     pub peak_rss_bytes: u64,
 }
@@ -193,11 +198,13 @@ pub(crate) fn conclude<E: Engine>(
             },
         }),
         waits: None,
+        changed: None,
         peak_rss_bytes: peak_rss_bytes(),
     };
     let open = matches!(trial.arrival, Arrival::Open { .. });
     let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
     let (mut ended, mut overrun) = (watched.window_start, 0);
+    let mut changed = Counted::default();
     let mut all_clients = Vec::with_capacity(trial.clients as usize);
     let (mut begun, mut squares) = (0, 0.0);
     for Record {
@@ -241,6 +248,7 @@ pub(crate) fn conclude<E: Engine>(
             operations.add(recorder.operations);
         }
         outcome.thread.add(&share.counters);
+        changed.add(&share.changed);
         let (measured, thread) = times(&clients);
         // A thread of several clients works on for those that have ended while others have not: that is none of their time.
         let part = |nanoseconds: u64| (u128::from(nanoseconds) * measured / thread.max(1)) as u64;
@@ -280,6 +288,10 @@ pub(crate) fn conclude<E: Engine>(
         .map(|_| (overrun as f64 / 1e9 / f64::from(trial.clients), watched.real_s));
     if let Some(one_in) = watched.watched_one_in {
         outcome.thread.scale_mutexes(one_in);
+    }
+    if let Some(changes) = shared.changes {
+        outcome.changed = Some(Changed::of(changes, &changed, &outcome.thread, watched.server_calls));
+        add_delays(&mut outcome.thread, &changed);
     }
     outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread, E::REMOTE);
     outcome.contention = watched.watched_one_in.and_then(|one_in| {

@@ -1,5 +1,6 @@
 //! When transactions start.
 
+use dbdyno_engine::changes;
 use dbdyno_plan::document::{Arrival, Gaps};
 use dbdyno_plan::random::{Stream, client_stream};
 use dbdyno_probes::Clock;
@@ -11,6 +12,9 @@ use std::time::Duration;
 pub trait Timer {
     /// Waits until the clock shows `at` nanoseconds; returns at once if it does already.
     fn sleep_until(&self, at: u64) -> impl Future<Output = ()>;
+
+    /// Waits for so many nanoseconds, as nearly as it can be done; gives how many it were.
+    fn hold(&self, nanoseconds: u64) -> impl Future<Output = u64>;
 
     /// Waits a little, for something that another thread is to do.
     fn look_again(&self) -> impl Future<Output = ()>;
@@ -46,6 +50,10 @@ impl Timer for ThreadTimer {
             // A thread that is ready but has no processor may be the very one this one waits for.
             std::thread::yield_now();
         }
+    }
+
+    async fn hold(&self, nanoseconds: u64) -> u64 {
+        changes::wait(nanoseconds)
     }
 
     async fn look_again(&self) {

@@ -1,6 +1,7 @@
 //! What the clients of one thread used of the machine together, within their windows.
 
 use dbdyno_engine::Engine;
+use dbdyno_engine::changes::{self, Counted};
 use dbdyno_engine::probe::ThreadCounters;
 use dbdyno_probes::process::{thread_cpu_ns, thread_run_queue_ns};
 
@@ -9,6 +10,8 @@ use dbdyno_probes::process::{thread_cpu_ns, thread_run_queue_ns};
 pub struct ThreadReport {
     /// What the engine counted for the thread.
     pub counters: ThreadCounters,
+    /// The calls that the trial changes.
+    pub changed: Counted,
     /// CPU nanoseconds.
     pub cpu_ns: u64,
     /// Nanoseconds in which the thread was ready without a processor.
@@ -26,6 +29,7 @@ pub struct Share {
 fn read<E: Engine>(engine: &E) -> ThreadReport {
     ThreadReport {
         counters: engine.probe().thread_counters(),
+        changed: changes::counted(),
         cpu_ns: thread_cpu_ns(),
         run_queue_ns: thread_run_queue_ns(),
     }
@@ -43,6 +47,7 @@ impl Share {
             let now = read(engine);
             self.report = ThreadReport {
                 counters: now.counters.since(&before.counters),
+                changed: now.changed.since(&before.changed),
                 cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
                 run_queue_ns: now.run_queue_ns.saturating_sub(before.run_queue_ns),
             };

@@ -3,6 +3,8 @@
 use crate::coordinator::Coordinator;
 use crate::error::TrialError;
 use crate::pacing::Timer;
+use crate::preloaded::Preloaded;
+use dbdyno_engine::changes::Changes;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_plan::program::Programs;
@@ -18,6 +20,9 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
+    /// What is changed on purpose in the clients' threads, and in the server.
+    pub(crate) changes: Option<&'static Changes>,
+    pub(crate) preloaded: Option<&'a Preloaded>,
     /// How many threads the clients are divided among.
     pub(crate) threads: u32,
     /// When the others of those that are interleaved had ended; nanoseconds of the clock, 0 where they have not.

@@ -10,7 +10,7 @@ use crate::report::ClientReport;
 use crate::runtime::{self, SharedTimer};
 use crate::share::{Share, ThreadReport};
 use crate::shared::Shared;
-use dbdyno_engine::{Engine, Failure};
+use dbdyno_engine::{Engine, Failure, changes};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
 use dbdyno_plan::program::Programs;
 use dbdyno_probes::cpus;
@@ -66,6 +66,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
     number: u32,
     threads: u32,
 ) -> (Record<'a>, Option<(u32, Failure)>) {
+    changes::take_part(shared.changes);
     let open = matches!(shared.trial.arrival, Arrival::Open { .. });
     let shape = Shape {
         open,

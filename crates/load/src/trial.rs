@@ -7,8 +7,10 @@ use crate::event::Event;
 use crate::latency::Timeline;
 use crate::live::Live;
 use crate::outcome::{Outcome, conclude};
+use crate::preloaded::Preloaded;
 use crate::shared::Shared;
 use crate::threads::{give_way, run_thread, threads};
+use dbdyno_engine::changes::Changes;
 use dbdyno_engine::driver::Site;
 use dbdyno_engine::observed::{Counters, Observed, rise};
 use dbdyno_engine::waits::Waits;
@@ -35,6 +37,7 @@ pub fn run<E: Engine>(
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
     check(trial, E::REMOTE)?;
+    let preloaded = preloaded(trial)?;
     let threads = threads::<E>(trial);
     let shared = Shared {
         engine,
@@ -47,6 +50,8 @@ pub fn run<E: Engine>(
             Clock::get()
         },
         stop,
+        changes: trial.changes.as_ref().map(Changes::of),
+        preloaded: preloaded.as_ref(),
         threads,
         alone: coordinator.alone(),
         give_way: give_way::<E>(trial, &programs),
@@ -165,6 +170,14 @@ fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failu
         .sample_waits(&|| shared.watched.load(Ordering::Acquire))
 }
 
+/// What the server changes by the library that it preloads. Of several processes that are clients the first sees to it.
+fn preloaded(trial: &Trial) -> Result<Option<Preloaded>, TrialError> {
+    match &trial.changes {
+        Some(changes) if trial.part.is_none_or(|part| part.first == 0) => Preloaded::of(changes),
+        _ => Ok(None),
+    }
+}
+
 /// What the types of a plan cannot exclude.
 fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     let wrong = |place: &str, problem: &str| {
@@ -221,6 +234,9 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
                 "a server is not suspended between the slices of its clients",
             );
         }
+    }
+    if let Some(changes) = &trial.changes {
+        changes.check()?;
     }
     if let Arrival::Open { rate, .. } = trial.arrival
         && !(rate.is_finite() && rate > 0.0)

@@ -1,5 +1,6 @@
 //! The plan document: one JSON object that says everything about one piece of work of one worker process.
 
+use crate::changes::Changes;
 use crate::error::PlanError;
 use crate::generator::Generator;
 use crate::request::Request;
@@ -124,6 +125,9 @@ pub struct Trial {
     /// Parts of the system whose CPU is told apart, where they run on this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier>,
+    /// What is changed on purpose. Left out: nothing is, and nothing is counted for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
     /// For tests of the statistics only: so many turns of an empty loop are added to each transaction of a closed loop.
     #[serde(default)]
     pub planted_work: u32,

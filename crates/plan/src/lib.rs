@@ -4,6 +4,7 @@
 //! values a transaction sends ([`generator`]), and the compilation of a transaction's steps into a flat [`program`].
 //! Nothing here does I/O or knows an engine.
 
+pub mod changes;
 pub mod document;
 pub mod error;
 pub mod expression;

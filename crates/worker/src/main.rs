@@ -5,6 +5,7 @@
 
 mod amalgamation;
 mod asking;
+mod changes;
 mod coordinated;
 mod error;
 mod events;

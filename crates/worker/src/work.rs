@@ -1,6 +1,7 @@
 //! Carries out a plan's task with the engine it names.
 
 use crate::asking;
+use crate::changes;
 use crate::coordinated::Coordinated;
 use crate::error::WorkError;
 use crate::events::Events;
@@ -25,7 +26,9 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                 Clock::all_stand_still();
             }
             let seed = plan.seed;
-            Target::try_from(&trial.target)?.measure(
+            let target = Target::try_from(&trial.target)?;
+            changes::check(trial, target.changeable())?;
+            target.measure(
                 trial,
                 Trying {
                     trial,

@@ -426,6 +426,8 @@ class Round(TypedDict):
     warmup: JsonObject
     observed: JsonObject
     """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
+    changes: JsonObject
+    """Of a trial that changed calls on purpose, else empty: by kind ``calls``, ``own_s``, ``added_s``."""
     interleaving: JsonObject
     """Of a trial that was interleaved with others; empty elsewhere."""
     """seconds, transactions."""

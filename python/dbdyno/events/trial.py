@@ -16,6 +16,7 @@ from dbdyno.events.accounting import (
     Work,
 )
 from dbdyno.events.base import Count, Part
+from dbdyno.events.changes import ChangedCalls
 from dbdyno.events.facts import Facts
 from dbdyno.events.latency import ServiceTimes, Summary
 from dbdyno.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling, Server, TierCpu
@@ -74,7 +75,7 @@ class TrialResult(Part):
     monotonic clock; ``elapsed_s``: seconds of the window; ``watched_s``: those
     between the two readings of the machine's figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in
     nanoseconds; ``latency_ms``: the same summed up, in milliseconds; ``operations``: left out where
-    they were not timed; ``clock``: where its time comes from.
+    they were not timed; ``changes``: left out where the trial changes nothing; ``clock``: where its time comes from.
 
     Null where there is no such thing, or nothing tells: ``interleaving`` (the trial was not interleaved), ``server``,
     ``disk``, ``mutex``, ``observed``, ``waits``.
@@ -112,6 +113,7 @@ class TrialResult(Part):
     mutex: Contention | None
     observed: Observed | None
     waits: WaitsOrError | None
+    changes: ChangedCalls | None = None
     memory: Memory
     clock: str
 

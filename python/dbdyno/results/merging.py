@@ -5,6 +5,7 @@ from typing import Any, TypeVar, get_args
 
 from dbdyno.events.accounting import EndedBy, Few, Rate, Warmup, Whole
 from dbdyno.events.base import Part
+from dbdyno.events.changes import Calls, ChangedCalls
 from dbdyno.events.latency import NoTimes, Summary, Times
 from dbdyno.events.machine import CpuShare
 from dbdyno.events.trial import Interval, TrialResult
@@ -30,6 +31,8 @@ _SUMMED = (
     "memory",
 )
 
+_KINDS = tuple(ChangedCalls.model_fields)
+
 # What ended a window, as the worker orders it: of several, the last of these that occurs.
 _ENDINGS: tuple[EndedBy, ...] = get_args(EndedBy)
 
@@ -41,6 +44,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
     saw of the same machine, server and engine is taken from the one whose window was longest; of several machines the
     processors and what they did are added. CPU in percent is that of all processes, over the longest window. What the
     server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
+    Of the calls that a trial changes, a server's are counted by one of them, and those of clients are added.
     Raises HistogramError and ValueError (without results).
     """
     witness = max(results, key=lambda result: result.elapsed_s)
@@ -68,6 +72,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             "observed": _observed([each for result in results if (each := result.observed) is not None]),
             # One of them had the statements run for it.
             "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
+            "changes": _changes([each for result in results if (each := result.changes) is not None]),
             "waits": next((result.waits for result in results if result.waits is not None), None),
         }
     )
@@ -113,6 +118,22 @@ def merge_intervals(intervals: Sequence[Interval], hosts: Sequence[str] | None =
             "hottest_thread_percent": max(each.hottest_thread_percent for each in intervals),
             "machine_percent": sum(each.machine_percent for each in seen.values()),
         }
+    )
+
+
+def _changes(counted: Sequence[ChangedCalls]) -> ChangedCalls | None:
+    if not counted:
+        return None
+    kinds = {name: [calls for each in counted if (calls := getattr(each, name)) is not None] for name in _KINDS}
+    return ChangedCalls(**{name: _calls(calls) if calls else None for name, calls in kinds.items()})
+
+
+def _calls(calls: Sequence[Calls]) -> Calls:
+    own = [each.own_s for each in calls if each.own_s is not None]
+    return Calls(
+        calls=sum(each.calls for each in calls),
+        own_s=sum(own) if own else None,
+        added_s=sum(each.added_s for each in calls),
     )
 
 

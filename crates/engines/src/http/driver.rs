@@ -1,8 +1,10 @@
 //! HTTP as the worker drives it.
 
 use super::request::SAFE;
+use super::target::Version;
 use super::{HttpEngine, HttpTarget, check, inspect};
 use crate::server::ServerProcess;
+use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::{Beyond, Writes};
@@ -42,6 +44,14 @@ impl Driver for HttpTarget {
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
         check::check(self, tell)
+    }
+
+    fn changeable(&self) -> Changeable {
+        Changeable {
+            files: false,
+            // Those of version 2 share a connection with others.
+            messages: self.version == Version::One,
+        }
     }
 
     fn site(&self) -> Site<'_> {

@@ -2,6 +2,7 @@
 
 use super::{MongodbEngine, MongodbTarget, bulk, check, writes};
 use crate::server::ServerProcess;
+use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::{Beyond, Writes};
@@ -33,6 +34,13 @@ impl Driver for MongodbTarget {
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
         check::check(self, tell)
+    }
+
+    fn changeable(&self) -> Changeable {
+        Changeable {
+            files: false,
+            messages: true,
+        }
     }
 
     fn site(&self) -> Site<'_> {

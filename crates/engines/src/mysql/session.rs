@@ -273,7 +273,7 @@ impl Session for MysqlSession {
 
     async fn close(mut self) -> Result<(), Failure> {
         self.wire.command(Command::COM_QUIT as u8, &[]);
-        self.wire.connection.flush().await
+        self.wire.connection.send_last().await
     }
 }
 

@@ -5,6 +5,7 @@ use crate::reach::reach as find_reach;
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
 use crate::uses::ask_each;
+use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
@@ -44,6 +45,13 @@ impl Driver for PostgresqlTarget {
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
         check::check(&self.0, tell)
+    }
+
+    fn changeable(&self) -> Changeable {
+        Changeable {
+            files: false,
+            messages: true,
+        }
     }
 
     fn site(&self) -> Site<'_> {

@@ -315,7 +315,7 @@ impl Session for PostgresqlSession {
 
     async fn close(mut self) -> Result<(), Failure> {
         frontend::terminate(&mut self.wire.connection.out);
-        self.wire.connection.flush().await
+        self.wire.connection.send_last().await
     }
 }
 

@@ -1,11 +1,13 @@
 //! A connection to a server, whatever is said over it: bytes to be sent, bytes that have come.
 
+mod delayed;
 mod unix;
 
 use crate::server::Tls;
 use bytes::BytesMut;
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
+use delayed::Delayed;
 use std::future::{Future, poll_fn};
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -38,6 +40,8 @@ pub struct Connection {
     /// What is to be sent.
     pub out: BytesMut,
     sent: usize,
+    /// What delays its messages, where the trial whose client this is has them delayed.
+    delayed: Option<Box<Delayed>>,
 }
 
 const ROOM: usize = 16 * 1024;
@@ -73,6 +77,7 @@ impl Connection {
             there: 0..0,
             out: BytesMut::with_capacity(512),
             sent: 0,
+            delayed: Delayed::here(),
         }
     }
 
@@ -127,6 +132,11 @@ impl Connection {
 
     /// The same, where a reading ends with a failure that is a timeout when nothing has come for so long.
     pub fn hold_up_thread_for(&mut self, longest: Option<Duration>) -> Result<(), Failure> {
+        if let Some(delayed) = &mut self.delayed
+            && !matches!(self.stream, Stream::Tls(_))
+        {
+            delayed.hold_up_thread();
+        }
         self.stream = match std::mem::replace(&mut self.stream, Stream::None) {
             Stream::Unix(socket) => Stream::BlockingUnix(socket.into_blocking().map_err(|error| broken(&error))?),
             Stream::Tcp(stream) => {
@@ -140,9 +150,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what can be sent at once. What is left goes with [`Self::flush`].
+    /// Sends what can be sent at once: nothing, where messages are delayed. What is left goes with [`Self::flush`].
     #[inline]
     pub fn send(&mut self) -> Result<(), Failure> {
+        if self.delayed.is_some() {
+            return Ok(());
+        }
+        self.send_now()
+    }
+
+    #[inline]
+    fn send_now(&mut self) -> Result<(), Failure> {
         while self.sent < self.out.len() {
             let rest = &self.out[self.sent..];
             let written = match &mut self.stream {
@@ -169,8 +187,13 @@ impl Connection {
 
     /// Sends all there is to send.
     pub async fn flush(&mut self) -> Result<(), Failure> {
+        if let Some(delayed) = &mut self.delayed
+            && !self.out.is_empty()
+        {
+            delayed.goes_out().await;
+        }
         loop {
-            self.send()?;
+            self.send_now()?;
             if self.out.is_empty() && !matches!(self.stream, Stream::Tls(_)) {
                 return Ok(());
             }
@@ -186,6 +209,12 @@ impl Connection {
                 return Ok(());
             }
         }
+    }
+
+    /// Sends all there is to send, which nobody will answer.
+    pub async fn send_last(&mut self) -> Result<(), Failure> {
+        self.delayed = None;
+        self.flush().await
     }
 
     /// What has come and has not been taken.
@@ -252,6 +281,9 @@ impl Connection {
             .map_err(|error| broken(&error))?;
         let read = room.filled().len();
         self.there.end += read;
+        if let Some(delayed) = &mut self.delayed {
+            delayed.has_come().await;
+        }
         Ok(read)
     }
 }

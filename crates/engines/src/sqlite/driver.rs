@@ -2,24 +2,32 @@
 
 use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, space, writes};
 use crate::reach::reach as find_reach;
+use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Engine as _, Facts, Failure};
-use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
+use dbdyno_plan::changes::Changes;
+use dbdyno_plan::document::{self, FailureKind, Load, PrepareMode, Trial};
 use dbdyno_plan::program::Programs;
 use std::path::Path;
 
 impl Driver for SqliteTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
         self.os_cache.bring(Path::new(&self.path))?;
+        let changes_files = trial.changes.as_ref().is_some_and(Changes::files);
         if let Some(groups) = &trial.record.groups {
+            if changes_files {
+                let problem = "`record.groups` counts instructions, with nothing changed";
+                return Err(Failure::new(FailureKind::Other, problem));
+            }
             let engine = CountedEngine::new(self, &trial.statements, trial.prepare, groups)?;
             return Ok(measure.measure(&engine, self.site()));
         }
         let watch = Watch {
-            io: trial.record.io,
+            io: trial.record.io || changes_files,
+            changes: changes_files,
             mutexes: match trial.record.mutexes {
                 Some(true) => WatchMutexes::Always,
                 Some(false) => WatchMutexes::Never,
@@ -51,6 +59,13 @@ impl Driver for SqliteTarget {
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
         check::check(self, tell);
         Ok(())
+    }
+
+    fn changeable(&self) -> Changeable {
+        Changeable {
+            files: true,
+            messages: false,
+        }
     }
 
     fn site(&self) -> Site<'_> {

@@ -41,6 +41,8 @@ const PATIENCE_MS: u32 = 10_000;
 pub struct Watch {
     /// Count and time what it asks of the file system.
     pub io: bool,
+    /// Delay that, where it is to be changed; only where it is counted.
+    pub changes: bool,
     /// When contended mutexes are timed.
     pub mutexes: WatchMutexes,
 }
@@ -116,7 +118,7 @@ impl SqliteEngine {
             mutex::install(engine.api, engine.watch.mutexes == WatchMutexes::Always)?;
         }
         if watch.io {
-            vfs::register(engine.api)?;
+            vfs::register(engine.api, watch.changes)?;
         }
         Ok(engine)
     }

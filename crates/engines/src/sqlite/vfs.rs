@@ -10,6 +10,7 @@
 use super::api::Api;
 use super::counters::{Sampled, Spent, count};
 use dbdyno_engine::Failure;
+use dbdyno_engine::changes::{self, Changes, Kind};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
 use dbdyno_probes::process::{Switches, thread_switches};
@@ -26,6 +27,8 @@ struct Layer {
     /// Bytes that the VFS below wants of a file's structure, rounded up to what a word needs.
     size_below: usize,
     clock: Clock,
+    /// Whether what is asked of files is changed.
+    changes: bool,
 }
 
 /// A table of methods, with a copy of the table that it stands for: a look at one is shorter than a look at the other.
@@ -71,9 +74,9 @@ static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
 /// The address of each table below that a file has had, with that of ours for it; they live as long as the process.
 static TABLES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Registers the layer (not as the default). To be done once, after the library's mutexes and threading are configured.
+/// Registers the layer (not as the default), which makes the changes of a trial too where it has any. To be done once, after the library's mutexes and threading are configured.
 #[inline]
-pub fn register(api: &Api) -> Result<(), Failure> {
+pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
     let wrong = |message: &str| Failure::new(FailureKind::Connection, message);
     // SAFETY: a null name asks for the default VFS; the call initialises the library if need be.
     let below = unsafe { (api.vfs_find)(std::ptr::null()) };
@@ -90,6 +93,7 @@ pub fn register(api: &Api) -> Result<(), Failure> {
         below,
         size_below,
         clock,
+        changes,
     };
     LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
     // Only files opened and deleted matter here. The other functions are the VFS's own, which work on what is in its
@@ -219,6 +223,44 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     code
 }
 
+/// As [`read`], in a trial that changes what is asked of files. What the call itself takes is counted there.
+unsafe extern "C" fn changed_read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
+    // SAFETY: the arguments are SQLite's own.
+    let code = unsafe { read(file, to, amount, offset) };
+    changes::delay(Kind::Read, 0);
+    code
+}
+
+/// As [`write`], likewise.
+unsafe extern "C" fn changed_write(
+    file: *mut ffi::sqlite3_file,
+    from: *const c_void,
+    amount: c_int,
+    offset: i64,
+) -> c_int {
+    // SAFETY: the arguments are SQLite's own.
+    let code = unsafe { write(file, from, amount, offset) };
+    changes::delay(Kind::Write, 0);
+    code
+}
+
+/// As [`sync`], likewise.
+unsafe extern "C" fn changed_sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
+    let code = if skips_sync() {
+        ffi::SQLITE_OK
+    } else {
+        // SAFETY: the arguments are SQLite's own.
+        unsafe { sync(file, flags) }
+    };
+    changes::delay(Kind::Sync, 0);
+    code
+}
+
+/// Whether the calling thread leaves out syncs now.
+fn skips_sync() -> bool {
+    layer().changes && changes::here().is_some_and(Changes::skips_sync)
+}
+
 #[inline]
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
     sampled!(locks, below!(file, xLock, level))
@@ -270,11 +312,12 @@ fn methods_for(below: *const ffi::sqlite3_io_methods) -> *const ffi::sqlite3_io_
             xUnfetch: if mapped { (*below).xUnfetch } else { None },
         }
     };
+    let changes = layer().changes;
     let ours = ffi::sqlite3_io_methods {
-        xRead: known.xRead.map(|_| read as _),
-        xWrite: known.xWrite.map(|_| write as _),
+        xRead: known.xRead.map(|_| if changes { changed_read } else { read } as _),
+        xWrite: known.xWrite.map(|_| if changes { changed_write } else { write } as _),
         xTruncate: known.xTruncate.map(|_| truncate as _),
-        xSync: known.xSync.map(|_| sync as _),
+        xSync: known.xSync.map(|_| if changes { changed_sync } else { sync } as _),
         xLock: known.xLock.map(|_| lock as _),
         xUnlock: known.xUnlock.map(|_| unlock as _),
         xCheckReservedLock: known.xCheckReservedLock.map(|_| check_reserved_lock as _),
@@ -312,6 +355,8 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync_directory: c_int) -> c_int {
     let vfs = layer().below;
+    let syncs_directory = sync_directory != 0;
+    let sync_directory = if skips_sync() { 0 } else { sync_directory };
     // SAFETY: the arguments are SQLite's own.
     let (code, spent) = timed(|| unsafe {
         match (*vfs).xDelete {
@@ -326,6 +371,9 @@ unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync_
     // Deleting a journal commits the transaction; its directory entry is synced in the same call.
     if sync_directory != 0 {
         count_sync(spent);
+    }
+    if syncs_directory && layer().changes {
+        changes::delay(Kind::Sync, 0);
     }
     code
 }
