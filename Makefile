@@ -40,7 +40,7 @@ run: install
 install: $(VENV)/.installed
 
 worker:
-	cargo build --quiet --release --locked --package dbdyno-worker
+	cargo build --quiet --release --locked --package dbdyno-worker --package dbdyno-preload
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) -m venv $(VENV)

@@ -18,7 +18,8 @@ class Ready:
     ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
     ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: those that each may use.
     ``behind``: what the database is that lies behind what clients speak to, as :class:`dbdyno.events.facts.Facts` are
-    stored. ``load``: the processors that the load generator is kept to; ``None``: it may use all.
+    stored. ``preload``: the file that the worker shares with a server, by which a trial changes what the server asks of
+    its files. ``load``: the processors that the load generator is kept to; ``None``: it may use all.
     """
 
     target: dict[str, Any]
@@ -27,6 +28,7 @@ class Ready:
     tiers: dict[str, list[int]] = field(default_factory=dict)
     processors: dict[str, list[int]] = field(default_factory=dict)
     behind: dict[str, Any] | None = None
+    preload: str | None = None
     load: Sequence[int] | None = None
 
     @property
@@ -36,7 +38,13 @@ class Ready:
         return place
 
     def watched(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Give the plan of a trial with the processes of the tiers, so that the CPU of each is told apart."""
+        """Give the plan of a trial with the processes of the tiers, so that the CPU of each is told apart.
+
+        What it changes of a server's calls is changed by the file that worker and server share.
+        """
+        if self.preload is not None:
+            changes = request["task"]["changes"] | {"server": {"file": self.preload}}
+            request = request | {"task": request["task"] | {"changes": changes}}
         if not self.tiers:
             return request
         tiers = [{"name": name, "pids": pids} for name, pids in self.tiers.items()]

@@ -17,6 +17,7 @@ from dbdyno.engines.server.apart import IndexesApart, Moving, same_device
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
 from dbdyno.engines.server.launch import family_of
+from dbdyno.engines.server.preload import preloads
 from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
@@ -126,14 +127,23 @@ class ManagedProvisioner:
             except OSError as error:
                 raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
-            server = start_server(installation, data, work, _parameters(compiled), remove=removed, held=room.held)
+            server = start_server(
+                installation,
+                data,
+                work,
+                _parameters(compiled),
+                remove=removed,
+                held=room.held,
+                preloaded=preloads(compiled.trial),
+            )
+            page = None if server.preload is None else str(server.preload.page)
             try:
                 durations = {
                     "load_s": made.load_s,
                     "copy_s": copied - begun,
                     "start_s": time.monotonic() - copied,
                 }
-                yield Served(target(server), durations, made.loaded, server=server)
+                yield Served(target(server), durations, made.loaded, preload=page, server=server)
             finally:
                 # Nobody wants its data any more.
                 server.stop(0.0)

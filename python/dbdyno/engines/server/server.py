@@ -14,6 +14,7 @@ from dbdyno.engines.server.family import DATABASE, Family, Places
 from dbdyno.engines.server.kept import Kept
 from dbdyno.engines.server.launch import environment, family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
+from dbdyno.engines.server.preload import Preload
 from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.task import Task
 from dbdyno.errors import InputError, SystemFailed, reason
@@ -35,10 +36,18 @@ class Server:
 
     ``pid``: its main process. ``socket``: for PostgreSQL the directory of its Unix socket, for all others the
     socket itself; ``port``: the number in PostgreSQL's socket's name, and a TCP port only where one was asked for.
-    ``user`` needs no password. ``log``: the file it writes its messages to, which goes with it.
+    ``user`` needs no password. ``log``: the file it writes its messages to, which goes with it. ``preload``: what
+    it was started with, so that a trial can change what it asks of its files.
     """
 
-    def __init__(self, installation: Installation, places: Places, kept: Kept, tcp_port: int | None = None) -> None:
+    def __init__(
+        self,
+        installation: Installation,
+        places: Places,
+        kept: Kept,
+        tcp_port: int | None = None,
+        preload: Preload | None = None,
+    ) -> None:
         """``kept``: its process."""
         family = family_of(installation.engine)
         self.installation = installation
@@ -49,6 +58,7 @@ class Server:
         self.user = family.USER
         self.database = DATABASE
         self.log = places.own / _LOG
+        self.preload = preload
         self._kept = kept
 
     def alive(self) -> bool:
@@ -112,6 +122,7 @@ def start_server(
     remove: Sequence[Path] = (),
     tcp_port: int | None = None,
     held: int | None = None,
+    preloaded: bool = False,
 ) -> Server:
     """Start a server on a data directory, and return when it answers.
 
@@ -120,7 +131,8 @@ def start_server(
     listens on no TCP port, but on ``tcp_port`` of 127.0.0.1 where one is given. ``settings``: server parameters by
     name. ``timeout_s``: seconds it may take, recovery included. ``remove``: directories that go where dbdyno ends
     without having stopped the server; else they stay. ``held``: a descriptor that stays open until nothing of the
-    server is left, also where dbdyno is killed.
+    server is left, also where dbdyno is killed. ``preloaded``: it loads the library by which a trial changes what it
+    asks of its files.
 
     Raises InputError where it does not take a setting as it is given, and SystemFailed where it does not start.
     """
@@ -130,20 +142,22 @@ def start_server(
     places = _places(installation, family, data.absolute(), work.absolute(), account)
     own = (places.own, *(places.own / name for name in family.DIRECTORIES))
     made = own if places.socket == places.own else (*own, places.socket)
+    preload = Preload.make(work.absolute(), account) if preloaded else None
+    removed = (places.own, places.socket) if preload is None else (places.own, places.socket, preload.directory)
     task = Task(
         command=tuple(family.command(installation, places, settings, tcp_port)),
-        environment=environment(),
+        environment=environment() if preload is None else preload.environment(environment()),
         directory=str(places.data),
         owner=account.owner if account is not None else None,
         stop=family.STOP,
         death_signal=family.DEATH,
         log=str(places.own / _LOG),
         make=tuple(str(path) for path in made),
-        remove=tuple(str(path) for path in (places.own, places.socket)),
+        remove=tuple(str(path) for path in removed),
         abandoned=tuple(str(path.absolute()) for path in remove),
     )
     kept = Kept(task, held)
-    server = Server(installation, places, kept, tcp_port)
+    server = Server(installation, places, kept, tcp_port, preload)
     try:
         _await(server, family, places, kept, timeout_s, settings)
         change = adjusted(settings, server.log.read_text(encoding="utf-8", errors="replace"))

@@ -1,0 +1,82 @@
+"""The library that a server preloads, so that a trial can change what the server asks of its files (crates/preload)."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbdyno.engines.server.account import Account, open_way
+from dbdyno.errors import SystemFailed, reason
+from dbdyno.shipped import package_path
+
+# What a trial's plan has changed by the library.
+_KINDS = ("sync", "read", "write")
+
+# How the file begins that worker and library share, and its bytes (crates/delays/src/page.rs).
+_MAGIC = b"dbdyno 1"
+_SIZE = 4096
+
+
+def preload_library() -> Path | None:
+    """Find the library: ``DBDYNO_PRELOAD``, or beside this package; ``None``: it was installed without it."""
+    named = os.environ.get("DBDYNO_PRELOAD")
+    if named:
+        return Path(named) if Path(named).is_file() else None
+    return next(iter(sorted(package_path().glob("_preload*.so"))), None)
+
+
+def preloads(trial: Mapping[str, Any]) -> bool:
+    """Whether a trial, as a plan's task has it, changes what a server asks of its files."""
+    return any(kind in (trial.get("changes") or {}) for kind in _KINDS)
+
+
+@dataclass(frozen=True)
+class Preload:
+    """A directory with the library, and the file that it shares with the worker. The server's user may use both."""
+
+    directory: Path
+
+    @classmethod
+    def make(cls, work: Path, account: Account | None) -> "Preload":
+        """Make one below a directory. ``account``: the server's user.
+
+        Raises SystemFailed where there is no library, or nothing can be made.
+        """
+        library = preload_library()
+        if library is None:
+            problem = "the library that a server preloads is not installed beside dbdyno"
+            raise SystemFailed(f"{problem}: install the package anew")
+        made = cls(work / f"preload-{secrets.token_hex(4)}")
+        try:
+            made.directory.mkdir(mode=0o711)
+            open_way(made.directory, account)
+            # The user's own directory, where it is installed, may be closed to the server.
+            shutil.copyfile(library, made.library)
+            made.library.chmod(0o755)
+            made.page.write_bytes(_MAGIC.ljust(_SIZE, b"\0"))
+            made.page.chmod(0o600)
+            if account is not None:
+                os.chown(made.page, account.uid, account.gid)
+        except OSError as error:
+            shutil.rmtree(made.directory, ignore_errors=True)
+            raise SystemFailed(f"{made.directory}: {reason(error)}") from error
+        return made
+
+    @property
+    def library(self) -> Path:
+        """The server's copy of the library."""
+        return self.directory / "libdbdyno_preload.so"
+
+    @property
+    def page(self) -> Path:
+        """The file that worker and library share."""
+        return self.directory / "page"
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Give the environment of a server that preloads it."""
+        others = given.get("LD_PRELOAD")
+        preloaded = f"{self.library}:{others}" if others else str(self.library)
+        return {**given, "LD_PRELOAD": preloaded, "DBDYNO_PRELOAD_FILE": str(self.page)}
