@@ -180,6 +180,20 @@ def test_an_engine_without_files_needs_a_server_that_preloads() -> None:
     assert told["event"] == "error" and "/nowhere/page" in told["message"]
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"engine": "http", "host": "127.0.0.1", "port": 1, "version": "2"},
+        {"engine": "sqlserver", "host": "127.0.0.1", "port": 1, "user": "u", "database": "d"},
+        {"engine": "null"},
+    ],
+)
+def test_messages_that_cannot_be_delayed_are_refused(target: dict[str, Any]) -> None:
+    told = trial(target, {"message": {"delay_us": 1}})
+    assert (told["event"], told["kind"]) == ("error", "plan")
+    assert "messages of this engine's sessions cannot be delayed" in told["message"]
+
+
 def test_calls_of_several_processes_are_added() -> None:
     kinds = dict.fromkeys(("sync", "read", "write", "message", "connect", "transaction"))
     first = {

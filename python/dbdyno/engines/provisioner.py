@@ -28,8 +28,8 @@ class Ready:
     tiers: dict[str, list[int]] = field(default_factory=dict)
     processors: dict[str, list[int]] = field(default_factory=dict)
     behind: dict[str, Any] | None = None
-    preload: str | None = None
     load: Sequence[int] | None = None
+    preload: str | None = field(default=None, kw_only=True)
 
     @property
     def data(self) -> str | None:

@@ -72,7 +72,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             "observed": _observed([each for result in results if (each := result.observed) is not None]),
             # One of them had the statements run for it.
             "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
-            "changes": _changes([each for result in results if (each := result.changes) is not None]),
+            "changes": _changes([result.changes for result in results if result.changes is not None]),
             "waits": next((result.waits for result in results if result.waits is not None), None),
         }
     )

@@ -74,3 +74,86 @@ impl Delayed {
         changes::count(Kind::Message, own, there + back);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Connection, block_on};
+    use super::*;
+    use dbdyno_engine::changes::{counted, take_part};
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    const DELAY_US: u64 = 400;
+
+    /// Answers each question of eight bytes with twice as many, in two parts; gives what is left at the end.
+    fn server(listener: UnixListener) -> Vec<u8> {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut question = Vec::new();
+        let mut bytes = [0; 8];
+        while let Ok(read @ 1..) = stream.read(&mut bytes) {
+            question.extend_from_slice(&bytes[..read]);
+            if question == b"question" {
+                stream.write_all(b"an answe").unwrap();
+                stream.write_all(b"r of two").unwrap();
+                question.clear();
+            }
+        }
+        question
+    }
+
+    async fn ask(connection: &mut Connection) {
+        connection.out.extend_from_slice(b"ques");
+        connection.send().unwrap();
+        connection.out.extend_from_slice(b"tion");
+        connection.send().unwrap();
+        assert!(!connection.out.is_empty(), "it is held back");
+        connection.flush().await.unwrap();
+        while connection.there().len() < 16 {
+            connection.read().await.unwrap();
+        }
+        connection.take(16);
+    }
+
+    #[test]
+    fn a_question_and_its_answer_are_a_message() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(|| server(listener));
+        let plan = format!(r#"{{"message": {{"delay_us": {DELAY_US}}}}}"#);
+        let changes = Changes::of(&serde_json::from_str(&plan).unwrap());
+        take_part(Some(changes));
+        block_on(async {
+            let mut connection = Connection::unix(path.to_str().unwrap()).await?;
+            ask(&mut connection).await;
+            assert_eq!(counted().of(Kind::Message).calls, 0, "nothing is in force yet");
+            changes.enforce(true);
+            for way in 1..=2 {
+                for _ in 0..5 {
+                    ask(&mut connection).await;
+                }
+                let found = counted().of(Kind::Message);
+                assert_eq!(found.calls, way * 5);
+                assert!(found.own_ns > 0 && found.added_ns >= way * 5 * DELAY_US * 1000);
+                // The other way.
+                connection.hold_up_thread()?;
+            }
+            connection.out.extend_from_slice(b"bye");
+            connection.send_last().await?;
+            assert_eq!(counted().of(Kind::Message).calls, 10, "nobody answers that");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(server.join().unwrap(), b"bye");
+    }
+
+    #[test]
+    fn connections_of_others_are_left_alone() {
+        assert!(Delayed::here().is_none());
+        let plan = serde_json::from_str(r#"{"connect": {"delay_us": 1}}"#).unwrap();
+        take_part(Some(Changes::of(&plan)));
+        assert!(Delayed::here().is_none(), "messages are not changed");
+        take_part(None);
+        assert!(Delayed::here().is_none());
+    }
+}
