@@ -19,7 +19,7 @@ BARE = {**os.environ, "PATH": "/usr/bin:/bin"}
 def test_a_wheel_is_installed_without_rust_and_works(tmp_path: Path) -> None:
     (wheel,) = WHEELS
     assert "-abi3-" in wheel.name, "a wheel is for every Python from 3.11 on"
-    assert "dbdyno/_preload.abi3.so" in zipfile.ZipFile(wheel).namelist(), "what servers preload"
+    assert "dbdyno/lib/preload.abi3.so" in zipfile.ZipFile(wheel).namelist(), "what servers preload"
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty" / "bin" / "python"
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

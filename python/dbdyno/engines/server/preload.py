@@ -25,7 +25,7 @@ def preload_library() -> Path | None:
     named = os.environ.get("DBDYNO_PRELOAD")
     if named:
         return Path(named) if Path(named).is_file() else None
-    return next(iter(sorted(package_path().glob("_preload*.so"))), None)
+    return next(iter(sorted(package_path("lib").glob("preload*.so"))), None)
 
 
 def preloads(trial: Mapping[str, Any]) -> bool:
