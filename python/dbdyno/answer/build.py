@@ -58,6 +58,11 @@ def build_answer(
     }
 
 
+def said(sentences: list[str], cells: Sequence[Cell]) -> Answer:
+    """Make the answer of a run that is about no choice; ``sentences``: of it."""
+    return _said(sentences, short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells))))
+
+
 def _said(sentences: list[str], systems: dict[str, str]) -> Answer:
     """Make an answer where there is nothing to choose."""
     return {"text": sentences, "systems": systems, "configurations": [], "recommended": None}

@@ -18,6 +18,7 @@ from dbdyno.cli.predict import predict
 from dbdyno.cli.run_commands import queries, run, tour, try_statements
 from dbdyno.cli.store_commands import store
 from dbdyno.cli.stored_commands import baseline, compare, history, report_command, runs, show
+from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
 
@@ -81,6 +82,7 @@ for _name, _command in (
     ("describe", describe),
     ("init", init),
     ("run", run),
+    ("why", why),
     ("try", try_statements),
     ("queries", queries),
     ("tour", tour),

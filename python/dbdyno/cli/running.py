@@ -13,12 +13,14 @@ from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.cluster.address import read_cluster
 from dbdyno.design import file_systems
 from dbdyno.document import Document
+from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, StoreError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
+from dbdyno.results.metrics import is_open_loop
 from dbdyno.run.execute import Design, Request, execute, resume
 from dbdyno.run.interleaving import Interleaving
 from dbdyno.stats import Stopping
@@ -124,7 +126,7 @@ class Asked:
             rounds,
             self.seed,
             self.directory,
-            _command(command),
+            command_line(command),
             None if self.margin is None else read_share(self.margin, "--margin"),
             self._stopping(),
             self.wait_idle,
@@ -184,20 +186,27 @@ def run_experiment(
 
     ``verbose``: all that is known of it is shown below the answer.
     """
-    from dbdyno.report.brief import show_brief
-
     console = Console()
     exports.check()
     with carried_out(asked, store_place, console, command) as (document, interrupted, place):
-        exports.write(document)
-        console.print()
-        show_brief(document, console)
-        if verbose:
-            from dbdyno.report.table import show_details
+        return finish(console, document, exports, interrupted, place, verbose=verbose)
 
-            console.print()
-            show_details(document, console)
-        _last_lines(console, document, exports, interrupted, place)
+
+def finish(
+    console: Console, document: Document, exports: Exports, interrupted: bool, place: str | None, *, verbose: bool
+) -> int:
+    """Write the files that are asked for, show the result, and say where it is stored; give the exit code."""
+    from dbdyno.report.brief import show_brief
+
+    exports.write(document)
+    console.print()
+    show_brief(document, console)
+    if verbose:
+        from dbdyno.report.table import show_details
+
+        console.print()
+        show_details(document, console)
+    _last_lines(console, document, exports, interrupted, place)
     if interrupted:
         return INTERRUPTED
     return 1 if document["status"] == "failed" else 0
@@ -263,10 +272,26 @@ def _last_lines(
         console.print(line, highlight=False, soft_wrap=True)
     line = f"run {document['id']} is stored: dbdyno show {document['id']}{where}"
     console.print(line, highlight=False, soft_wrap=True)
+    if can_be_proven(document):
+        line = f"what limits it is inferred; to prove it: dbdyno why {document['id']}{where}"
+        console.print(line, highlight=False, soft_wrap=True)
     if exports.report is not None:
         console.print(f"report: {exports.report.resolve()}", highlight=False, soft_wrap=True)
 
 
-def _command(arguments: list[str]) -> list[str]:
+def can_be_proven(document: Document) -> bool:
+    """Whether a `dbdyno why` of a run would tell more: it has a cause that is inferred, and its load can be changed."""
+    if document["why"] is not None:
+        return False
+    inferred = any(
+        each["bottleneck"] is not None and each["bottleneck"]["proven"] is None for each in document["cells"]
+    )
+    known = [engine_of_product(each["system"]["engine"]) for each in document["cells"]]
+    closed = not any(is_open_loop(each) for each in document["cells"])
+    plain = not document["growth"] and "cluster" not in document["options"]
+    return inferred and plain and closed and not any(each.runs_programs for each in known)
+
+
+def command_line(arguments: list[str]) -> list[str]:
     """Give the command as typed, the program by its name and not by its path on this machine."""
     return [Path(arguments[0]).name, *arguments[1:]]

@@ -121,8 +121,20 @@ class Disk(TypedDict):
     queue_length: float | None
 
 
+class Proof(TypedDict):
+    """What a `dbdyno why` of the same cell, on the same machine, found."""
+
+    run: str
+    resource: str | None
+    """The bottleneck by its changes; null where none is shown to be it."""
+    agrees: bool | None
+    """Whether that is what was inferred; null where the changes settle nothing of it."""
+    text: str
+    """Its answer, a sentence."""
+
+
 class Bottleneck(TypedDict):
-    """The resource that stopped a cell from going faster."""
+    """The resource that stopped a cell from going faster, inferred from where time went."""
 
     resource: str
     evidence: str
@@ -131,6 +143,8 @@ class Bottleneck(TypedDict):
     """Rounds in which this resource was the bottleneck."""
     of: int
     """Rounds with a diagnosis."""
+    proven: Proof | None
+    """By the newest `why` of the store that has asked about it; null where none has."""
 
 
 class MutexSite(TypedDict):
@@ -431,6 +445,8 @@ class Round(TypedDict):
     interleaving: JsonObject
     """Of a trial that was interleaved with others; empty elsewhere."""
     """seconds, transactions."""
+    competitor: float | None
+    """The share of each processor that a program took which competed on purpose; null where there was none."""
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, total_s."""
     bottleneck: Bottleneck | None

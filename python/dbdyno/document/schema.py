@@ -15,12 +15,12 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
 
-from dbdyno.document import cell, scalability, shape
+from dbdyno.document import cell, scalability, shape, why
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
     """Return the schema of the result document, as :func:`schema_of`."""
-    return schema_of(shape.Document, (cell, scalability, shape), shape.SCHEMA, closed=closed)
+    return schema_of(shape.Document, (cell, scalability, shape, why), shape.SCHEMA, closed=closed)
 
 
 def schema_of(kind: Any, modules: Iterable[ModuleType], title: str, *, closed: bool = False) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from dbdyno.document.cell import Cell, JsonObject
 from dbdyno.document.effects import Answer, Effect
 from dbdyno.document.scalability import Scalability
+from dbdyno.document.why import Why
 
 SCHEMA = "dbdyno.run/1"
 
@@ -141,3 +142,5 @@ class Document(TypedDict):
     recommendations: list[Recommendation]
     findings: list[Finding]
     failed_trials: list[FailedTrial]
+    why: Why | None
+    """Of a `dbdyno why`: what limits the cell, proven by changing it; null elsewhere."""

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.waits import WaitList
     from dbdyno.events.trial import TrialResult
+    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.plan.change import Change
     from dbdyno.plan.system import SystemSpec
 
 Json = Mapping[str, Any]
@@ -85,6 +87,12 @@ class Engine:
     """Whether it runs in the worker's own process, where clients can be suspended and instructions can be counted."""
 
     timed: frozenset[Timed] = frozenset({"server"})
+
+    file_calls = False
+    """Whether its flushes, reads and writes of files are counted, and can be made slower, in the worker's process."""
+
+    message_calls = False
+    """Whether messages of its clients, and their connections, are counted, and can be made slower."""
 
     original: str | None = None
     """The product whose protocol others speak, where some do."""
@@ -227,6 +235,24 @@ class Engine:
         ``settings``: those that were asked for, as a run's design has them.
         """
         return None
+
+    def counted_calls(self, *, managed: bool) -> tuple[str, ...]:
+        """Give the kinds of calls that can be counted and made slower, as in the field ``changes`` of a plan.
+
+        ``managed``: dbdyno starts the system itself.
+        """
+        files = ("sync", "read", "write") if self.file_calls else ()
+        sessions = ("message", "connect") if self.message_calls else ()
+        return (*files, *sessions, "transaction")
+
+    def changes(
+        self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
+    ) -> "Sequence[Change]":
+        """Give the changes of its own that show what a cell depends on: other settings, on data of dbdyno's own.
+
+        ``settings``: in force; ``data_bytes``: what the data take, where that is known.
+        """
+        return ()
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""

@@ -58,6 +58,13 @@ class Allowed(Part):
     cores: Count
 
 
+class Competed(Part):
+    """A program that competed for the processors: the share of each that it was to take, and took."""
+
+    share: float
+    took: float | None
+
+
 class Limited(Part):
     """A limit to memory in bytes, and its ``means``; or why there was none."""
 

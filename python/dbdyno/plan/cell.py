@@ -11,6 +11,7 @@ from typing import Any
 
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.levels import Level
+from dbdyno.plan.change import Change
 from dbdyno.plan.settings import Settings
 from dbdyno.plan.steps import begins
 from dbdyno.plan.system import SystemSpec
@@ -66,7 +67,8 @@ class TimedStatement:
 class CompiledCell:
     """A cell, ready to run. ``trial`` is the trial's task without its target.
 
-    ``left_out``: what kinds of steps are for other engines only.
+    ``left_out``: what kinds of steps are for other engines only; ``change``: what it differs in from the cell that
+    `dbdyno why` is asked about, where it was made for that.
     """
 
     cell: ResolvedCell
@@ -76,6 +78,7 @@ class CompiledCell:
     trial: dict[str, Any]
     left_out: tuple[str, ...] = ()
     timed: tuple[TimedStatement, ...] = ()
+    change: Change | None = None
 
     @property
     def definition(self) -> Definition:

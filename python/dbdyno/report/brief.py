@@ -7,8 +7,7 @@ never cut. Where the lines are too narrow, columns go in a stated order, and the
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from math import log
 from typing import Any
 
@@ -29,32 +28,23 @@ from dbdyno.report.estimates import estimate_words
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
+from dbdyno.report.rows import RATIO as _RATIO
+from dbdyno.report.rows import SECOND as _SECOND
+from dbdyno.report.rows import Row, laid_out, wrapped
 from dbdyno.report.scalability import refusals, sentences
+from dbdyno.report.why import why_lines
 from dbdyno.results.alike import varied
 from dbdyno.results.judging import DURABILITY
 from dbdyno.stats.scalability import LEAST_LEVELS
 
-_GAP = 2
-# Of figures below a label.
-_INDENT = 2
 _TIMES = "\N{MULTIPLICATION SIGN}"
 # So many rows are shown; the rest is left to --verbose.
 _ROWS = 12
 _EFFECTS = 4
 _CURVES = 3
 _NARROWEST = 40
-_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
-_RATIO, _SECOND = "ratio [95 %]", "2nd/1st [95 %]"
 # What goes first where there is no room.
 _SPARE = ("price", "published", "p99 ms", "95 %", "ms 95 %", "plan")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A label, and by column the figures of one cell."""
-
-    label: str
-    values: dict[str, str]
 
 
 def show_brief(document: Document, console: Console) -> None:
@@ -67,10 +57,15 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
     """Give the lines for a terminal of ``width`` columns, none of them longer but where a single word is."""
     status = "" if document["status"] == "done" else f"  {document['status']}"
     yield Text.assemble((document["experiment"], "bold"), (f"  {document['id']}", "dim"), (status, "bold yellow"))
-    yield from _wrapped(document["question"], width)
+    yield from wrapped(document["question"], width)
     yield Text("")
     for place, sentence in enumerate(document["answer"]["text"]):
-        yield from _wrapped(sentence, width, "bold" if place == 0 else "")
+        yield from wrapped(sentence, width, "bold" if place == 0 else "")
+    if document["why"] is not None:
+        yield Text("")
+        yield from why_lines(document["why"], width)
+        yield from _warnings(document, width)
+        return
     yield from _recommended(document, width)
     yield from _effects(document, width)
     yield Text("")
@@ -82,16 +77,11 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
     yield from _warnings(document, width)
 
 
-def _wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
-    for line in textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
-        yield Text(line, style=style)
-
-
 def _recommended(document: Document, width: int) -> Iterator[Text]:
-    yield from _wrapped(recommended_words(document), width, "green")
+    yield from wrapped(recommended_words(document), width, "green")
     found = document["answer"]["recommended"]
     for line in found["apply"][:3] if found is not None else ():
-        yield from _wrapped(f"  {line}", width, "green", "    ")
+        yield from wrapped(f"  {line}", width, "green", "    ")
 
 
 def recommended_words(document: Document) -> str:
@@ -113,7 +103,7 @@ def _effects(document: Document, width: int) -> Iterator[Text]:
     parts = [effect_words(each, document) for each in whole[:_EFFECTS]]
     rest = len(whole) - _EFFECTS
     parts += [f"{rest} more with --verbose"] if rest > 0 else []
-    yield from _wrapped("Effects: " + " · ".join(parts), width, "", "  ")
+    yield from wrapped("Effects: " + " · ".join(parts), width, "", "  ")
 
 
 def _size(effect: Effect) -> float:
@@ -150,82 +140,9 @@ def _table(document: Document, width: int) -> Iterator[Text]:
     shown, rest = rows[:_ROWS], len(rows) - _ROWS
     if rest == 1:
         shown, rest = rows, 0
-    heads = [head for head in dict.fromkeys(name for row in rows for name in row.values) if _known(rows, head)]
-    heads = _fitting(shown, heads, width)
-    label = max((len(row.label) for row in shown), default=0)
-    of_numbers = sum(_width(shown, head) + _GAP for head in heads)
-    if label + of_numbers <= width:
-        yield from _beside(shown, heads, label)
-    elif _INDENT + of_numbers <= width:
-        yield from _below(shown, heads, width)
-    else:
-        yield from _one_by_one(shown, heads, width)
+    yield from laid_out(shown, width, _SPARE, known_of=rows)
     if rest > 0:
         yield Text(f"… {rest} more with --verbose, or `dbdyno show {document['id']}`", style="dim")
-
-
-def _beside(rows: Sequence[Row], heads: Sequence[str], label: int) -> Iterator[Text]:
-    """Write each row as a line: its label, then its figures."""
-    yield Text(" " * label + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
-    for row in rows:
-        line = Text(row.label.ljust(label)).append_text(_line(heads, row.values, rows))
-        line.rstrip()
-        yield line
-
-
-def _below(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Text]:
-    """Write each row as its label, and its figures in a line below."""
-    yield Text(" " * _INDENT + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
-    for row in rows:
-        yield from _wrapped(row.label, width, "", "  ")
-        line = Text(" " * _INDENT).append_text(_line(heads, row.values, rows))
-        line.rstrip()
-        yield line
-
-
-def _one_by_one(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Text]:
-    """Write each figure in a line of its own, with its head."""
-    for row in rows:
-        yield from _wrapped(row.label, width, "", "  ")
-        for head in heads:
-            if row.values.get(head):
-                yield from _wrapped(f"{head}: {row.values[head]}", width - _INDENT, "", "  ")
-
-
-def _line(heads: Sequence[str], values: Mapping[str, str], rows: Sequence[Row]) -> Text:
-    text = Text()
-    for head in heads:
-        style = _STYLES.get(values.get(head, ""), "") if head == "verdict" else ""
-        text.append(" " * _GAP)
-        text.append(_placed(head, values.get(head, ""), rows), style=style)
-    return text
-
-
-def _known(rows: Sequence[Row], head: str) -> bool:
-    return any(row.values.get(head) not in (None, "", NONE) for row in rows)
-
-
-def _fitting(rows: Sequence[Row], heads: list[str], width: int) -> list[str]:
-    """Leave out columns, in the stated order, as long as the rest does not fit beside the labels."""
-    left = list(heads)
-    label = max((len(row.label) for row in rows), default=0)
-    for spare in _SPARE:
-        if label + sum(_width(rows, head) + _GAP for head in left) <= width:
-            break
-        # Numbers on a line of their own have more room.
-        if label > width // 2 and _INDENT + sum(_width(rows, head) + _GAP for head in left) <= width:
-            break
-        left = [head for head in left if head != spare]
-    return left
-
-
-def _width(rows: Sequence[Row], head: str) -> int:
-    return max([len(head), *(len(row.values.get(head, "")) for row in rows)])
-
-
-def _placed(head: str, value: str, rows: Sequence[Row]) -> str:
-    width = _width(rows, head)
-    return value.ljust(width) if head in ("verdict", _RATIO, _SECOND, "price", "plan") else value.rjust(width)
 
 
 def _rows(document: Document) -> list[Row]:
@@ -353,12 +270,12 @@ def _scalability(document: Document, width: int) -> Iterator[Text]:
     """Say of each scalability model where throughput peaks, and its terms, or why there is none for enough levels."""
     told = sentences(document)
     for sentence in told[:_CURVES]:
-        yield from _wrapped(sentence, width, "", "  ")
+        yield from wrapped(sentence, width, "", "  ")
     if len(told) > _CURVES:
-        yield from _wrapped(f"  … {len(told) - _CURVES} more with --verbose", width)
+        yield from wrapped(f"  … {len(told) - _CURVES} more with --verbose", width)
     # Who measured fewer levels did not ask for a curve.
     for each in refusals(document, LEAST_LEVELS)[:_CURVES]:
-        yield from _wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
+        yield from wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
 
 
 def _time(document: Document, width: int) -> Iterator[Text]:
@@ -374,44 +291,50 @@ def _time(document: Document, width: int) -> Iterator[Text]:
             factors = varied(document["cells"])
             levels = {name: cells[-1]["factors"].get(name) for name in factors}
             where = f" ({named(levels, document['answer']['systems'])})"
-        yield from _wrapped(f"Time{where}: {where_time_goes(cells[-1])}.", width, "", "  ")
+        yield from wrapped(f"Time{where}: {where_time_goes(cells[-1])}.", width, "", "  ")
 
 
 def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
     """Write each bottleneck once, with how many cells have it."""
-    cells: dict[str, int] = {}
+    inferred: dict[str, int] = {}
+    proven: dict[str, list[str]] = {}
     for cell in document["cells"]:
-        if cell["bottleneck"]:
-            cells[cell["bottleneck"]["resource"]] = cells.get(cell["bottleneck"]["resource"], 0) + 1
-    if not cells:
-        return
+        found = cell["bottleneck"]
+        if found is not None and found["proven"] is not None:
+            proven.setdefault(f"{found['proven']['text']} ({found['proven']['run']})", []).append(cell["id"])
+        elif found is not None:
+            inferred[found["resource"]] = inferred.get(found["resource"], 0) + 1
     several = len(document["cells"]) > 1
-    words = [f"{name} ({count} cell{'s' * (count > 1)})" if several else name for name, count in cells.items()]
-    yield from _wrapped("Bottleneck, inferred: " + ", ".join(words) + ".", width, "", "  ")
+    for text, cells in proven.items():
+        where = f", of {', '.join(cells)}" if several else ""
+        yield from wrapped(f"Bottleneck, proven{where}: {text}", width, "", "  ")
+    words = [f"{name} ({count} cell{'s' * (count > 1)})" if several else name for name, count in inferred.items()]
+    if words:
+        yield from wrapped("Bottleneck, inferred: " + ", ".join(words) + ".", width, "", "  ")
 
 
 def _indexes(document: Document, width: int) -> Iterator[Text]:
     """Give the statements that make the indexes which would spare a costly scan or sort."""
     missing = index_lines(document)
     if missing:
-        yield from _wrapped("Indexes that plans lack (not measured):", width)
+        yield from wrapped("Indexes that plans lack (not measured):", width)
     for line in missing[:_EFFECTS]:
-        yield from _wrapped(f"  {line}", width, "", "    ")
+        yield from wrapped(f"  {line}", width, "", "    ")
     if len(missing) > _EFFECTS:
-        yield from _wrapped(f"  … {len(missing) - _EFFECTS} more with --verbose", width)
+        yield from wrapped(f"  … {len(missing) - _EFFECTS} more with --verbose", width)
 
 
 def _warnings(document: Document, width: int) -> Iterator[Text]:
     failed = failed_trials(document)
     if failed:
         trials = len(document["failed_trials"])
-        yield from _wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
+        yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
     elsewhere = {each["text"] for each in document["findings"] if _is_told_elsewhere(each, document)}
     told = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
     if told:
         more = f" {len(told) - 1} more with --verbose." if len(told) > 1 else ""
         first = textwrap.shorten(told[0].text, 2 * width - len(more), placeholder=" …")
-        yield from _wrapped(f"! {first}{more}", width, "yellow", "  ")
+        yield from wrapped(f"! {first}{more}", width, "yellow", "  ")
 
 
 def _is_told_elsewhere(finding: Finding, document: Document) -> bool:

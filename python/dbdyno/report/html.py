@@ -9,7 +9,7 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.numbers import percent
-from dbdyno.report import lines, scalability, sections
+from dbdyno.report import lines, scalability, sections, why_sections
 from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
     answer_chart,
@@ -21,6 +21,7 @@ from dbdyno.report.charts import (
     throughput_chart,
     timeline_charts,
     times_chart,
+    why_chart,
 )
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
@@ -55,11 +56,13 @@ def _context(document: Document) -> dict[str, Any]:
         "answer": document["answer"],
         "recommended": recommended_words(document),
         "effects": sections.effect_table(document),
+        "why_resources": why_sections.resource_table(document),
+        "why_changes": why_sections.change_table(document),
         "warnings": lines.warnings(document),
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
-        "lead": times_chart(document) or answer_chart(document),
+        "lead": why_chart(document) or times_chart(document) or answer_chart(document),
         "indexes": index_lines(document),
         "throughput": throughput_chart(document),
         "published": published_chart(document),

@@ -212,7 +212,12 @@ def bottleneck_sentence(bottleneck: Bottleneck) -> str:
     agreed = (
         "" if bottleneck["rounds"] == bottleneck["of"] else f" (in {bottleneck['rounds']} of {bottleneck['of']} rounds)"
     )
-    return f"{bottleneck['resource']}: {evidence}{agreed}" if evidence else f"{bottleneck['resource']}{agreed}"
+    words = f"{bottleneck['resource']}: {evidence}{agreed}" if evidence else f"{bottleneck['resource']}{agreed}"
+    proof = bottleneck["proven"]
+    if proof is None:
+        return f"inferred, {words}"
+    told = {True: "proven", False: "refuted", None: "not settled"}[proof["agrees"]]
+    return f"{told} by why {proof['run']}, {words}"
 
 
 def warnings(document: Document) -> list[Statement]:

@@ -35,4 +35,5 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
         "advice": found["advice"],
         "rounds": 1,
         "of": 1,
+        "proven": None,
     }

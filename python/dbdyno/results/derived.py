@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading, LoadMachines
+from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines
 from dbdyno.events.base import Part
 from dbdyno.events.facts import Facts
 from dbdyno.events.program import ProgramResult
@@ -30,6 +30,7 @@ _PARTS: Mapping[str, tuple[str, type[Part]]] = {
     "after": ("after", After),
     "limited": ("memory_limit", Limited),
     "allowed": ("allowed", Allowed),
+    "competed": ("competed", Competed),
     "load_machines": ("load_machines", LoadMachines),
 }
 

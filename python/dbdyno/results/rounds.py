@@ -163,6 +163,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "observed": {} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
         "changes": {} if worker is None or worker.changes is None else worker.changes.model_dump(),
         "interleaving": _interleaving(worker, trial.plan),
+        "competitor": None if trial.competed is None else trial.competed.took,
         "durations": trial.durations,
         "bottleneck": bottleneck,
         "load_machines": machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.events.around import After, Allowed, Counting, Growing, Limited, Loading, LoadMachines
+from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.store.records import JsonObject, TrialStatus
@@ -16,7 +16,7 @@ class ReadTrial:
 
     ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
     ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory;
-    ``allowed``: the processors of its system's parts, and of the load.
+    ``allowed``: the processors of its system's parts, and of the load; ``competed``: what competed for them.
     """
 
     cell: str
@@ -35,6 +35,7 @@ class ReadTrial:
     growing: Growing | None = None
     after: After | None = None
     limited: Limited | None = None
+    competed: Competed | None = None
     allowed: Allowed | None = None
     load_machines: LoadMachines | None = None
     parts: list[tuple[TrialResult, list[Interval]]] = field(default_factory=list)

@@ -43,6 +43,7 @@ from dbdyno.store import RunRecord, Store
 from dbdyno.store.keeping import KeepingStore, keeping
 from dbdyno.store.process import this_process
 from dbdyno.stored.run import read_run, stored_experiment
+from dbdyno.why.cells import Why, why_cells
 from dbdyno.worker import WorkerFailed
 
 Design = Literal["full", "screening"]
@@ -56,7 +57,8 @@ class Request:
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
     ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
-    ``against``: a baseline whose cells are measured in the same blocks; ``allow_writes``: statements may write to what
+    ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
+    measured, and nothing else; ``allow_writes``: statements may write to what
     dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
     """
 
@@ -77,6 +79,7 @@ class Request:
     against: Against | None = None
     design: Design = "full"
     cluster: ClusterAddress | None = None
+    why: Why | None = None
 
     @property
     def slice_s(self) -> float | None:
@@ -102,6 +105,8 @@ def prepare(request: Request) -> Prepared:
     experiment = request.experiment
     chosen = parse_set(request.chosen, experiment)
     cells = make_cells(experiment, chosen, request.systems, refusal)
+    if request.why is not None:
+        return _of_why(request, request.why, cells)
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
     of = len(cells.cells)
@@ -137,6 +142,19 @@ def prepare(request: Request) -> Prepared:
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
     # Each window at a size is a round: that many come of a table's growth.
     return Prepared(cells, compiled, rounds * _windows(experiment), None, tried, of)
+
+
+def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
+    """Check the cells of a `dbdyno why`. Raises InputError."""
+    asked = next((cell for cell in cells.cells if cell.id == why.cell), None)
+    if asked is None:
+        raise InputError(request.experiment.place, f"it has no cell `{why.cell}` any more", "start it again")
+    compiled = why_cells(request.experiment, asked, why)
+    made = Cells(tuple(each.cell for each in compiled))
+    rounds = request.rounds if request.rounds is not None else "auto"
+    if rounds == "auto":
+        return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled))
+    return Prepared(made, compiled, rounds, None, [], len(compiled))
 
 
 def _screened(cells: Cells, request: Request) -> Cells:
@@ -205,6 +223,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
                 "design": request.design,
                 "process": this_process(),
             }
+            | ({} if request.why is None else {"cell": request.why.cell})
             | seen_of(machines)
             | ({} if undecided else {"slice_s": request.slice_s}),
             host=host_facts(provisioners.workspace.path),
@@ -297,6 +316,7 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
         bool(options.get("allow_writes")),
         design="screening" if options.get("design") == "screening" else "full",
         cluster=read_cluster(options["cluster"]) if "cluster" in options else None,
+        why=Why.read(run.design["why"]) if part(run.design, "why") else None,
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
@@ -333,7 +353,8 @@ def _windows(experiment: Experiment) -> int:
 
 def _undecided(request: Request, prepared: Prepared) -> bool:
     """Say whether it is dbdyno's to decide that the cells are interleaved. Tables that grow never are."""
-    if request.experiment.head.growth is not None or request.cluster is not None:
+    # What a change delays would be delayed in the slices of all others.
+    if request.experiment.head.growth is not None or request.cluster is not None or request.why is not None:
         return False
     return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
 
@@ -482,6 +503,8 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
     if request.against is not None:
         own = request.against
         asked["against"] = {"name": own.name, "what": own.what, "definition": own.experiment.text}
+    if request.why is not None:
+        asked["why"] = request.why.stored()
     return asked
 
 

@@ -16,6 +16,7 @@ from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.afterwards import look_afterwards
 from dbdyno.run.beginning import Beginning
+from dbdyno.run.changing import changed
 from dbdyno.run.coordinated import CoordinatedWorkers
 from dbdyno.run.counting import count_instructions
 from dbdyno.run.growing import grow
@@ -199,9 +200,9 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
 
 
 def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> None:
-    with Limiting(trial.compiled, system.target) as limiting:
+    with Limiting(trial.compiled, system.target) as limiting, changed(trial, system):
         limiting.begin()
-        trial.limiting, trial.load = limiting, system.load
+        trial.limiting = limiting
         run_trial(trial, watcher, interrupted)
         limiting.end()
         if see_how_it_ended(trial, system) and not interrupted:

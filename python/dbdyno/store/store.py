@@ -228,6 +228,13 @@ class Store:
         killed = run.status == "running" and is_gone(run.options.get("process"))
         return replace(run, status="interrupted") if killed else run
 
+    def whys(self, experiment: str) -> list[RunRecord]:
+        """Return the runs of `dbdyno why` that asked about an experiment, newest first."""
+        query = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc())
+        with self.reading() as connection:
+            found = [row["id"] for row in connection.execute(query).mappings() if "cell" in row["options"]]
+        return [self.run(each) for each in found]
+
     def trials(self, run_id: str) -> list[TrialRecord]:
         """Return the trials of a run in the order in which they ended."""
         query = select(TRIALS).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dbdyno.answer.build import build_answer
+from dbdyno.answer.build import build_answer, said
 from dbdyno.document.cell import Cell, Published
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
-from dbdyno.document.shape import Document, FailedTrial, Recommendation
+from dbdyno.document.shape import Document, FailedTrial, Finding, Recommendation
+from dbdyno.document.why import Why
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.findings.registry import find_all
@@ -23,6 +24,8 @@ from dbdyno.results.scalability import scalability
 from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
+from dbdyno.why.cells import Why as PlannedWhy
+from dbdyno.why.conclude import conclude, settled
 
 # By cell, the trials that count, in the order of blocks.
 _Latest = Mapping[str, Sequence[ReadTrial]]
@@ -50,6 +53,7 @@ def build_document(
         cells.append(cell)
         unreadable[cell["id"]] = words
     given = number(design, "margin")
+    why = _why(design, cells, confidence)
     material = Material(
         run=run,
         cells=cells,
@@ -65,7 +69,8 @@ def build_document(
     )
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     questions = texts(material.report.get("questions"))
-    found = effects(cells, roles, material.margin, confidence, material.factors, questions)
+    # The changes of a `why` are no choices: what they do is told there.
+    found = [] if why is not None else effects(cells, roles, material.margin, confidence, material.factors, questions)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -90,14 +95,28 @@ def build_document(
         "confidence": confidence,
         "cells": cells,
         "roles": dict(roles),
-        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found),
+        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found)
+        if why is None
+        else said(why["text"], cells),
         "effects": found,
         "scalability": scalability(cells, factors_of_clients(read_definition(run.definition)), confidence),
         "comparisons": list(material.comparisons),
         "recommendations": list(material.recommendations),
-        "findings": find_all(material),
+        "findings": [each for each in find_all(material) if why is None or _is_of(each, why)],
         "failed_trials": _failed(cells),
+        "why": why,
     }
+
+
+def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
+    """Say what the changes of a `dbdyno why` did; None of other runs, and where nothing has been measured."""
+    planned = part(design, "why")
+    return conclude(PlannedWhy.read(planned), cells, confidence) if planned else None
+
+
+def _is_of(finding: Finding, why: Why) -> bool:
+    """Whether a finding is about the cell as it is: what changes do to others is what they are for."""
+    return finding["cells"] in ([], [why["unchanged"]])
 
 
 def _named(run: RunRecord) -> str:
@@ -113,6 +132,9 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     """
     confidence = _confidence(run.design)
     cells = [cell for cell, _ in _cells(run, latest_trials(trials), {}, latencies=False)]
+    if part(run.design, "why"):
+        # There it is verdicts that are waited for, and not narrow intervals.
+        return [] if settled(_why(run.design, cells, confidence)) else [None]
     pairs = _pairs(run.design, cells, confidence)
     ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}

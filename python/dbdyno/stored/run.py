@@ -12,6 +12,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.store import RunRecord, Store
 from dbdyno.stored.build import build_document
+from dbdyno.stored.proofs import add_proofs
 
 
 def read_run(store: Store, name: str, experiment: Experiment | None = None) -> Document:
@@ -19,7 +20,10 @@ def read_run(store: Store, name: str, experiment: Experiment | None = None) -> D
     run = store.run(name)
     if experiment is None:
         experiment = stored_experiment(run, store)
-    return build_document(run, store.trials(run.id), published=published_figures(experiment, run))
+    document = build_document(run, store.trials(run.id), published=published_figures(experiment, run))
+    if document["why"] is None:
+        add_proofs(document, run, store)
+    return document
 
 
 def stored_experiment(run: RunRecord, store: Store) -> Experiment:

@@ -50,6 +50,11 @@ def copy_directory(source: Path, target: Path, interrupted: Interrupted | None =
     sync_files(target)
 
 
+def directory_bytes(directory: Path) -> int:
+    """Return the bytes of all files in a directory and below it."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
 def sync_files(directory: Path) -> None:
     """Write the files of a directory to its device. Raises OSError."""
     # One call for the file system: a data directory has a thousand files.

@@ -21,6 +21,7 @@ class Http(Engine):
 
     name = "http"
     title = "HTTP"
+    message_calls = True
     aliases = ("https",)
     schemes = ("https",)
     shows_user = False

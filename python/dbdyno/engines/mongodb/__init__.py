@@ -26,6 +26,7 @@ class Mongodb(ServerEngine):
 
     name = "mongodb"
     title = "MongoDB"
+    message_calls = True
     products = ("MongoDB", "FerretDB")
     original = "MongoDB"
     databases = Databases(

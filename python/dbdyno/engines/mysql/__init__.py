@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
     from dbdyno.events.trial import TrialResult
+    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.plan.change import Change
 
 
 class Mysql(ServerEngine):
@@ -33,6 +35,7 @@ class Mysql(ServerEngine):
 
     name = "mysql"
     title = "MySQL"
+    message_calls = True
     aliases = ("mariadb",)
     products = ("MariaDB", "MySQL")
     grammar = "mysql"
@@ -85,6 +88,20 @@ class Mysql(ServerEngine):
         from dbdyno.engines.mysql import family
 
         return family
+
+    def changes(
+        self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
+    ) -> "Sequence[Change]":
+        """Give a smaller cache, and one that holds all data."""
+        from dbdyno.engines.server.changes import cache_changes
+
+        if compiled.cell.system.host is not None:
+            return ()
+        return [
+            *cache_changes(
+                self.cache_bytes(settings), data_bytes, "innodb_buffer_pool_size", 5 << 20, lambda size: f"{size:.0f}"
+            )
+        ]
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give the size of InnoDB's buffer pool."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.server.programs import Installation
     from dbdyno.engines.server.settings import ServerSettings
     from dbdyno.events.trial import TrialResult
+    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.plan.change import Change
 
 
 class Postgresql(ServerEngine):
@@ -36,6 +38,7 @@ class Postgresql(ServerEngine):
 
     name = "postgresql"
     title = "PostgreSQL"
+    message_calls = True
     aliases = ("postgres",)
     products = ("PostgreSQL",)
     grammar = "postgres"
@@ -86,6 +89,16 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.postgresql import family
 
         return family
+
+    def changes(
+        self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
+    ) -> "Sequence[Change]":
+        """Give a smaller cache, and one that holds all data."""
+        from dbdyno.engines.server.changes import cache_changes
+
+        if compiled.cell.system.host is not None:
+            return ()
+        return [*cache_changes(self.cache_bytes(settings), data_bytes, "shared_buffers", 1 << 20)]
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give ``shared_buffers``."""

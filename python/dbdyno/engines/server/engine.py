@@ -30,6 +30,13 @@ class ServerEngine(Engine):
 
         return read_server_settings(settings, place, named=named)
 
+    def counted_calls(self, *, managed: bool) -> tuple[str, ...]:
+        """Give those of the files too, where a server can preload the library that counts them."""
+        from dbdyno.engines.server.preload import preload_library
+
+        files = ("sync", "read", "write") if managed and preload_library() is not None else ()
+        return (*files, *super().counted_calls(managed=managed))
+
     def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Give the program that moves the tables' indexes from data no server runs on to an empty directory.
 

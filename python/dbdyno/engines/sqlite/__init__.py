@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.sqlite.settings import SqliteSettings
     from dbdyno.events.trial import TrialResult
+    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.plan.change import Change
     from dbdyno.plan.system import SystemSpec
 
 
@@ -36,6 +38,7 @@ class Sqlite(Engine):
     location: Location = "file"
     in_worker = True
     timed: frozenset[Timed] = frozenset({"files", "inside", "mutexes", "computing"})
+    file_calls = True
     grammar = "sqlite"
     # Without one of these words no statement leads to another file.
     leads_beyond = ("attach", "vacuum")
@@ -123,6 +126,14 @@ class Sqlite(Engine):
         from dbdyno.engines.sqlite.btree import rules
 
         return rules(settings, kind, numbered=numbered)
+
+    def changes(
+        self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
+    ) -> "Sequence[Change]":
+        """Give a smaller cache, files in memory, and caches that clients do not share."""
+        from dbdyno.engines.sqlite.changes import changes
+
+        return changes(_own(compiled.settings), settings, compiled.definition.load.clients, data_bytes)
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the library, or its source, of a commit."""

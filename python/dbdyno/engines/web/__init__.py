@@ -21,6 +21,7 @@ class Web(Engine):
 
     name = "web"
     title = "a web tier"
+    message_calls = True
     has_checks = False
     shows_changes = False
 

@@ -9,6 +9,7 @@ from dbdyno.report.charts.scalability import scalability_charts
 from dbdyno.report.charts.throughput import published_chart, throughput_chart
 from dbdyno.report.charts.timeline import timeline_charts
 from dbdyno.report.charts.times import times_chart
+from dbdyno.report.charts.why import why_chart
 
 __all__ = [
     "Figure",
@@ -21,4 +22,5 @@ __all__ = [
     "throughput_chart",
     "timeline_charts",
     "times_chart",
+    "why_chart",
 ]

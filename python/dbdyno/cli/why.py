@@ -1,0 +1,109 @@
+"""`dbdyno why`: a cell of an experiment or of a stored run, and what changes of it prove."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from dbdyno.cli.naming import Named
+from dbdyno.cli.running import Exports, command_line, finish, holder, writing_store
+from dbdyno.cli.values import read_duration, read_rounds
+from dbdyno.design import parse_set
+from dbdyno.engines import names_program
+from dbdyno.engines.url import parse_url
+from dbdyno.errors import DbdynoError, InputError
+from dbdyno.experiment import Experiment
+from dbdyno.plan.system import SystemSpec
+from dbdyno.run.execute import Request, execute
+from dbdyno.run.pilot import pick, plan_why
+from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names
+from dbdyno.stats import Stopping
+from dbdyno.store import RunRecord, Store, open_store
+from dbdyno.stored.run import stored_experiment
+
+# Rounds at least and at most, where verdicts decide.
+_LEAST, _MOST = 5, 30
+
+
+@dataclass(frozen=True)
+class WhyAsked:
+    """The options as they were typed. ``asked``: an experiment or a run."""
+
+    asked: str
+    cell: str | None
+    chosen: list[str]
+    systems: list[str]
+    rounds: str
+    budget: str
+    seed: int | None
+    directory: str | None
+    allow_writes: bool
+
+
+@dataclass(frozen=True)
+class _Of:
+    """What is asked about: an experiment, its levels, and its systems."""
+
+    experiment: Experiment
+    chosen: Sequence[str]
+    systems: Sequence[SystemSpec]
+    cell: str | None
+
+
+def answer_why(
+    asked: WhyAsked, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
+) -> int:
+    """Measure, show the answer, write the exports; give the exit code. Raises DbdynoError."""
+    console = Console()
+    exports.check()
+    rounds, budget_s = read_rounds(asked.rounds), read_duration(asked.budget, "--budget")
+    of = _of(asked, store_place)
+    seed = random.SystemRandom().getrandbits(48) if asked.seed is None else asked.seed
+    picked = pick(of.experiment, parse_set(of.chosen, of.experiment), list(of.systems), of.cell)
+    if picked.said:
+        console.print(picked.said[0].upper() + picked.said[1:], style="dim", highlight=False, soft_wrap=True)
+    planned = plan_why(of.experiment, picked, seed, asked.directory, allow_writes=asked.allow_writes, budget_s=budget_s)
+    request = Request(
+        of.experiment,
+        list(of.chosen),
+        list(of.systems),
+        rounds or "auto",
+        seed,
+        asked.directory,
+        command_line(command),
+        stopping=Stopping(minimum=_LEAST, maximum=_MOST, budget_s=budget_s),
+        interleaving="none",
+        allow_writes=asked.allow_writes,
+        why=planned,
+    )
+    with writing_store(store_place) as store:
+        document, interrupted = execute(request, store, console)
+        place = holder(store, document, store_place)
+        return finish(console, document, exports, interrupted, place, verbose=verbose)
+
+
+def _of(asked: WhyAsked, store_place: str | None) -> _Of:
+    """Find what is asked about: a file, a built-in experiment, or a run. Raises DbdynoError."""
+    is_experiment = asked.asked.endswith((EXPERIMENT_SUFFIX, ".sql")) or asked.asked in builtin_names()
+    if is_experiment or (asked.systems and all(map(names_program, asked.systems))):
+        experiment = Named([asked.asked]).experiment(asked.systems)
+        return _Of(experiment, asked.chosen, [parse_url(url) for url in asked.systems], asked.cell)
+    store = open_store(store_place, make=False)
+    try:
+        return _of_run(asked, store.run(asked.asked), store)
+    except DbdynoError as error:
+        hint = "give an experiment (`dbdyno list`, or a file), or a run (`dbdyno runs`)"
+        raise InputError(asked.asked, str(error), hint) from None
+    finally:
+        store.close()
+
+
+def _of_run(asked: WhyAsked, run: RunRecord, store: Store) -> _Of:
+    """Ask about a run: its levels and systems, but for what is given. That of a `why` is its cell."""
+    options = run.options
+    given = {each.partition("=")[0].strip() for each in asked.chosen}
+    kept = [each for each in options.get("set", []) if each.partition("=")[0].strip() not in given]
+    urls = asked.systems or list(dict.fromkeys(options.get("systems", [])))
+    cell = asked.cell or options.get("cell")
+    return _Of(stored_experiment(run, store), [*kept, *asked.chosen], [parse_url(url) for url in urls], cell)

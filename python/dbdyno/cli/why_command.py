@@ -1,0 +1,64 @@
+"""The command that finds out why a cell is no faster."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.completing import complete_runs_and_experiments
+from dbdyno.cli.options import (
+    AllowWritesOption,
+    DirOption,
+    JsonOption,
+    MarkdownOption,
+    ReportOption,
+    SeedOption,
+    SetOption,
+    StoreOption,
+    SystemOption,
+    VerboseOption,
+)
+
+
+def why(
+    asked: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT|RUN",
+            help="A built-in experiment, a file: ./my.toml, or a run that is stored",
+            autocompletion=complete_runs_and_experiments,
+        ),
+    ] = "last",
+    cell: Annotated[
+        str | None, typer.Option("--cell", metavar="ID", help="The cell, where there are several: threads=2")
+    ] = None,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    rounds: Annotated[
+        str, typer.Option(metavar="N|auto", help="Blocks in which the cell and each change are measured once")
+    ] = "auto",
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="About how long it may take; begin no block after it")
+    ] = "1m",
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Prove what limits a cell, by changing one thing at a time beside it: slower, or free."""
+    from dbdyno.cli.running import Exports
+    from dbdyno.cli.why import WhyAsked, answer_why
+
+    code = answer_why(
+        WhyAsked(asked, cell, chosen or [], system or [], rounds, budget, seed, directory, allow_writes),
+        store,
+        Exports(json=json, markdown=markdown, report=report),
+        sys.argv,
+        verbose=verbose,
+    )
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,53 @@
+"""What a `dbdyno why` found as a picture: which share of the time each resource decides, with intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from dbdyno.document.shape import Document
+from dbdyno.document.why import WhyResource
+from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw
+from dbdyno.report.why import VERDICTS
+
+_ROW = 30
+# What an interval shows of shares that are far out.
+_LOWEST, _HIGHEST = -0.5, 2.0
+_ORDER = tuple(VERDICTS.values())
+
+
+def why_chart(document: Document) -> Figure | None:
+    """Draw a bar for each resource that was tested; none where none was."""
+    why = document["why"]
+    tested = [] if why is None else [each for each in why["resources"] if each["tests"] and each["share"] is not None]
+    if not tested:
+        return None
+    rows = [_row(each) for each in tested]
+    names = [row["name"] for row in rows]
+    series = [each for each in _ORDER if any(row["series"] == each for row in rows)]
+    y = alt.Y("name:N", sort=names, title=None, scale=alt.Scale(domain=names, paddingInner=0.35))
+    x = alt.X("share:Q", axis=alt.Axis(title="share of a transaction's time", format="%", tickCount=5))
+    base = alt.Chart(data(rows)).encode(y=y, color=colour(series))
+    layers = [
+        base.mark_bar(opacity=0.75).encode(x=x),
+        alt.Chart(data(rows)).mark_rule(strokeWidth=2).encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q")),
+        alt.Chart(data([{"share": 0.0}])).mark_rule(opacity=0.6).encode(x=x),
+    ]
+    chart = alt.layer(*layers).properties(
+        width=WIDTH, height=_ROW * len(rows), autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
+    )
+    note = "Bar: what making it free saved, else its elasticity; line: the 95 % interval."
+    return Figure("What decides how fast it is", draw(chart, "Resources by the share of the time they decide"), note)
+
+
+def _row(each: WhyResource) -> dict[str, Any]:
+    share = each["share"] or 0.0
+    low, high = each["ci95"] or (share, share)
+    return {
+        "name": each["name"],
+        "share": min(max(share, _LOWEST), _HIGHEST),
+        "low": min(max(low, _LOWEST), _HIGHEST),
+        "high": min(max(high, _LOWEST), _HIGHEST),
+        "series": VERDICTS[each["verdict"]],
+    }

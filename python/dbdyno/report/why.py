@@ -1,0 +1,84 @@
+"""What a `dbdyno why` found, as the terminal shows it: a table of resources, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from dbdyno.document.why import ChangeEffect, Why, WhyResource
+from dbdyno.numbers import NONE, times
+from dbdyno.report.rows import Row, laid_out, wrapped
+
+VERDICTS = {"bottleneck": "the bottleneck", "part": "a part", "not": "no", "inconclusive": "inconclusive"}
+"""Verdicts as tables write them."""
+
+_TIMES = "\N{MULTIPLICATION SIGN}"
+# What goes first where there is no room.
+_SPARE = (f"p99 {_TIMES}", "inferred", "change")
+
+
+def why_lines(why: Why, width: int) -> Iterator[Text]:
+    """Give the lines for a terminal of ``width`` columns."""
+    rows = [row_of(each) for each in why["resources"] if each["tests"]]
+    if rows:
+        yield from laid_out(rows, width, _SPARE)
+    untested = [f"{each['name']} ({each['untested']})" for each in why["resources"] if each["untested"]]
+    if untested:
+        yield from wrapped(f"Not tested: {', '.join(untested)}.", width, "dim", "  ")
+
+
+def row_of(each: WhyResource) -> Row:
+    """Give the figures of a resource: of the change that takes it away, or of the largest that makes it slower."""
+    shown = shown_change(each)
+    share, ends = (each["elasticity"], each["elasticity_ci95"])
+    if share is None:
+        share, ends = each["share"], each["ci95"]
+    inferred = {True: "right", False: "wrong", None: "open"}[each["inferred_right"]] if each["inferred"] else ""
+    return Row(
+        each["name"],
+        {
+            "change": "" if shown is None else change_words(each, shown),
+            f"rate {_TIMES} [95 %]": "" if shown is None else _bracketed(shown["rate"], shown["rate_ci95"]),
+            f"p99 {_TIMES}": "" if shown is None or shown["p99"] is None else _three(shown["p99"]),
+            "elasticity": shares(share, ends),
+            "verdict": VERDICTS[each["verdict"]],
+            "inferred": inferred,
+        },
+    )
+
+
+def shown_change(each: WhyResource) -> ChangeEffect | None:
+    """Give the change of a resource that a table shows."""
+    for kind in ("free", "slower"):
+        test = next((test for test in each["tests"] if test["kind"] == kind), None)
+        if test is None or not test["changes"]:
+            continue
+        if kind == "free":
+            return max(test["changes"], key=lambda one: one["rate"] or 0.0)
+        return test["changes"][-1]
+    return None
+
+
+def change_words(each: WhyResource, shown: ChangeEffect) -> str:
+    """Name a change without its resource."""
+    first = each["name"].split()[-1]
+    return shown["change"].removeprefix(f"{first} ")
+
+
+def shares(share: float | None, ends: list[float] | None) -> str:
+    """Write an elasticity with its interval."""
+    if share is None:
+        return NONE
+    return f"{share:.2f}" if ends is None else f"{share:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
+
+
+def _bracketed(ratio: float | None, ends: list[float] | None) -> str:
+    if ratio is None:
+        return NONE
+    return _three(ratio) if ends is None else f"{_three(ratio)} [{_three(ends[0])}, {_three(ends[1])}]"
+
+
+def _three(ratio: float) -> str:
+    """Write a ratio with two digits behind the point below 10, so that columns stay narrow."""
+    return f"{ratio:.2f}" if abs(ratio) < 9.995 else times(ratio)

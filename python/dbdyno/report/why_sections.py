@@ -1,0 +1,74 @@
+"""The tables of a `dbdyno why` in the HTML report."""
+
+from __future__ import annotations
+
+from dbdyno.document.shape import Document
+from dbdyno.document.why import ChangeEffect
+from dbdyno.numbers import NONE, bracketed, percent
+from dbdyno.report.sections import CellTable, Column
+from dbdyno.report.why import VERDICTS, shares
+from dbdyno.why.sizes import time_words
+
+
+def resource_table(document: Document) -> CellTable:
+    """Return each resource with its verdict; no rows where the run is no `why`."""
+    heads = [
+        Column("resource", right=False),
+        Column("share of the time saved [95 %]", style="number"),
+        Column("elasticity [95 %]", style="number"),
+        Column("verdict", right=False),
+        Column("inferred", right=False),
+        Column("test", right=False),
+    ]
+    why = document["why"]
+    rows = []
+    for each in why["resources"] if why is not None else ():
+        free = next((test for test in each["tests"] if test["kind"] == "free"), None)
+        slower = next((test for test in each["tests"] if test["kind"] == "slower"), None)
+        right = {True: "right", False: "wrong", None: "open"}[each["inferred_right"]] if each["inferred"] else ""
+        crooked = slower is not None and not slower["linear"]
+        test = each["untested"] or ("by the smallest size: the sizes do not agree" if crooked else "")
+        rows.append(
+            [
+                each["name"],
+                NONE if free is None else shares(free["share"], free["ci95"]),
+                shares(each["elasticity"], each["elasticity_ci95"]),
+                VERDICTS[each["verdict"]],
+                right,
+                test,
+            ]
+        )
+    return CellTable(heads, rows)
+
+
+def change_table(document: Document) -> CellTable:
+    """Return each change with what it did; no rows where the run is no `why`."""
+    heads = [
+        Column("change", right=False),
+        Column("what it does", right=False),
+        Column("observed", style="number"),
+        Column("rate, times [95 %]", style="number"),
+        Column("p99, times [95 %]", style="number"),
+        Column("blocks", style="number"),
+    ]
+    why = document["why"]
+    rows = [
+        [
+            one["change"],
+            one["does"],
+            _observed(one, each["resource"]),
+            NONE if one["rate"] is None else bracketed(one["rate"], one["rate_ci95"]),
+            NONE if one["p99"] is None else bracketed(one["p99"], one["p99_ci95"]),
+            str(one["blocks"]),
+        ]
+        for each in (why["resources"] if why is not None else ())
+        for test in each["tests"]
+        for one in test["changes"]
+    ]
+    return CellTable(heads, rows)
+
+
+def _observed(one: ChangeEffect, resource: str) -> str:
+    if one["observed"] is None:
+        return ""
+    return percent(one["observed"]) if resource == "processors" else time_words(float(f"{one['observed']:.3g}"))

@@ -1,0 +1,181 @@
+"""What comes before a `dbdyno why`: one cell is picked and tried for a moment, and its changes are made from that."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.compile import refusal
+from dbdyno.design import Chosen, make_cells
+from dbdyno.engines import engine_of
+from dbdyno.errors import InputError, RunInterrupted, SystemFailed
+from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.experiment import Experiment
+from dbdyno.plan.cell import Cell, CompiledCell, ResolvedCell
+from dbdyno.plan.change import Resource
+from dbdyno.plan.system import SystemSpec
+from dbdyno.run.machine import ceiling
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.runner import measure
+from dbdyno.run.trial import Plan, Trial
+from dbdyno.store import TrialRecord
+from dbdyno.why.cells import Why, base_cell
+from dbdyno.why.changes import changes_of
+from dbdyno.why.pilot import Assumed, Pilot, read_pilot
+from dbdyno.why.round_trip import round_trip_us
+
+# Seconds of the pilot, and of its warm-up.
+_PILOT_S, _PILOT_WARMUP_S = 1.0, 0.2
+
+# Seconds of a window, and rounds that have to have room in the time there is.
+_SHORTEST_S, _LONGEST_S, _ROUNDS = 0.2, 2.0, 5
+# Transactions of each client that a window is to have, where that leaves it short enough.
+_FEW = 20
+_WARMUP = 0.15
+
+# For tests: what slows all cells, as JSON: by kind of call the microseconds, and `processors` that are left.
+_PLANTED = "DBDYNO_PLANTED"
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The cell that is asked about, and what to say where others could have been meant."""
+
+    cell: ResolvedCell
+    said: str
+
+
+def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], wanted: str | None) -> Picked:
+    """Pick a cell: the one that is named, or the last of the first system, the highest load. Raises InputError."""
+    cells = make_cells(experiment, chosen, systems, refusal).cells
+    if wanted is not None:
+        named = [cell for cell in cells if cell.id == wanted]
+        fitting = named or [cell for cell in cells if set(wanted.split(",")) <= set(cell.id.split(","))]
+        if len(fitting) == 1:
+            return Picked(fitting[0], "")
+        known = ", ".join(f"`{cell.id}`" for cell in (fitting or cells)[:4])
+        problem = "several cells fit" if fitting else "there is no such cell"
+        raise InputError(f"--cell {wanted}", problem, f"name one of {known}")
+    of_first = [cell for cell in cells if cell.system.name == cells[0].system.name]
+    taken = of_first[-1]
+    if len(cells) == 1:
+        return Picked(taken, "")
+    return Picked(taken, f"of {len(cells)} cells, the one asked about is {taken.id}; --cell or --set takes another")
+
+
+class _Nobody:
+    """Is told how the pilot goes on, and says nothing of it."""
+
+    def loading(self, _cell: Cell) -> None:
+        """Say nothing."""
+
+    def trials(self, block: int, cells: Sequence[Cell]) -> None:
+        """Say nothing."""
+
+    def interval(self, cell: Cell, event: Interval) -> None:
+        """Say nothing."""
+
+    def machine(self, number: int, of: int, event: Interval) -> None:
+        """Say nothing."""
+
+    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
+        """Say nothing."""
+
+
+def plan_why(
+    experiment: Experiment,
+    picked: Picked,
+    seed: int,
+    directory: str | None,
+    *,
+    allow_writes: bool,
+    budget_s: float,
+) -> Why:
+    """Try a cell for a moment, and say what is to be measured. Raises DbdynoError."""
+    cell = picked.cell
+    engine = engine_of(cell.system.engine)
+    _check(experiment, cell)
+    planted = _planted()
+    counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
+    base = base_cell(experiment, cell, _PILOT_S, _PILOT_WARMUP_S, counted, planted)
+    with Provisioners(directory, allow_writes) as provisioners, provisioners.interrupted.listening():
+        provisioners.of(base).check(base)
+        pilot = _pilot(base, seed, provisioners)
+    tried = changes_of(base, pilot)
+    # The cell as it is comes twice.
+    window = _window(pilot, len(tried.changes) + 2, budget_s)
+    return Why(
+        cell.id,
+        pilot,
+        tried.changes,
+        [{"resource": each.resource, "why": each.why, "share": each.share} for each in tried.untried],
+        window,
+        _WARMUP * window,
+        counted,
+        planted,
+        [picked.said] if picked.said else [],
+    )
+
+
+def _check(experiment: Experiment, cell: ResolvedCell) -> None:
+    """Raise InputError for a cell of which it cannot be told."""
+    load, place = cell.definition.load, f"{experiment.place}: {cell.id}"
+    if engine_of(cell.system.engine).runs_programs:
+        raise InputError(place, "what a program of one's own waits for cannot be changed", "name a system of dbdyno's")
+    if experiment.head.growth is not None:
+        raise InputError(place, "its table grows from trial to trial", "ask about an experiment of one size")
+    if load.arrival is not None:
+        problem = "its transactions start by the clock, whatever they wait for"
+        raise InputError(place, problem, 'write `arrival = "closed"`, which shows how fast it can be')
+    if load.clients_as == "processes":
+        raise InputError(place, "its clients are processes of their own", 'write `clients_as = "threads"`')
+
+
+def _planted() -> Mapping[str, Any]:
+    text = os.environ.get(_PLANTED)
+    planted = json.loads(text) if text else {}
+    return planted if isinstance(planted, dict) else {}
+
+
+def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> Pilot:
+    trial = Trial(base, 0, 0, Plan("pilot", [base], 1, seed))
+    (record,) = measure([trial], provisioners, _Nobody(), provisioners.interrupted)
+    if provisioners.interrupted:
+        raise RunInterrupted("the run was interrupted before it began")
+    if record.status != "done" or not isinstance(trial.result, TrialResult):
+        raise SystemFailed(f"{base.cell.id}: {record.error}")
+    size = float(provisioners.of(base).bytes_of_copy(base)) or None
+    total = record.durations["total_s"] - record.durations.get("load_s", 0.0)
+    try:
+        return read_pilot(trial.result, base.definition.load.clients, _assumed(base, trial.result), size, total)
+    except ValueError as error:
+        raise SystemFailed(f"{base.cell.id}: {error}") from None
+
+
+def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:
+    """Say what calls take of which no counter tells."""
+    us: dict[Resource, float] = {"client": _client_us(base, result)}
+    trip = round_trip_us(base.cell.system)
+    if trip is not None:
+        us["message"] = trip
+    return Assumed(us)
+
+
+def _client_us(base: CompiledCell, result: TrialResult) -> float:
+    """Return what a client computes by itself in a transaction: of an embedded engine, as without one."""
+    if engine_of(base.cell.system.engine).is_server:
+        return result.time.segments.client * 1e6 / max(result.completed, 1)
+    statements = result.work.statements / max(result.completed, 1)
+    try:
+        return statements * 1e6 / float(ceiling(base, None)["operations_per_s"])
+    except (SystemFailed, KeyError, ZeroDivisionError):
+        return 0.0
+
+
+def _window(pilot: Pilot, cells: int, budget_s: float) -> float:
+    """Return the seconds of a window, so that five rounds of all cells have room in the time there is."""
+    room = budget_s / (_ROUNDS * cells) - pilot.around_s
+    enough = _FEW * pilot.time_us / 1e6
+    seconds = min(max(room / (1 + _WARMUP), enough, _SHORTEST_S), _LONGEST_S)
+    return round(seconds, 3)

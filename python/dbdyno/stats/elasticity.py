@@ -1,0 +1,164 @@
+"""Elasticities: how much of the time of a transaction a resource decides, from blocks in which it was made slower.
+
+In a block the cell is measured as it is, and once with each size of a change: a call takes ``x`` times its time longer,
+so that the time of a transaction grows from ``T`` to ``T·(1 + y)``. The slope of y over x is ``-d ln rate / d ln s`` at
+what a call takes now, ``s``: the share of a transaction's time that would go if the calls took none, as long as nothing
+that they hide takes its place. Coz (Curtsinger and Berger 2015, doi:10.1145/2815400.2815409) asks the same of a
+program's lines, by slowing down all others.
+
+The ratios ``1 + y`` are geometric means over the blocks, as all ratios are, so that a block in which the cell as it is
+was fast by chance counts no more than one in which it was slow. The line goes through the cell as it is, the origin:
+its slope is ``Σ x·y / Σ x²`` (Seber and Lee 2003, Linear Regression Analysis, section 6.2). How sure it is the jackknife
+tells (Miller 1974, doi:10.1093/biomet/61.1.1): the t interval of its pseudo-values, one for each block. The sizes of a
+block share the measurement of the cell as it is, so that blocks alone count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from dbdyno.stats.intervals import (
+    BEYOND_CHANCE,
+    CONFIDENCE,
+    Ratio,
+    correlation,
+    more_error,
+    standard_error,
+    t_quantile,
+)
+
+Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
+
+#: Of an elasticity: the lower end from which a resource may be the bottleneck, above which it is a part, and the upper
+#: end below which it is neither.
+MAIN, SOME, LITTLE = 0.5, 0.05, 0.1
+
+# A logarithm of which more than a number can hold would come.
+_GREATEST = 700.0
+
+# A size's slope may be off the smallest one's by this share of it, and by so much at all, and is alike.
+_ALIKE, _ALIKE_AT_ALL = 0.25, 0.05
+
+#: By block, a point for each size: by which multiple of its time a call takes longer, and the logarithm of how many times
+#: as long a transaction takes.
+Points = Mapping[int, Sequence[tuple[float, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A slope over all blocks, with its interval. ``values``: the pseudo-value of each block.
+
+    ``sizes``: the slope of each size by itself; ``linear``: they agree. Where not, it is the slope of the smallest.
+    """
+
+    mean: float
+    values: tuple[float, ...]
+    sizes: tuple[float, ...]
+    linear: bool
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+        """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit."""
+        ends = interval_of(self.values, confidence)
+        # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval all the same.
+        return None if ends is None else (min(ends[0], self.mean), max(ends[1], self.mean))
+
+
+def interval_of(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Return the t interval of a mean over blocks, wider where neighbouring blocks are alike beyond chance.
+
+    As that of a ratio is (:func:`dbdyno.stats.intervals.ratio_of`), without the logarithms. None of fewer than two
+    values, and of equal ones, which leave it unknown how sure the mean is.
+    """
+    if len(values) < 2:
+        return None
+    error = standard_error(values)
+    if error == 0:
+        return None
+    seen, _ = correlation(values)
+    wide = more_error(seen, len(values)) if seen * math.sqrt(len(values)) > BEYOND_CHANCE else 1.0
+    reach = t_quantile((1 + confidence) / 2, len(values) - 1) * error * wide
+    return fmean(values) - reach, fmean(values) + reach
+
+
+def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool = False) -> Slope | None:
+    """Return the slope of a line through the origin; None without a block that has a size.
+
+    ``points``: the sizes come in the same order in each block, the smallest first. Where the slope of a larger size is
+    off the smallest one's beyond chance, and by more than a quarter, what the change does is not in proportion to its
+    size: then the smallest alone tells what a small change does. ``of_logarithms``: x is a logarithm too, as of a size
+    that is a half, and the slope is that of logarithms.
+    """
+    blocks = [points[block] for block in sorted(points) if points[block] and all(x != 0 for x, _ in points[block])]
+    if not blocks:
+        return None
+    sizes = min(map(len, blocks))
+    own = [_jackknifed([[block[size]] for block in blocks], of_logarithms=of_logarithms) for size in range(sizes)]
+    mean, values = _jackknifed(blocks, of_logarithms=of_logarithms)
+    linear = all(_alike(own[0], other, confidence, sizes - 1) for other in own[1:])
+    if not linear:
+        mean, values = own[0]
+    return Slope(mean, tuple(values), tuple(each for each, _ in own), linear)
+
+
+def _jackknifed(
+    blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool
+) -> tuple[float, Sequence[float]]:
+    """Return the slope over all blocks, and the pseudo-value of each, ``n·s - (n - 1)·s`` without it."""
+    count = len(blocks)
+    whole = _fitted(blocks, of_logarithms=of_logarithms)
+    if count < 2:
+        return whole, [whole]
+    without = [_fitted([*blocks[:at], *blocks[at + 1 :]], of_logarithms=of_logarithms) for at in range(count)]
+    return whole, [count * whole - (count - 1) * each for each in without]
+
+
+def _fitted(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> float:
+    """Return the slope of least squares through the means of each size over some blocks."""
+    above = below = 0.0
+    for size in zip(*blocks, strict=False):
+        y = fmean(each for _, each in size)
+        # A device that is slow for a while makes calls and transactions longer alike: means are of logarithms.
+        sign = math.copysign(1.0, size[0][0])
+        x = fmean(x for x, _ in size) if of_logarithms else sign * math.exp(fmean(math.log(abs(x)) for x, _ in size))
+        above += x * (y if of_logarithms else math.expm1(min(y, _GREATEST)))
+        below += x * x
+    return above / below
+
+
+def _alike(
+    smallest: tuple[float, Sequence[float]], other: tuple[float, Sequence[float]], confidence: float, tested: int
+) -> bool:
+    """Whether two sizes' slopes agree: within chance, or well enough."""
+    if abs(other[0] - smallest[0]) <= max(_ALIKE * abs(smallest[0]), _ALIKE_AT_ALL):
+        return True
+    apart = [theirs - own for own, theirs in zip(smallest[1], other[1], strict=True)]
+    ends = interval_of(apart, 1 - (1 - confidence) / max(tested, 1))
+    return ends is None or ends[0] <= 0 <= ends[1]
+
+
+def saved(ratio: Ratio) -> tuple[float, tuple[float, float] | None]:
+    """Return the share of a transaction's time that a change saved, ``1 - 1 / ratio`` of rates, with its interval.
+
+    It is what an elasticity is where the change makes a resource free, so that both can be put in one order.
+    """
+    ends = None if ratio.low is None or ratio.high is None else (1 - 1 / ratio.low, 1 - 1 / ratio.high)
+    return 1 - 1 / ratio.mean, ends
+
+
+def verdict(ends: tuple[float, float] | None) -> Verdict:
+    """Say what a share of a transaction's time is by its interval, corrected for the number of those judged together.
+
+    ``bottleneck``: it may be the bottleneck, which the largest of them is. 0.5 is a gain of two times.
+    """
+    if ends is None:
+        return "inconclusive"
+    low, high = ends
+    if low >= MAIN:
+        return "bottleneck"
+    if low > SOME:
+        return "part"
+    return "not" if high < LITTLE else "inconclusive"

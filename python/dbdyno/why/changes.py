@@ -1,0 +1,142 @@
+"""The changes that are tried on a cell: those that are no engine's, and those that its engine has."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.engines import engine_of
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.change import INJECTED, Change, Resource
+from dbdyno.why.own_keys import can_have_own_keys
+from dbdyno.why.pilot import Pilot
+from dbdyno.why.sizes import TAKEN, delays_us, time_name, time_words
+from dbdyno.why.words import CALLED
+
+# Of a client's time: calls that take no more of it by themselves are not tried, since it could not matter much.
+_LITTLE = 0.02
+
+# Calls are used where a transaction makes at least so many.
+_FEWEST = 1e-4
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A resource that needs no test. ``share``: which part of the clients' time its calls take, 0 where it has none."""
+
+    resource: Resource
+    why: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The changes to measure, and what is known without a test."""
+
+    changes: Sequence[Change]
+    untried: Sequence[Untried]
+
+
+def changes_of(compiled: CompiledCell, pilot: Pilot) -> Tried:
+    """Give the changes of a cell: of a size that its pilot tells, for what it uses.
+
+    ``compiled``: the cell as it is; that its processors are a part of those there are, its ``change`` says.
+    """
+    changes: list[Change] = []
+    untried: list[Untried] = []
+    for resource in INJECTED:
+        why = _needless(resource, pilot)
+        if resource not in pilot.calls and why is None:
+            continue
+        if why is not None:
+            untried.append(why)
+            continue
+        changes += _slower(resource, pilot)
+    if "flush" in pilot.calls and not any(each.resource == "flush" for each in untried):
+        changes.append(
+            Change(
+                "flush free",
+                "flush",
+                "free",
+                "flushes of the device are left out",
+                injected={INJECTED["flush"]: {"skip": True}},
+            )
+        )
+    changes += _processors(compiled.change)
+    changes += _of_clients(compiled)
+    changes += engine_of(compiled.cell.system.engine).changes(compiled, pilot.settings, pilot.data_bytes)
+    return Tried(changes, untried)
+
+
+def _needless(resource: Resource, pilot: Pilot) -> Untried | None:
+    """Say why a kind of call needs no test; None where it needs one, or nothing is known of it."""
+    calls = pilot.calls.get(resource)
+    if calls is None:
+        return None
+    if calls.each < _FEWEST:
+        return Untried(resource, "not used", 0.0)
+    share = pilot.share(resource)
+    # While one client calls, all others may wait for it.
+    if share is not None and share * pilot.clients < _LITTLE:
+        return Untried(resource, f"takes {share * 100:.2g} % of the clients' time", share)
+    return None
+
+
+def _slower(resource: Resource, pilot: Pilot) -> Iterator[Change]:
+    calls = pilot.calls[resource]
+    name = CALLED[resource].name.split()[-1]
+    own = None if calls.own_us is None else calls.own_us
+    for us in delays_us(pilot.time_us, calls.each):
+        yield Change(
+            f"{name} +{time_name(us)}",
+            resource,
+            "slower",
+            f"each {CALLED[resource].call} takes {time_words(us)} longer",
+            "delay",
+            us,
+            own_us=own,
+            injected={INJECTED[resource]: {"delay_us": us}},
+        )
+
+
+def _processors(kept: Change | None) -> Iterator[Change]:
+    """Give programs that compete for the processors, and one processor more where there is one that is not used.
+
+    A limit to what a system may compute would not do: it slows a system down that waits for something else as well.
+    """
+    for share in TAKEN:
+        yield Change(
+            f"processors -{share * 100:g}%",
+            "processors",
+            "slower",
+            f"another program takes {share * 100:g} % of each processor",
+            "share",
+            share,
+            competitor=share,
+        )
+    more = _further(kept)
+    if kept is not None and more is not None:
+        does = "one processor more may be used"
+        yield Change("processors +1", "processors", "free", does, processors=(*kept.processors, more))
+
+
+def _of_clients(compiled: CompiledCell) -> Iterator[Change]:
+    """Give what clients could do otherwise: keep what they prepare and their connections, and their keys apart."""
+    load = compiled.definition.load
+    if load.connect == "per-transaction":
+        does = "clients keep their connections"
+        yield Change("connections kept", "connect", "free", does, load={"connect": "once"})
+    if load.prepare != "once":
+        does = "statements are prepared once"
+        kept: Mapping[str, str] = {"prepare": "once"}
+        if load.connect == "once":
+            yield Change("prepared once", "parsing", "free", does, load=kept)
+    if load.clients > 1 and can_have_own_keys(compiled):
+        does = "each client has keys that no other one has"
+        yield Change("own keys", "locks", "free", does, own_keys=True)
+
+
+def _further(kept: Change | None) -> int | None:
+    """Give a processor that the cell may not use, and could."""
+    if kept is None or not kept.processors:
+        return None
+    return next((each for each in sorted(os.sched_getaffinity(0)) if each not in kept.processors), None)

@@ -1,0 +1,348 @@
+"""What the changes of a run say: which resource decides how fast the cell is, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+from statistics import fmean
+
+from dbdyno.document.cell import Cell, Round
+from dbdyno.document.reading import number, part
+from dbdyno.document.why import ChangeEffect, ResourceTest, Why, WhyResource
+from dbdyno.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resource
+from dbdyno.results.judging import Pair, ratio_of_pair
+from dbdyno.results.metrics import done, rates_by_block
+from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
+from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict
+from dbdyno.why.cells import Why as Planned
+from dbdyno.why.inferred import resource_of
+from dbdyno.why.pilot import ASSUMED
+from dbdyno.why.sentences import sentences
+from dbdyno.why.words import CALLED
+
+# Of the verdicts of a resource's tests, the one that says most.
+_STRONGEST: tuple[Verdict, ...] = ("bottleneck", "part", "inconclusive", "not")
+
+Ends = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The cell as it is, its rates by block, and the confidence of what is said against it."""
+
+    cell: Cell
+    rates: Rates
+    confidence: float
+
+    def ratio(self, cell: Cell) -> Ratio | None:
+        """Return the rate of a cell as a multiple of its own."""
+        return paired_rates(self.rates, rates_by_block(cell), self.confidence)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The changes of one kind of a resource, with their cells; ``slope``: of those that make it slower."""
+
+    resource: Resource
+    kind: str
+    changes: Sequence[tuple[Change, Cell]]
+    slope: Slope | None
+    ratio: Ratio | None
+
+    @property
+    def share(self) -> float | None:
+        """The share of a transaction's time."""
+        if self.kind == "slower":
+            return None if self.slope is None else self.slope.mean
+        return None if self.ratio is None else saved(self.ratio)[0]
+
+
+def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFIDENCE) -> Why | None:
+    """Say what was found; None where the cell as it is has not been measured yet.
+
+    ``confidence``: the nominal one of the run's intervals.
+    """
+    by_level = {str(cell["factors"].get(CHANGE)): cell for cell in cells}
+    base = by_level.get(UNCHANGED)
+    if base is None or not rates_by_block(base):
+        return None
+    own = _Own(base, _rates(base, by_level.get(AGAIN)), confidence)
+    tests = _tests(planned, by_level, own)
+    strict = replace(own, confidence=1 - (1 - confidence) / max(len(tests), 1))
+    judged = [(test, _ends(test, own), verdict(_ends(test, strict))) for test in tests]
+    inferred = None if base["bottleneck"] is None else base["bottleneck"]["resource"]
+    named = resource_of(inferred)
+    found = [
+        _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
+        for resource in dict.fromkeys(test.resource for test in tests)
+    ]
+    _name_the_bottleneck(found, named)
+    found.sort(key=lambda each: -(each["share"] if each["share"] is not None else -1.0))
+    untested = [
+        _untested(each["resource"], str(each["why"]), float(each["share"]), named)
+        for each in planned.untried
+        if not any(one["resource"] == each["resource"] for one in found)
+    ]
+    total = _total(found)
+    why: Why = {
+        "cell": planned.cell,
+        "unchanged": base["id"],
+        "bottleneck": next((each["resource"] for each in found if each["verdict"] == "bottleneck"), None),
+        "inferred": inferred,
+        "resources": [*found, *untested],
+        "elasticities": total,
+        "missing": None if total is None else 1 - total,
+        "tests": len(tests),
+        "text": [],
+    }
+    why["text"] = sentences(why, base)
+    return why
+
+
+def settled(why: Why | None) -> bool:
+    """Whether no further round is needed: each test says what its resource is, and none else may be the bottleneck."""
+    if why is None:
+        return False
+    tests = [test for each in why["resources"] for test in each["tests"]]
+    known = all(test["verdict"] != "inconclusive" for test in tests)
+    return known and (why["bottleneck"] is not None or not any(map(may_be_main, tests)))
+
+
+def may_be_main(test: ResourceTest) -> bool:
+    """Whether a test does not exclude that its resource is the bottleneck."""
+    return test["ci95"] is None or test["ci95"][1] >= MAIN
+
+
+def _rates(base: Cell, again: Cell | None) -> Rates:
+    """Return the rates of the cell as it is: of both its trials in a block, where it has two."""
+    first, second = rates_by_block(base), {} if again is None else rates_by_block(again)
+    return {block: _both(rate, second[block]) if block in second else rate for block, rate in first.items()}
+
+
+def _both(a: Rate, b: Rate) -> Rate:
+    return Rate(
+        sqrt(a.value * b.value),
+        a.time + b.time,
+        a.count + b.count,
+        a.seconds + b.seconds,
+        a.squares + b.squares,
+        max(a.resolution, b.resolution),
+        sqrt(a.other * b.other),
+    )
+
+
+def _tests(planned: Planned, by_level: Mapping[str, Cell], own: _Own) -> list[_Test]:
+    kept: dict[tuple[Resource, str], list[tuple[Change, Cell]]] = {}
+    for change in planned.changes:
+        cell = by_level.get(change.level)
+        if cell is not None and rates_by_block(cell):
+            kept.setdefault((change.resource, change.kind), []).append((change, cell))
+    tests = []
+    for (resource, kind), changes in kept.items():
+        if kind == "slower":
+            tests.append(_Test(resource, kind, changes, _slope(changes, own), None))
+        else:
+            # Of several ways to be rid of a resource, the best one tells what it costs.
+            tests.append(_Test(resource, kind, changes, None, _best(changes, own)))
+    return _without_the_client(tests)
+
+
+def _best(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Ratio | None:
+    ratios = [own.ratio(cell) for _, cell in changes]
+    return max((ratio for ratio in ratios if ratio is not None), key=lambda ratio: ratio.mean, default=None)
+
+
+def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
+    """Return the slope of one resource's changes, from the blocks that have all of them."""
+    rates = [rates_by_block(cell) for _, cell in changes]
+    rounds = [{each["block"]: each for each in done(cell)} for _, cell in changes]
+    before = {each["block"]: each for each in done(own.cell)}
+    points: dict[int, list[tuple[float, float]]] = {}
+    for block in sorted(set(own.rates).intersection(before, *rates)):
+        row = []
+        for (change, _), rate, each in zip(changes, rates, rounds, strict=True):
+            x = _longer(change, before[block], each[block])
+            if x is None:
+                break
+            ratio = rate[block].value / own.rates[block].value
+            row.append((x, -log(ratio)))
+        if len(row) == len(changes):
+            points[block] = row
+    return slope(points, own.confidence, of_logarithms=changes[0][0].scale == "ratio")
+
+
+def _longer(change: Change, base: Round, changed: Round) -> float | None:
+    """Return by which multiple of its time a resource takes longer; of a size, the logarithm of what it is less."""
+    match change.scale:
+        case "delay":
+            own, added = _own_us(change, base), _added_us(change, base, changed)
+            return None if not own or added is None else added / own
+        case "share":
+            took = changed["competitor"] if changed["competitor"] is not None else change.size
+            # What computes has what is left of the processor.
+            return took / (1 - took) if took < 1 else None
+        case "ratio":
+            return log(change.size)
+    return None
+
+
+def _own_us(change: Change, base: Round) -> float | None:
+    """Return what a call takes in the cell as it is, in microseconds, with what is planted."""
+    told = part(base["changes"], INJECTED[change.resource])
+    calls, added = number(told, "calls"), number(told, "added_s") or 0.0
+    own_s = None if change.resource in ASSUMED else number(told, "own_s")
+    if calls and own_s is not None:
+        return (own_s + added) * 1e6 / calls
+    return change.own_us
+
+
+def _added_us(change: Change, base: Round, changed: Round) -> float | None:
+    """Return by how much a call took longer than in the cell as it is, as the clock saw it."""
+    kind = INJECTED[change.resource]
+
+    def each(of: Round) -> float | None:
+        told = part(of["changes"], kind)
+        calls, added = number(told, "calls"), number(told, "added_s")
+        return added * 1e6 / calls if calls and added is not None else None
+
+    more, before = each(changed), each(base)
+    return change.size if more is None or before is None else more - before
+
+
+def _without_the_client(tests: list[_Test]) -> list[_Test]:
+    """Take the client's own work, where that was tested, off what all computing decides: the rest is the system's."""
+    slopes = {test.resource: test.slope for test in tests if test.kind == "slower" and test.slope is not None}
+    client, processors = slopes.get("client"), slopes.get("processors")
+    if client is None or processors is None or len(client.values) != len(processors.values):
+        return tests
+    rest = tuple(all_of - own for all_of, own in zip(processors.values, client.values, strict=True))
+    apart = Slope(
+        processors.mean - client.mean, rest, tuple(each - client.mean for each in processors.sizes), processors.linear
+    )
+    return [
+        replace(test, slope=apart) if test.resource == "processors" and test.kind == "slower" else test
+        for test in tests
+    ]
+
+
+def _ends(test: _Test, own: _Own) -> Ends:
+    if test.kind == "slower":
+        return None if test.slope is None else test.slope.interval(own.confidence)
+    best = _best(test.changes, own)
+    return None if best is None else saved(best)[1]
+
+
+def _resource(
+    resource: Resource,
+    judged: Sequence[tuple[_Test, Ends, Verdict]],
+    own: _Own,
+    named: Resource | None,
+) -> WhyResource:
+    slower = next((each for each in judged if each[0].kind == "slower"), None)
+    free = next((each for each in judged if each[0].kind == "free"), None)
+    # A gain was seen, and an elasticity tells what small changes do.
+    first = free if free is not None and free[0].share is not None else slower
+    if free is not None and slower is not None and (slower[0].share or 0.0) > (free[0].share or 0.0):
+        # What takes a resource away takes only a part of it, as one processor more does.
+        first = slower if resource in ("processors", "read") else first
+    share, ends, _ = (None, None, "") if first is None else (first[0].share, first[1], "")
+    return {
+        "resource": resource,
+        "name": CALLED[resource].name,
+        "verdict": min((each[2] for each in judged), key=_STRONGEST.index),
+        "share": share,
+        "ci95": None if ends is None else list(ends),
+        "elasticity": None if slower is None else slower[0].share,
+        "elasticity_ci95": None if slower is None or slower[1] is None else list(slower[1]),
+        "tests": [_told(each, own) for each in judged],
+        "untested": "",
+        "inferred": resource == named,
+        "inferred_right": None,
+    }
+
+
+def _told(judged: tuple[_Test, Ends, Verdict], own: _Own) -> ResourceTest:
+    test, ends, word = judged
+    return {
+        "kind": "slower" if test.kind == "slower" else "free",
+        "changes": [_effect(change, cell, own) for change, cell in test.changes],
+        "share": test.share,
+        "ci95": None if ends is None else list(ends),
+        "linear": test.slope is None or test.slope.linear,
+        "verdict": word,
+    }
+
+
+def _effect(change: Change, cell: Cell, own: _Own) -> ChangeEffect:
+    rate = own.ratio(cell)
+    p99 = ratio_of_pair(Pair(own.cell, cell, metric="p99", confidence=own.confidence))
+    return {
+        "change": change.level,
+        "cell": cell["id"],
+        "does": change.does,
+        "size": change.size,
+        "observed": _observed(change, cell, own.cell),
+        "rate": None if rate is None else rate.mean,
+        "rate_ci95": None if rate is None else rate.ends,
+        "p99": None if p99 is None else p99.mean,
+        "p99_ci95": None if p99 is None else p99.ends,
+        "blocks": 0 if rate is None else rate.count,
+    }
+
+
+def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
+    rounds, before = done(cell), {each["block"]: each for each in done(base)}
+    if change.scale == "share":
+        took = [each["competitor"] for each in rounds if each["competitor"] is not None]
+        return fmean(took) if took else None
+    if change.scale != "delay":
+        return None
+    kind = INJECTED[change.resource]
+    seen = [
+        added
+        for each in rounds
+        if each["block"] in before
+        and number(part(each["changes"], kind), "calls")
+        and (added := _added_us(change, before[each["block"]], each)) is not None
+    ]
+    return fmean(seen) if seen else None
+
+
+def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> None:
+    """Leave the name to the largest of those that may be it, and say whether the report had inferred the right one."""
+    main = max(
+        (each for each in found if each["verdict"] == "bottleneck"),
+        key=lambda each: max(each["share"] or 0.0, each["elasticity"] or 0.0),
+        default=None,
+    )
+    for each in found:
+        if each["verdict"] == "bottleneck" and each is not main:
+            each["verdict"] = "part"
+        if each["resource"] == named:
+            each["inferred_right"] = {"bottleneck": True, "not": False}.get(each["verdict"])
+            if main is not None and each is not main:
+                each["inferred_right"] = False
+
+
+def _untested(resource: str, why: str, share: float, named: Resource | None) -> WhyResource:
+    known: Resource = next(each for each in CALLED if each == resource)
+    return {
+        "resource": resource,
+        "name": CALLED[known].name,
+        "verdict": "not",
+        "share": share,
+        "ci95": None,
+        "elasticity": None,
+        "elasticity_ci95": None,
+        "tests": [],
+        "untested": why,
+        "inferred": resource == named,
+        "inferred_right": False if resource == named else None,
+    }
+
+
+def _total(found: Sequence[WhyResource]) -> float | None:
+    """Add up elasticities. A cache takes no time by itself, and its size is none."""
+    own = [each["elasticity"] for each in found if each["elasticity"] is not None and each["resource"] != "cache"]
+    return sum(own) if own else None

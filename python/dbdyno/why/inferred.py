@@ -1,0 +1,35 @@
+"""What a report infers from where time went, and which resource that is."""
+
+from collections.abc import Mapping
+
+from dbdyno.plan.change import Resource
+
+#: By what a bottleneck is called (:mod:`dbdyno.diagnose`, :mod:`dbdyno.diagnose_server`, the lists of waits).
+_RESOURCES: Mapping[str, Resource] = {
+    "device sync": "flush",
+    "disk flush": "flush",
+    "commit": "flush",
+    "mutex": "locks",
+    "file lock": "locks",
+    "lock": "locks",
+    "latch": "locks",
+    "buffer pin": "locks",
+    "CPU": "processors",
+    "server CPU": "processors",
+    "device reads": "read",
+    "disk read": "read",
+    "page cache": "read",
+    "device writes": "write",
+    "disk write": "write",
+    "log write": "write",
+    "client": "client",
+    "connection set-up": "connect",
+    "round trip": "message",
+    "round trips": "message",
+    "network": "message",
+}
+
+
+def resource_of(inferred: str | None) -> Resource | None:
+    """Give the resource that a bottleneck is; None where changes know no such thing."""
+    return None if inferred is None else _RESOURCES.get(inferred)

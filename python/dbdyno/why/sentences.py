@@ -1,0 +1,108 @@
+"""The sentences of a `dbdyno why`: what limits the cell, how sure that is, and what was not found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.why import Why, WhyResource
+from dbdyno.numbers import bracketed, percent, times
+from dbdyno.plan.change import Resource
+from dbdyno.stats.elasticity import MAIN
+from dbdyno.why.words import CALLED
+
+# From which share on what is missing, or counts twice, is worth a sentence.
+_MISSING = 0.15
+
+
+def sentences(why: Why, base: Cell) -> list[str]:
+    """Give them; the first is the answer."""
+    return [_answer(why), *_rest(why, base)]
+
+
+def _answer(why: Why) -> str:
+    main = next((each for each in why["resources"] if each["verdict"] == "bottleneck"), None)
+    if main is not None:
+        return f"{_subject(main)} is the bottleneck: {_effect(main)}."
+    some = [each for each in why["resources"] if each["verdict"] == "part"]
+    likely = [each for each in some if any(test["ci95"] and test["ci95"][1] >= MAIN for test in each["tests"])]
+    if likely:
+        parts = " or ".join(f"{each['name']} {_share(each)}" for each in likely[:3])
+        return f"Not settled: the bottleneck may be {parts}, by its share of the time. More rounds would tell."
+    if some:
+        parts = " and ".join(f"{each['name']} {_share(each)}" for each in some[:3])
+        return f"No resource by itself is the bottleneck; a part of the time each: {parts}."
+    open_ones = [each["name"] for each in why["resources"] if each["verdict"] == "inconclusive"]
+    if open_ones:
+        return f"What limits it is not settled: {', '.join(open_ones[:4])} may be it. More rounds would tell."
+    return "None of the resources that were changed limits it."
+
+
+def _subject(each: WhyResource) -> str:
+    return CALLED[_known(each)].subject
+
+
+def _known(each: WhyResource) -> Resource:
+    return next(name for name in CALLED if name == each["resource"])
+
+
+def _effect(each: WhyResource) -> str:
+    """Say what it would gain to be rid of a resource, where that was tried, else what a little less of it does."""
+    free = next((test for test in each["tests"] if test["kind"] == "free"), None)
+    best = None if free is None else max(free["changes"], key=lambda one: one["rate"] or 0.0)
+    partly = each["share"] is not None and free is not None and each["share"] != free["share"]
+    if best is not None and best["rate"] is not None and not partly:
+        return f"{_WITHOUT.get(each['resource'], 'were it free')}, {bracketed(best['rate'], best['rate_ci95'])} times"
+    if each["resource"] == "cache":
+        return f"1 % more of it, and it is {_share(each)} % faster"
+    return f"{_LESS.get(each['resource'], 'each 1 % less of it')} makes it {_share(each)} % faster"
+
+
+_WITHOUT = {
+    "locks": "without them",
+    "parsing": "prepared once",
+    "connect": "were they kept",
+    "flush": "were it free",
+}
+
+_LESS = {
+    "processors": "each 1 % that the system computes faster",
+    "client": "each 1 % that it computes faster",
+    "message": "each 1 % that it is shorter",
+}
+
+
+def _share(each: WhyResource) -> str:
+    if each["share"] is None:
+        return "unknown"
+    return f"{each['share']:.2f}" + ("" if each["ci95"] is None else f" [{each['ci95'][0]:.2f}, {each['ci95'][1]:.2f}]")
+
+
+def _rest(why: Why, base: Cell) -> Iterator[str]:
+    if why["inferred"] is not None:
+        yield from _of_inferred(why)
+    total = why["elasticities"]
+    if total is not None and why["missing"] is not None:
+        if why["missing"] > _MISSING:
+            text = f"The elasticities sum to {total:.2f}: {percent(why['missing'])} of the time is in nothing"
+            yield f"{text} that was changed, as waiting for one another."
+        elif why["missing"] < -_MISSING:
+            yield f"The elasticities sum to {total:.2f}: some of it counts twice, as reading from memory computes."
+    if base["throughput"]["mean"] is None:
+        yield "The cell as it is gave no throughput."
+
+
+def _of_inferred(why: Why) -> Iterator[str]:
+    named = next((each for each in why["resources"] if each["inferred"]), None)
+    if named is None:
+        return
+    words = (
+        {True: "proven", False: "refuted"}.get(named["inferred_right"]) if named["inferred_right"] is not None else None
+    )
+    if words is not None:
+        yield f"That it is {why['inferred']}, as a run infers from where time goes, is {words}."
+
+
+def rate_words(value: float | None) -> str:
+    """Write a multiple."""
+    return "-" if value is None else times(value)
