@@ -126,7 +126,7 @@ def test_a_block_that_was_fast_by_chance_does_not_decide() -> None:
     """The cell as it is was ten times as fast in one block of six: a mean of times would be far off."""
     plain = [(x, math.log1p(0.5 * x)) for x in (0.4, 1.0, 2.0)]
     wild = [(x, y + math.log(10)) for x, y in plain]
-    found = slope({block: plain for block in range(5)} | {5: wild})
+    found = slope(dict.fromkeys(range(5), plain) | {5: wild})
     assert found is not None
     assert found.mean < 1.2
     assert fmean(math.expm1(y) / x for x, y in [*(5 * plain), *wild]) > 1.9

@@ -8,9 +8,9 @@ program's lines, by slowing down all others.
 
 The ratios ``1 + y`` are geometric means over the blocks, as all ratios are, so that a block in which the cell as it is
 was fast by chance counts no more than one in which it was slow. The line goes through the cell as it is, the origin:
-its slope is ``Σ x·y / Σ x²`` (Seber and Lee 2003, Linear Regression Analysis, section 6.2). How sure it is the jackknife
-tells (Miller 1974, doi:10.1093/biomet/61.1.1): the t interval of its pseudo-values, one for each block. The sizes of a
-block share the measurement of the cell as it is, so that blocks alone count.
+its slope is ``Σ x·y / Σ x²`` (Seber and Lee 2003, Linear Regression Analysis, section 6.2). How sure it is is told by
+the jackknife (Miller 1974, doi:10.1093/biomet/61.1.1): by the t interval of its pseudo-values, one for each block. The
+sizes of a block share the measurement of the cell as it is, so that blocks alone count.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _GREATEST = 700.0
 # A size's slope may be off the smallest one's by this share of it, and by so much at all, and is alike.
 _ALIKE, _ALIKE_AT_ALL = 0.25, 0.05
 
-#: By block, a point for each size: by which multiple of its time a call takes longer, and the logarithm of how many times
-#: as long a transaction takes.
+#: By block, a point for each size: by which multiple of its time a call takes longer, and the logarithm of how many
+#: times as long a transaction takes.
 Points = Mapping[int, Sequence[tuple[float, float]]]
 
 
@@ -63,7 +63,7 @@ class Slope:
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
         """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit."""
         ends = interval_of(self.values, confidence)
-        # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval all the same.
+        # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval even so.
         return None if ends is None else (min(ends[0], self.mean), max(ends[1], self.mean))
 
 

@@ -26,7 +26,7 @@ from dbdyno.events.answers import Loaded
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
-from dbdyno.workplace.copying import copy_directory, set_os_cache
+from dbdyno.workplace.copying import copy_directory, directory_bytes, set_os_cache
 from dbdyno.workplace.listening import AtOnce
 from dbdyno.workplace.templates import Template, template
 from dbdyno.workplace.workspace import Workspace
@@ -152,8 +152,8 @@ class ManagedProvisioner:
                 shutil.rmtree(each, ignore_errors=True)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Servers are not interleaved, for which alone it would be asked."""
-        return 0
+        """Return the bytes of the data directory of the template."""
+        return directory_bytes(self._template(compiled, self._installation(compiled)).path)
 
     def close(self) -> None:
         """Remove the place of its own."""

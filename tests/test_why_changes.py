@@ -1,0 +1,196 @@
+"""The changes that a `dbdyno why` makes of a cell: which, how large, and what they are in a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from dbdyno.design import make_cells
+from dbdyno.engines.url import parse_url
+from dbdyno.errors import InputError
+from dbdyno.experiment import Experiment
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
+from dbdyno.why.cells import Why, base_cell, why_cells
+from dbdyno.why.changes import changes_of
+from dbdyno.why.own_keys import can_have_own_keys, with_own_keys
+from dbdyno.why.pilot import Calls, Pilot
+from dbdyno.why.sizes import ADDED, delays_us, time_name, time_words
+from experiment_files import HEAD, LOAD, TABLE, experiment, small, steps
+
+COUNTED = ("sync", "read", "write", "transaction")
+UPDATE = '{ execute = "update user set name = name where id = ?", params = [{ key = "user.id" }] }'
+SETTINGS = {"cache_size": "-2000", "page_size": "4096", "mmap_size": "0"}
+
+
+def pilot(calls: dict[Resource, Calls], **changed: Any) -> Pilot:
+    made = Pilot(
+        time_us=1000.0,
+        clients=1,
+        calls=calls,
+        settings=SETTINGS,
+        data_bytes=100e6,
+        around_s=0.1,
+        completed=1000,
+        window_s=1.0,
+        cpu_us=500.0,
+    )
+    return replace(made, **changed)
+
+
+def base(made: Experiment, url: str = "sqlite:") -> CompiledCell:
+    (cell,) = make_cells(made, systems=[parse_url(url)]).cells
+    return base_cell(made, cell, 0.5, 0.1, COUNTED, {})
+
+
+def levels(changes: Any) -> list[str]:
+    return [each.level for each in changes]
+
+
+def test_delays_add_their_shares_to_a_transaction_that_calls_several_times() -> None:
+    assert delays_us(1000.0, 4.0) == [pytest.approx(share * 250.0, rel=0.05) for share in ADDED]
+
+
+@given(some.floats(1e-3, 1e9), some.floats(1e-3, 1e3))
+def test_delays_are_near_what_they_are_to_add(time_us: float, each: float) -> None:
+    for share, delay in zip(ADDED, delays_us(time_us, each), strict=True):
+        assert delay * each == pytest.approx(share * time_us, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("us", "name", "words"),
+    [(0.25, "250ns", "250 ns"), (4.5, "4.5us", "4.5 µs"), (1500, "1.5ms", "1.5 ms"), (2e6, "2s", "2 s")],
+)
+def test_times_have_names(us: float, name: str, words: str) -> None:
+    assert (time_name(us), time_words(us)) == (name, words)
+
+
+def test_only_what_is_used_and_matters_is_tried() -> None:
+    cell = base(small())
+    calls: dict[Resource, Calls] = {
+        "flush": Calls(2.0, 400.0),
+        "read": Calls(0.0, None),
+        "write": Calls(3.0, 0.5),
+        "client": Calls(1.0, 0.3),
+    }
+    tried = changes_of(cell, pilot(calls))
+    names = levels(tried.changes)
+    assert names[:4] == ["flush +100us", "flush +250us", "flush +500us", "flush free"]
+    assert {each.resource: each.why for each in tried.untried} == {
+        "read": "not used",
+        "write": "takes 0.15 % of the clients' time",
+        "client": "takes 0.03 % of the clients' time",
+    }
+    assert [each for each in names if each.startswith("processors")] == [
+        "processors -10%",
+        "processors -25%",
+        "processors -40%",
+    ]
+    assert {"cache /2", "cache /4", "file in memory"} <= set(names)
+
+
+def test_of_many_clients_little_of_each_may_matter() -> None:
+    calls: dict[Resource, Calls] = {"write": Calls(3.0, 1.0)}
+    assert "write +67us" not in levels(changes_of(base(small()), pilot(calls)).changes)
+    assert "write +67us" in levels(changes_of(base(small()), pilot(calls, clients=8)).changes)
+
+
+def test_a_cache_that_holds_all_is_not_tried() -> None:
+    tried = changes_of(base(small()), pilot({}, data_bytes=1e6))
+    assert not [each for each in tried.changes if each.resource in ("cache", "read")]
+
+
+def test_what_clients_do_each_time_can_be_done_once() -> None:
+    load = '\n[load]\nconnect = "per-transaction"\nprepare = "never"\nstop = { seconds = 1 }\n'
+    assert "connections kept" in levels(changes_of(base(small(load=load)), pilot({})).changes)
+    load = '\n[load]\nprepare = "never"\nstop = { seconds = 1 }\n'
+    assert "prepared once" in levels(changes_of(base(small(load=load)), pilot({})).changes)
+    assert not {"prepared once", "connections kept"} & set(levels(changes_of(base(small()), pilot({})).changes))
+
+
+def test_shared_caches_can_be_private() -> None:
+    load = "\n[load]\nclients = 2\nstop = { seconds = 1 }\n"
+    shared = changes_of(base(small(load=load), "sqlite:?cache=shared"), pilot({}))
+    assert "private caches" in levels(shared.changes)
+    assert "private caches" not in levels(changes_of(base(small(load=load)), pilot({})).changes)
+
+
+def why_of(made: Experiment, changes: list[Change], planted: dict[str, Any] | None = None) -> list[CompiledCell]:
+    (cell,) = make_cells(made, systems=[parse_url("sqlite:")]).cells
+    why = Why(cell.id, pilot({}), changes, [], 0.5, 0.1, COUNTED, planted or {})
+    assert Why.read(json.loads(json.dumps(why.stored()))).stored() == why.stored(), "it is stored as it is"
+    return why_cells(made, cell, why)
+
+
+def test_the_cells_are_the_cell_as_it_is_twice_and_each_change() -> None:
+    changes = [
+        Change("flush +1ms", "flush", "slower", "", "delay", 1000.0, injected={"sync": {"delay_us": 1000.0}}),
+        Change("flush free", "flush", "free", "", injected={"sync": {"skip": True}}),
+        Change("cache /2", "cache", "slower", "", "ratio", 2.0, settings={"cache_size": "-1000"}),
+        Change("prepared once", "parsing", "free", "", load={"prepare": "once"}),
+    ]
+    load = '\n[load]\nprepare = "never"\nstop = { seconds = 5 }\n'
+    cells = why_of(small(load=load), changes, {"sync": 5000})
+    assert [each.cell.factors[CHANGE] for each in cells] == [UNCHANGED, AGAIN, *levels(changes)]
+    assert len({each.cell.id for each in cells}) == len(cells)
+    injected = [each.trial["changes"]["sync"] for each in cells]
+    assert injected == [{"delay_us": 5000.0}] * 2 + [{"delay_us": 6000.0}, {"skip": True}] + [{"delay_us": 5000.0}] * 2
+    assert [dict(each.settings.shown()).get("cache_size") for each in cells] == [None] * 4 + ["-1000", None]
+    assert [each.trial["prepare"] for each in cells] == ["never"] * 5 + ["once"]
+    assert {each.trial["window"]["seconds"] for each in cells} == {0.5}
+    assert len({each.template_key("") for each in cells}) == 1, "all begin with the same data"
+
+
+def test_a_setting_that_a_factor_decides_can_be_changed() -> None:
+    factors = '\n[factors]\ncache_size = [500]\n[system.sqlite]\ncache_size = "${cache_size}"\n'
+    change = Change("cache /2", "cache", "slower", "", "ratio", 2.0, settings={"cache_size": "-1000"})
+    cells = why_of(small(factors), [change])
+    assert dict(cells[-1].settings.shown())["cache_size"] == "-1000"
+    assert cells[-1].cell.factors["cache_size"] == 500, "its levels are those of the cell that is asked about"
+
+
+def test_an_experiment_may_not_have_a_factor_of_that_name() -> None:
+    with pytest.raises(InputError, match="change"):
+        why_of(small("\n[factors]\nchange = [1]\n"), [])
+
+
+def updates(clients: int, rows: int = 100, key: str = '{ key = "user.id" }') -> CompiledCell:
+    table = TABLE.replace("rows = 10", f"rows = {rows}")
+    load = LOAD.replace("[load]", f"[load]\nclients = {clients}")
+    step = UPDATE.replace('{ key = "user.id" }', key)
+    text = f'\n[[transactions]]\nname = "t"\nsteps = [{step}]\n'
+    return base(experiment(HEAD, table, load, text))
+
+
+@pytest.mark.parametrize("key", ['{ key = "user.id" }', "{ constant = 7 }", "{ uniform = [1, 50] }"])
+def test_each_client_can_have_keys_of_its_own(key: str) -> None:
+    cell = updates(4, key=key)
+    assert can_have_own_keys(cell)
+    before = json.dumps(cell.trial)
+    (step,) = with_own_keys(cell)["transactions"][0]["steps"]
+    assert ":client_id" in step["params"][0]["text"]
+    assert json.dumps(cell.trial) == before, "the cell itself stays as it is"
+    assert "own keys" in levels(changes_of(cell, pilot({}, clients=4)).changes)
+
+
+@given(some.integers(2, 16), some.integers(20, 10_000))
+def test_keys_of_two_clients_never_meet(clients: int, rows: int) -> None:
+    cell = updates(clients, rows)
+    (step,) = with_own_keys(cell)["transactions"][0]["steps"]
+    text = step["params"][0]["text"]
+    first, last = int(text.split(" ")[0]), int(text.rpartition(", ")[2].rstrip(")"))
+    keys = [{first + client + clients * drawn for drawn in (0, last)} for client in range(clients)]
+    assert sum(map(len, keys)) == len(set().union(*keys))
+    assert min(set().union(*keys)) >= 1
+    assert max(set().union(*keys)) <= rows
+
+
+def test_keys_are_not_shared_out_where_that_means_nothing() -> None:
+    assert not can_have_own_keys(base(small())), "nothing is written"
+    assert not can_have_own_keys(base(steps("{ execute = \"update user set name = 'x'\" }"))), "there is no key"
+    assert not can_have_own_keys(updates(4, rows=3)), "there are not enough"

@@ -1,0 +1,206 @@
+"""What a `dbdyno why` concludes from cells whose rates are known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import pytest
+
+from dbdyno.document.why import Why, WhyResource
+from dbdyno.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
+from dbdyno.why.cells import Why as Planned
+from dbdyno.why.conclude import conclude, settled
+from dbdyno.why.pilot import Pilot
+from synthetic_cells import cell
+
+RATE = 1000.0
+# What a transaction takes of it, in microseconds.
+TIME_US = 1e6 / RATE
+BLOCKS = 6
+SIZES = (0.2, 0.5, 1.0)
+
+PILOT = Pilot(TIME_US, 1, {}, {}, None, 0.1, 1000, 1.0, 100.0)
+KINDS: dict[Resource, str] = {"flush": "sync", "read": "read", "client": "transaction"}
+
+
+class Simulated:
+    """Cells of a system whose resources decide known shares of a transaction's time."""
+
+    def __init__(self, noise: float = 0.01, seed: int = 1) -> None:
+        self._random = numpy.random.default_rng(seed)
+        self._together = self._random.normal(0, 0.1, BLOCKS)
+        self._noise = noise
+        self.changes: list[Change] = []
+        self.cells: list[Any] = [self._cell(UNCHANGED, 1.0), self._cell(AGAIN, 1.0)]
+
+    def _cell(self, level: str, longer: float, **rounds: Any) -> Any:
+        logs = math.log(RATE / longer) + self._together + self._random.normal(0, self._noise, BLOCKS)
+        made = cell(f"change={level}", [float(each) for each in numpy.exp(logs)], {CHANGE: level}, **rounds)
+        for each in made["rounds"]:
+            each.setdefault("changes", {})
+            each.setdefault("competitor", None)
+        return made
+
+    def calls(self, resource: Resource, share: float, own_us: float = 100.0) -> None:
+        """A kind of call that takes a share of the time, each call of so many microseconds; with three delays."""
+        kind, each = KINDS[resource], share * TIME_US / own_us if share else 1.0
+        told = {kind: {"calls": 1000, "own_s": own_us * 1e-3, "added_s": 0.0}}
+        for base in self.cells[:2]:
+            for one in base["rounds"]:
+                one["changes"] = one["changes"] | told
+        for size in SIZES:
+            delay = size * TIME_US / each
+            level = f"{resource} +{size}"
+            self.changes.append(Change(level, resource, "slower", "", "delay", delay, own_us=own_us))
+            added = {kind: {"calls": 1000, "own_s": own_us * 1e-3, "added_s": delay * 1e-3}}
+            effect = share * delay / own_us
+            self.cells.append(self._cell(level, 1 + effect, changes=added))
+
+    def free(self, resource: Resource, gain: float) -> None:
+        level = f"{resource} free"
+        self.changes.append(Change(level, resource, "free", ""))
+        self.cells.append(self._cell(level, 1 / gain))
+
+    def processors(self, share: float) -> None:
+        for took in (0.1, 0.25, 0.4):
+            level = f"processors -{took}"
+            self.changes.append(Change(level, "processors", "slower", "", "share", took, competitor=took))
+            self.cells.append(self._cell(level, 1 + share * took / (1 - took), competitor=took))
+
+    def cache(self, elasticity: float) -> None:
+        for divided in (2.0, 4.0):
+            level = f"cache /{divided:g}"
+            self.changes.append(Change(level, "cache", "slower", "", "ratio", divided))
+            self.cells.append(self._cell(level, divided**elasticity))
+
+    def why(self, inferred: str | None = None) -> Why:
+        self.cells[0]["bottleneck"] = None if inferred is None else {"resource": inferred}
+        untried = [{"resource": "write", "why": "not used", "share": 0.0}]
+        planned = Planned("single", PILOT, self.changes, untried, 0.5, 0.1, [], {})
+        found = conclude(planned, self.cells)
+        assert found is not None
+        return found
+
+
+def resource(why: Why, name: str) -> WhyResource:
+    return next(each for each in why["resources"] if each["resource"] == name)
+
+
+def test_the_largest_share_is_the_bottleneck() -> None:
+    made = Simulated()
+    made.calls("flush", 0.8)
+    made.free("flush", 5.0)
+    made.calls("read", 0.1)
+    made.processors(0.1)
+    made.cache(0.02)
+    why = made.why("device sync")
+    assert why["bottleneck"] == "flush"
+    assert why["text"][0].startswith("Flushing the device is the bottleneck: were it free, ")
+    assert {each["resource"]: each["verdict"] for each in why["resources"]} == {
+        "flush": "bottleneck",
+        "read": "part",
+        "processors": "part",
+        "cache": "not",
+        "write": "not",
+    }
+    flush = resource(why, "flush")
+    assert flush["elasticity"] == pytest.approx(0.8, abs=0.05)
+    assert flush["share"] == pytest.approx(0.8, abs=0.02)
+    assert flush["inferred_right"] is True
+    assert why["elasticities"] == pytest.approx(1.0, abs=0.15)
+    assert settled(why)
+    assert why["resources"][0] is flush, "the largest first"
+    assert resource(why, "write")["untested"] == "not used"
+
+
+def test_what_a_report_inferred_is_refuted() -> None:
+    made = Simulated()
+    made.calls("flush", 0.85)
+    made.processors(0.05)
+    why = made.why("CPU")
+    assert resource(why, "processors")["inferred_right"] is False
+    assert "refuted" in " ".join(why["text"])
+
+
+def test_the_clients_work_is_no_computing_of_the_system() -> None:
+    """A client that computes for 0.7 of the time is slowed down by a competing program, too."""
+    made = Simulated()
+    made.calls("client", 0.7, own_us=700.0)
+    made.processors(0.95)
+    why = made.why("CPU")
+    assert why["bottleneck"] == "client"
+    assert resource(why, "processors")["elasticity"] == pytest.approx(0.25, abs=0.1)
+
+
+def test_several_that_may_be_it_are_parts_but_for_the_largest() -> None:
+    made = Simulated()
+    made.calls("flush", 0.9)
+    made.free("locks", 2.5)
+    why = made.why()
+    assert why["bottleneck"] == "flush"
+    assert resource(why, "locks")["verdict"] == "part"
+
+
+def test_without_a_bottleneck_the_parts_are_named() -> None:
+    made = Simulated()
+    made.calls("flush", 0.3)
+    made.calls("read", 0.3)
+    why = made.why()
+    assert why["bottleneck"] is None
+    assert why["text"][0].startswith("No resource by itself is the bottleneck")
+    assert settled(why)
+
+
+def test_noise_leaves_it_open() -> None:
+    made = Simulated(noise=0.8)
+    made.calls("flush", 0.6)
+    made.processors(0.4)
+    why = made.why()
+    assert why["bottleneck"] is None
+    assert not settled(why)
+    assert "settled" in why["text"][0]
+
+
+def test_a_half_that_may_be_more_is_not_said_to_be_no_bottleneck() -> None:
+    made = Simulated(noise=0.05)
+    made.calls("flush", 0.5)
+    why = made.why()
+    assert why["bottleneck"] is None
+    assert not settled(why)
+    assert "may be" in why["text"][0]
+
+
+def test_a_planted_delay_is_a_part_of_what_a_call_takes() -> None:
+    """A call of 100 microseconds with 400 more: the resource takes 500."""
+    made = Simulated()
+    made.calls("flush", 0.8)
+    for each in made.cells:
+        for one in each["rounds"]:
+            told = one["changes"].get("sync")
+            if told is not None:
+                one["changes"] = {"sync": {"calls": 1000, "own_s": 0.02, "added_s": told["added_s"] + 0.08}}
+    assert resource(made.why(), "flush")["elasticity"] == pytest.approx(0.8, abs=0.05)
+
+
+def test_without_the_cell_as_it_is_nothing_is_concluded() -> None:
+    made = Simulated()
+    made.calls("flush", 0.8)
+    planned = Planned("single", PILOT, made.changes, [], 0.5, 0.1, [], {})
+    assert conclude(planned, made.cells[2:]) is None
+    assert not settled(None)
+
+
+@pytest.mark.slow
+def test_nothing_is_named_that_is_not_there() -> None:
+    """Many runs of a system without a bottleneck: hardly any names one."""
+    named = 0
+    for seed in range(200):
+        made = Simulated(noise=0.08, seed=seed)
+        for each in ("flush", "read"):
+            made.calls(each, 0.3)  # type: ignore[arg-type]
+        made.processors(0.3)
+        made.cache(0.0)
+        named += made.why()["bottleneck"] is not None
+    assert named <= 10
