@@ -84,7 +84,8 @@ class Why(TypedDict):
     elasticities: float | None
     """The sum of those that do not contain one another: about 1 in a closed loop where nothing overlaps."""
     missing: float | None
-    """1 less that sum: the share of the time that no test accounts for; below 0 where some count twice."""
+    """1 less that sum: the share of the time that no test accounts for; below 0 where some count twice; null where the
+    sum is not known well enough."""
     tests: int
     """Tests that were judged together."""
     text: list[str]

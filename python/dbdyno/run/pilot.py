@@ -33,6 +33,8 @@ _SHORTEST_S, _LONGEST_S, _ROUNDS = 0.2, 2.0, 5
 # Transactions of each client that a window is to have, where that leaves it short enough.
 _FEW = 20
 _WARMUP = 0.15
+# Seconds of a trial beside its window, where its system is ready.
+_WORKER_S = 0.4
 
 # For tests: what slows all cells, as JSON: by kind of call the microseconds, and `processors` that are left.
 _PLANTED = "DBDYNO_PLANTED"
@@ -103,8 +105,10 @@ def plan_why(
         provisioners.of(base).check(base)
         pilot = _pilot(base, seed, provisioners)
     tried = changes_of(base, pilot)
-    # The cell as it is comes twice.
-    window = _window(pilot, len(tried.changes) + 2, budget_s)
+    # The cell as it is comes twice. Those that leave a server as it is share one.
+    apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
+    starts = 1 + len(apart) if engine.is_server else len(tried.changes) + 2
+    window = _window(pilot, len(tried.changes) + 2, starts, budget_s)
     return Why(
         cell.id,
         pilot,
@@ -173,9 +177,13 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
         return 0.0
 
 
-def _window(pilot: Pilot, cells: int, budget_s: float) -> float:
-    """Return the seconds of a window, so that five rounds of all cells have room in the time there is."""
-    room = budget_s / (_ROUNDS * cells) - pilot.around_s
+def _window(pilot: Pilot, cells: int, starts: int, budget_s: float) -> float:
+    """Return the seconds of a window, so that five rounds of all cells have room in the time there is.
+
+    ``starts``: how often a system is made ready for them in a round.
+    """
+    around = (starts * pilot.around_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
+    room = budget_s / (_ROUNDS * cells) - around
     enough = _FEW * pilot.time_us / 1e6
     seconds = min(max(room / (1 + _WARMUP), enough, _SHORTEST_S), _LONGEST_S)
     return round(seconds, 3)

@@ -1,7 +1,7 @@
 """Carrying out a run: its blocks of trials in order, each stored as it ends."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from dbdyno.design import block_order, block_seed
 from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.cell import Cell, CompiledCell
 from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.afterwards import look_afterwards
@@ -101,6 +101,9 @@ def _block(
         for position, cell in enumerate(block_order([each.cell for each in plan.cells], block, plan.seed))
         if (cell.id, block) not in plan.done
     ]
+    if plan.keeps:
+        yield from _on_kept_systems(todo, block, plan, compiled, provisioners, watcher, interrupted)
+        return
     # Those of a group are interleaved; without slices each trial is a group of its own.
     for group in [todo] if plan.slice_s is not None and todo else [[each] for each in todo]:
         if interrupted:
@@ -117,6 +120,73 @@ def _block(
             if not again or interrupted:
                 break
             lost = [*lost, *again]
+
+
+def _on_kept_systems(
+    todo: Sequence[tuple[int, Cell]],
+    block: int,
+    plan: Plan,
+    compiled: dict[str, CompiledCell],
+    provisioners: Provisioners,
+    watcher: Watcher,
+    interrupted: Interrupted,
+) -> Iterator[TrialRecord]:
+    """Measure trials of a block, those that ask for the same of a system one after another on it, in their order."""
+    groups: dict[Hashable, list[tuple[int, Cell]]] = {}
+    for position, cell in todo:
+        groups.setdefault(_asks_of_system(compiled[cell.id]), []).append((position, cell))
+    for group in groups.values():
+        if interrupted:
+            return
+        with ExitStack() as stack:
+            system: Ready | None = None
+            used = 0
+            for position, cell in group:
+                if interrupted:
+                    return
+                watcher.trials(block, [cell])
+                trial = Trial(compiled[cell.id], block, position, plan)
+                if system is None:
+                    system = _made_ready(trial, stack, provisioners, watcher)
+                else:
+                    _asked_of(trial, system, used)
+                if system is not None and trial.error is None:
+                    used = max(used, _measure_on(trial, system, watcher, interrupted))
+                yield trial.record(interrupted)
+                if trial.kind == "server":
+                    # It has ended: the next one has another started.
+                    stack.close()
+                    system, used = None, 0
+
+
+def _asks_of_system(compiled: CompiledCell) -> Hashable:
+    """Give what a cell asks of its system: its settings, processors, and whether what it writes is flushed."""
+    skips = bool(compiled.trial.get("changes", {}).get("sync", {}).get("skip"))
+    processors = () if compiled.change is None else compiled.change.processors
+    return (*compiled.settings.shown(), processors, skips)
+
+
+def _asked_of(trial: Trial, system: Ready, used: int) -> None:
+    """Plan a trial on a system that has had others. ``used``: how often counters were used by these."""
+    compiled = trial.compiled
+    seed = block_seed(trial.plan.seed, trial.block)
+    try:
+        request = compiled.trial_plan(system.target, seed, used, analyzed=trial.analyzed)
+        trial.request = with_tiers(system.watched(request), compiled)
+    except DbdynoError as error:
+        trial.failed(error)
+
+
+def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> int:
+    """Carry out a trial on a system that is ready; give how often counters were used until then."""
+    try:
+        _run_alone(trial, system, watcher, interrupted)
+    except InputError:
+        raise
+    except DbdynoError as error:
+        trial.failed(error)
+    look_around(trial, system)
+    return trial.result.next_use if isinstance(trial.result, TrialResult) else 0
 
 
 def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log, sqrt
+from math import hypot, log, sqrt
 from statistics import fmean
 
 from dbdyno.document.cell import Cell, Round
@@ -21,8 +21,11 @@ from dbdyno.why.pilot import ASSUMED
 from dbdyno.why.sentences import sentences
 from dbdyno.why.words import CALLED
 
-# Of the verdicts of a resource's tests, the one that says most.
-_STRONGEST: tuple[Verdict, ...] = ("bottleneck", "part", "inconclusive", "not")
+# Of the verdicts of a resource's tests, the one that says most: what one leaves open the other may have settled.
+_STRONGEST: tuple[Verdict, ...] = ("bottleneck", "part", "not", "inconclusive")
+
+# Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
+_UNSURE = 0.25
 
 Ends = tuple[float, float] | None
 
@@ -84,7 +87,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         for each in planned.untried
         if not any(one["resource"] == each["resource"] for one in found)
     ]
-    total = _total(found)
+    total, unsure = _total(found)
     why: Why = {
         "cell": planned.cell,
         "unchanged": base["id"],
@@ -92,7 +95,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         "inferred": inferred,
         "resources": [*found, *untested],
         "elasticities": total,
-        "missing": None if total is None else 1 - total,
+        "missing": None if total is None or unsure > _UNSURE else 1 - total,
         "tests": len(tests),
         "text": [],
     }
@@ -101,17 +104,16 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
 
 
 def settled(why: Why | None) -> bool:
-    """Whether no further round is needed: each test says what its resource is, and none else may be the bottleneck."""
+    """Whether no further round is needed: it is known what each resource is, and no other may be the bottleneck."""
     if why is None:
         return False
-    tests = [test for each in why["resources"] for test in each["tests"]]
-    known = all(test["verdict"] != "inconclusive" for test in tests)
-    return known and (why["bottleneck"] is not None or not any(map(may_be_main, tests)))
+    known = all(each["verdict"] != "inconclusive" for each in why["resources"])
+    return known and (why["bottleneck"] is not None or not any(map(may_be_main, why["resources"])))
 
 
-def may_be_main(test: ResourceTest) -> bool:
-    """Whether a test does not exclude that its resource is the bottleneck."""
-    return test["ci95"] is None or test["ci95"][1] >= MAIN
+def may_be_main(each: WhyResource) -> bool:
+    """Whether the tests of a resource leave it open that it is the bottleneck."""
+    return each["verdict"] != "not" and any(test["ci95"] is None or test["ci95"][1] >= MAIN for test in each["tests"])
 
 
 def _rates(base: Cell, again: Cell | None) -> Rates:
@@ -342,7 +344,11 @@ def _untested(resource: str, why: str, share: float, named: Resource | None) -> 
     }
 
 
-def _total(found: Sequence[WhyResource]) -> float | None:
-    """Add up elasticities. A cache takes no time by itself, and its size is none."""
-    own = [each["elasticity"] for each in found if each["elasticity"] is not None and each["resource"] != "cache"]
-    return sum(own) if own else None
+def _total(found: Sequence[WhyResource]) -> tuple[float | None, float]:
+    """Add up elasticities, and give half the interval of the sum. A cache takes no time by itself."""
+    own = [each for each in found if each["elasticity"] is not None and each["resource"] != "cache"]
+    if not own:
+        return None, 0.0
+    ends = [each["elasticity_ci95"] for each in own]
+    halves = [(each[1] - each[0]) / 2 if each is not None else float("inf") for each in ends]
+    return sum(each["elasticity"] or 0.0 for each in own), hypot(*halves)

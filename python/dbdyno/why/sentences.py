@@ -25,6 +25,7 @@ def _answer(why: Why) -> str:
     if main is not None:
         return f"{_subject(main)} is the bottleneck: {_effect(main)}."
     some = [each for each in why["resources"] if each["verdict"] == "part"]
+    # Of the bottleneck none is said yet; those that may be it come first.
     likely = [each for each in some if any(test["ci95"] and test["ci95"][1] >= MAIN for test in each["tests"])]
     if likely:
         parts = " or ".join(f"{each['name']} {_share(each)}" for each in likely[:3])
