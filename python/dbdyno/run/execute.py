@@ -387,9 +387,8 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared, machines
         slice_s=request.slice_s,
         growth=request.experiment.head.growth,
         machines=machines,
-        # A server takes longer to start than many a window lasts.
-        keeps=request.why is not None
-        and all(engine_of(each.cell.system.engine).is_server for each in prepared.compiled),
+        # To have a system ready takes longer than many a window lasts.
+        keeps=request.why is not None,
     )
 
 

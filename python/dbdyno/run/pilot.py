@@ -105,10 +105,9 @@ def plan_why(
         provisioners.of(base).check(base)
         pilot = _pilot(base, seed, provisioners)
     tried = changes_of(base, pilot)
-    # The cell as it is comes twice. Those that leave a server as it is share one.
+    # The cell as it is comes twice. Those that leave its system as it is share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
-    starts = 1 + len(apart) if engine.is_server else len(tried.changes) + 2
-    window = _window(pilot, len(tried.changes) + 2, starts, budget_s)
+    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), budget_s)
     return Why(
         cell.id,
         pilot,

@@ -61,8 +61,8 @@ class Plan:
     ``rounds``: how many, or with a rule for ``stopping`` the most; ``wait_idle``: wait for a quiet machine before each
     trial; ``instructions``: count those of each trial too; ``slice_s``: the trials of a block are interleaved in
     slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial;
-    ``machines``: where the load comes from, none: from here; ``keeps``: trials of a block that ask for the same of a
-    server have it one after another, as the data are that those before have left.
+    ``machines``: where the load comes from, none: from here; ``keeps``: trials of a block that ask for the same of
+    their system have it one after another, with the data as those before have left them.
     """
 
     run_id: str

@@ -1,0 +1,160 @@
+"""`dbdyno why` from the command line: on SQLite, and on servers that dbdyno starts."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from typing import Any
+
+import pytest
+
+from conftest import Cli
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.preload import preload_library
+
+UPDATES = """
+name = "updates"
+title = "Updates"
+
+[factors]
+clients = [1, 2]
+
+[tables.t]
+rows = 2000
+[tables.t.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+n = { type = "integer", fill = { uniform = [0, 9] } }
+
+[load]
+clients = "${clients}"
+retry = { attempts = 100, on = ["locked", "deadlock", "serialization"] }
+stop = { seconds = 2 }
+
+[system.sqlite]
+busy_timeout = 10000
+
+[[transactions]]
+name = "update"
+steps = [{ execute = "update t set n = n + 1 where id = ?", params = [{ key = "t.id" }] }]
+"""
+ONE = ("--set", "clients=1")
+BRIEF = ("--rounds", "2", "--budget", "5s", "--store", "w.db")
+
+
+def why(cli: Cli, *arguments: str, code: int = 0) -> tuple[str, dict[str, Any]]:
+    out = cli("why", *arguments, *BRIEF, "--json", "why.json", code=code)
+    document: dict[str, Any] = json.loads((cli.directory / "why.json").read_text())
+    return out, document
+
+
+def resources(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each["resource"]: each for each in document["why"]["resources"]}
+
+
+@pytest.fixture
+def updates(cli: Cli) -> Cli:
+    cli.write("updates.toml", UPDATES)
+    return cli
+
+
+def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
+    """A flush of 20 ms takes nearly all of the time, whatever else the machine does."""
+    updates.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
+    out, document = why(updates, "./updates.toml", *ONE, "--report", "why.html", "--markdown", "why.md")
+    found = resources(document)
+    assert set(found) >= {"flush", "processors", "client"}
+    flush = found["flush"]
+    assert document["why"]["resources"][0] is flush or flush["elasticity"] > 0.5
+    (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]
+    (free,) = [test for test in flush["tests"] if test["kind"] == "free"]
+    assert [each["change"].split("+")[0] for each in slower["changes"]] == ["flush "] * 3
+    for each in slower["changes"]:
+        assert each["observed"] == pytest.approx(each["size"], rel=0.5), "the delay is what was asked for"
+        assert each["rate"] < 1
+    assert free["changes"][0]["rate"] > 2
+    assert document["why"]["unchanged"].startswith("change=unchanged")
+    assert document["answer"]["text"] == document["why"]["text"]
+    lines = [line for line in out.splitlines() if line]
+    assert any(re.match(r"device flush +free ", line) for line in lines)
+    assert all(each not in out for each in ("Take ", "Keep ")), "no change is a choice"
+    page = (updates.directory / "why.html").read_text()
+    assert "What decides how fast it is" in page
+    assert "another program takes 40 % of each processor" in page
+    assert "why" not in out.rpartition("is stored")[2], "it does not point to itself"
+    shown = updates("show", "last", "--store", "w.db")
+    assert " ".join(document["why"]["text"][0].split()) in " ".join(shown.split())
+
+
+def test_a_run_points_to_what_would_prove_its_cause_and_says_so_afterwards(updates: Cli) -> None:
+    out = updates("run", "./updates.toml", *ONE, "--rounds", "2", "--set", "clients=1", "--store", "w.db", code=2)
+    assert "set twice" in out
+    out = updates("run", "./updates.toml", *ONE, "--rounds", "2", "--store", "w.db", "--json", "run.json")
+    run = json.loads((updates.directory / "run.json").read_text())
+    assert f"to prove it: dbdyno why {run['id']} --store" in out
+    assert run["cells"][0]["bottleneck"]["proven"] is None
+    _, asked = why(updates, run["id"])
+    assert asked["why"]["cell"] == run["cells"][0]["id"]
+    shown = updates("show", run["id"], "--store", "w.db", "--json", "run.json")
+    run = json.loads((updates.directory / "run.json").read_text())
+    proven = run["cells"][0]["bottleneck"]["proven"]
+    assert (proven["run"], proven["resource"]) == (asked["id"], asked["why"]["bottleneck"])
+    assert asked["id"] in shown
+
+
+def test_the_last_cell_is_taken_and_another_can_be_named(updates: Cli) -> None:
+    out, document = why(updates, "./updates.toml")
+    assert "the one asked about is clients=2" in " ".join(out.split())
+    assert document["why"]["cell"] == "clients=2"
+    _, document = why(updates, "./updates.toml", "--cell", "clients=1")
+    assert document["why"]["cell"] == "clients=1"
+    assert "no such cell" in updates("why", "./updates.toml", "--cell", "clients=9", *BRIEF, code=2)
+
+
+def test_it_goes_on_where_it_was_interrupted(updates: Cli) -> None:
+    process = updates.start("why", "./updates.toml", *ONE, "--rounds", "3", "--store", "w.db")
+    out = ""
+    while "block 1/3" not in out:
+        assert process.stdout is not None
+        out += process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=300)
+    assert process.returncode == 130, errors
+    assert "go on with: dbdyno run --resume" in rest
+    updates("run", "--resume", "last", "--store", "w.db", "--json", "why.json")
+    document = json.loads((updates.directory / "why.json").read_text())
+    assert document["status"] == "done"
+    assert {len(cell["rounds"]) for cell in document["cells"]} == {3}
+    assert document["why"]["tests"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("retry = {", "arrival = { rate = 100 }\nretry = {"), "start by the clock"),
+        (("retry = {", 'clients_as = "processes"\nretry = {'), "processes of their own"),
+    ],
+)
+def test_what_cannot_be_asked_about_is_said(cli: Cli, change: tuple[str, str], problem: str) -> None:
+    cli.write("updates.toml", UPDATES.replace(*change))
+    assert problem in cli("why", "./updates.toml", *ONE, *BRIEF, code=2)
+
+
+def test_a_run_that_is_not_there_is_an_error(cli: Cli) -> None:
+    assert "EXPERIMENT" not in cli("why", "nothing", "--store", "w.db", code=2)
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mysql"])
+def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: str) -> None:
+    if not find_installations(engine):
+        pytest.skip(f"no {engine} is installed")
+    assert preload_library() is not None
+    server_cli.write("updates.toml", UPDATES)
+    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
+    _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:")
+    flush = resources(document)["flush"]
+    (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]
+    assert all(each["rate"] < 1 for each in slower["changes"])
+    assert flush["elasticity"] > 0.3
+    (free,) = [test for test in flush["tests"] if test["kind"] == "free"]
+    assert free["changes"][0]["rate"] > 2
