@@ -24,6 +24,8 @@ from dbdyno.stored.run import stored_experiment
 
 # Rounds at least and at most, where verdicts decide.
 _LEAST, _MOST = 5, 30
+# Fewer rounds tell too little, whatever the time.
+_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def answer_why(
         seed,
         asked.directory,
         command_line(command),
-        stopping=Stopping(minimum=_LEAST, maximum=_MOST, budget_s=budget_s),
+        stopping=Stopping(minimum=_LEAST, maximum=_MOST, budget_s=budget_s, kept=_KEPT),
         interleaving="none",
         allow_writes=asked.allow_writes,
         why=planned,

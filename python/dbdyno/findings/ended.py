@@ -16,10 +16,13 @@ def ended(material: Material) -> Iterator[Finding]:
     """Say it, by the rule that the design has and the laboratory found to hold."""
     rule = part(material.run.design, "stopping")
     target = f"±{(number(rule, 'target') or 0.0) * 100:.3g} %"
+    enough, not_enough = f"every interval asked for is within {target}", f"{target} is not reached"
+    if part(material.run.design, "why"):
+        enough, not_enough = "every verdict is settled", "not every verdict is settled"
     words = {
-        "precise": f": every interval asked for is within {target}.",
-        "budget": f": the time budget of {number(rule, 'budget_s') or 0.0:g} s is spent, {target} is not reached.",
-        "most": f", the most allowed: {target} is not reached.",
+        "precise": f": {enough}.",
+        "budget": f": the time budget of {number(rule, 'budget_s') or 0.0:g} s is spent, {not_enough}.",
+        "most": f", the most allowed: {not_enough}.",
     }
     for each in material.observed(ENDED):
         if each["why"] in words:

@@ -22,16 +22,20 @@ def estimate(
     stopping: Stopping | None,
     of: int,
     levels: Sequence[Sequence[str]],
+    *,
+    verdicts: bool = False,
 ) -> str:
     """Say how many trials there are and about how long they take, as far as the experiment tells it.
 
     ``left``: trials that are not done yet; ``of``: cells of the whole design, with the ``levels`` of each factor. A
-    part of it is offered where the whole takes long. Where windows end by what is done in them, the first tells.
+    part of it is offered where the whole takes long. ``verdicts``: it ends when these are settled. Where windows end
+    by what is done in them, the first tells.
     """
     count = len(cells)
     words = f"{count} cell{'s' * (count != 1)}{f' of {of}' if count < of else ''}, "
     if stopping is not None:
-        words += f"{stopping.minimum} to {rounds} rounds, until the interval is within ±{stopping.target * 100:g} %"
+        until = "each verdict is settled" if verdicts else f"the interval is within ±{stopping.target * 100:g} %"
+        words += f"{stopping.minimum} to {rounds} rounds, until {until}"
         return words + (f" or {duration(stopping.budget_s)} have passed" if stopping.budget_s else "")
     words += f"{rounds} round{'s' * (rounds != 1)}"
     loads = [each.definition.load for each in cells]

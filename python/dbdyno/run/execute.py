@@ -408,7 +408,9 @@ def _carry_out(
     interrupted = provisioners.interrupted
     ended = False
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
-    expected = estimate(plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels)
+    expected = estimate(
+        plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=plan.keeps
+    )
     console.print(expected, style="dim", highlight=False, soft_wrap=True)
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label, plan.stopping) as display:
@@ -512,4 +514,6 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
 
 def _stored_stopping(run: RunRecord) -> Stopping:
     stored = run.design.get("stopping") or {}
-    return Stopping(**{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s") if name in stored})
+    return Stopping(
+        **{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s", "kept") if name in stored}
+    )

@@ -197,7 +197,7 @@ def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, A
     why = None
     if rounds >= rule.minimum and rule.enough(asked_intervals(store.run(plan.run_id), plan.done.values())):
         why = "precise"
-    elif rule.budget_s is not None and seconds >= rule.budget_s:
+    elif rule.spent(rounds, seconds):
         why = "budget"
     elif rounds >= rule.maximum:
         why = "most"

@@ -1,0 +1,58 @@
+"""What a `dbdyno why` has around its trials: a program that competes, processors, and systems that are kept."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import psutil
+
+from dbdyno.engines.url import parse_url
+from dbdyno.stats import Stopping
+from dbdyno.why.round_trip import round_trip_us
+from dbdyno.workplace.competing import competing
+
+
+def children() -> set[int]:
+    return {each.pid for each in psutil.Process().children(recursive=True)}
+
+
+def test_a_program_takes_its_share_of_a_processor_and_goes() -> None:
+    before = children()
+    processors = sorted(os.sched_getaffinity(0))[:1]
+    with competing(0.3, processors) as told:
+        mine = children() - before
+        assert len(mine) == 1 + len(processors)
+        bound = [psutil.Process(each).cpu_affinity() for each in mine]
+        assert processors in bound
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            pass
+        assert told.took is None
+    assert told.took is not None
+    assert 0 < told.took < 0.7
+    assert children() <= before
+
+
+def test_without_a_share_nothing_competes() -> None:
+    before = children()
+    with competing(0.0, [0]) as told:
+        assert children() <= before
+    assert told.took is None
+
+
+def test_the_way_to_an_embedded_engine_is_none() -> None:
+    assert round_trip_us(parse_url("sqlite:")) is None
+    between = round_trip_us(parse_url("postgresql:"))
+    assert between is not None
+    assert between > 0
+
+
+def test_a_budget_leaves_some_rounds() -> None:
+    rule = Stopping(budget_s=60.0, kept=4)
+    assert not rule.spent(10, 59.0)
+    assert not rule.spent(3, 61.0)
+    assert rule.spent(4, 61.0)
+    assert rule.spent(1, 181.0), "it is not exceeded without end"
+    assert not Stopping().spent(100, 1e6)
+    assert Stopping(budget_s=60.0).spent(1, 60.0)
