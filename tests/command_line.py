@@ -190,9 +190,7 @@ def _read_in() -> None:
     import dbdyno
 
     for each in pkgutil.walk_packages(dbdyno.__path__, "dbdyno."):
-        # What servers preload is no module.
-        if not each.name.endswith("._preload"):
-            import_module(each.name)
+        import_module(each.name)
     for name in ("altair", "jinja2", "scipy.optimize", "scipy.stats", "vl_convert"):
         import_module(name)
 
