@@ -92,16 +92,15 @@ class Mysql(ServerEngine):
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give a smaller cache, and one that holds all data."""
-        from dbdyno.engines.server.changes import cache_changes
+        """Give a smaller cache, one that holds all data, and commits that wait for nothing."""
+        from dbdyno.engines.server.changes import cache_changes, without_flushes
 
         if compiled.cell.system.host is not None:
             return ()
-        return [
-            *cache_changes(
-                self.cache_bytes(settings), data_bytes, "innodb_buffer_pool_size", 5 << 20, lambda size: f"{size:.0f}"
-            )
-        ]
+        caches = cache_changes(
+            self.cache_bytes(settings), data_bytes, "innodb_buffer_pool_size", 5 << 20, lambda size: f"{size:.0f}"
+        )
+        return [*caches, *without_flushes({"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0"})]
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give the size of InnoDB's buffer pool."""

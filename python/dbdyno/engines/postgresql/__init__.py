@@ -93,12 +93,13 @@ class Postgresql(ServerEngine):
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give a smaller cache, and one that holds all data."""
-        from dbdyno.engines.server.changes import cache_changes
+        """Give a smaller cache, one that holds all data, and commits that wait for nothing."""
+        from dbdyno.engines.server.changes import cache_changes, without_flushes
 
         if compiled.cell.system.host is not None:
             return ()
-        return [*cache_changes(self.cache_bytes(settings), data_bytes, "shared_buffers", 1 << 20)]
+        caches = cache_changes(self.cache_bytes(settings), data_bytes, "shared_buffers", 1 << 20)
+        return [*caches, *without_flushes({"fsync": "off"})]
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give ``shared_buffers``."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from dbdyno.engines.caches import smaller_caches, whole_data
+from dbdyno.engines.server.preload import preload_library
 from dbdyno.plan.change import Change
 
 
@@ -23,6 +24,7 @@ def cache_changes(
     yield from whole_data(now, data_bytes, setting, written)
 
 
-def without_flushes(settings: Mapping[str, str]) -> Change:
-    """Give a change of settings by which nothing waits for the device, where no call can be left out."""
-    return Change("flush free", "flush", "free", "nothing waits for the device to flush", settings=settings)
+def without_flushes(settings: Mapping[str, str]) -> Iterator[Change]:
+    """Give settings by which nothing waits for the device, where the server's calls cannot be left out."""
+    if preload_library() is None:
+        yield Change("flush free", "flush", "free", "nothing waits for the device to flush", settings=settings)
