@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.why import Why, WhyResource
-from dbdyno.numbers import bracketed, percent, times
+from dbdyno.numbers import bracketed, percent
 from dbdyno.plan.change import Resource
 from dbdyno.stats.elasticity import MAIN
 from dbdyno.why.words import CALLED
@@ -54,9 +54,7 @@ def _effect(each: WhyResource) -> str:
     partly = each["share"] is not None and free is not None and each["share"] != free["share"]
     if best is not None and best["rate"] is not None and not partly:
         return f"{_WITHOUT.get(each['resource'], 'were it free')}, {bracketed(best['rate'], best['rate_ci95'])} times"
-    if each["resource"] == "cache":
-        return f"1 % more of it, and it is {_share(each)} % faster"
-    return f"{_LESS.get(each['resource'], 'each 1 % less of it')} makes it {_share(each)} % faster"
+    return f"{_LESS.get(each['resource'], '1 % less of it makes')} the whole {_share(each)} % faster"
 
 
 _WITHOUT = {
@@ -67,9 +65,8 @@ _WITHOUT = {
 }
 
 _LESS = {
-    "processors": "each 1 % that the system computes faster",
-    "client": "each 1 % that it computes faster",
-    "message": "each 1 % that it is shorter",
+    "processors": "processors that are 1 % faster make",
+    "cache": "1 % more of it makes",
 }
 
 
@@ -97,13 +94,6 @@ def _of_inferred(why: Why) -> Iterator[str]:
     named = next((each for each in why["resources"] if each["inferred"]), None)
     if named is None:
         return
-    words = (
-        {True: "proven", False: "refuted"}.get(named["inferred_right"]) if named["inferred_right"] is not None else None
-    )
-    if words is not None:
-        yield f"That it is {why['inferred']}, as a run infers from where time goes, is {words}."
-
-
-def rate_words(value: float | None) -> str:
-    """Write a multiple."""
-    return "-" if value is None else times(value)
+    if named["inferred_right"] is not None:
+        word = "proven" if named["inferred_right"] else "refuted"
+        yield f"That it is {why['inferred']}, as a run infers from where time goes, is {word}."
