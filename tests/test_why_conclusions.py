@@ -204,3 +204,16 @@ def test_nothing_is_named_that_is_not_there() -> None:
         made.cache(0.0)
         named += made.why()["bottleneck"] is not None
     assert named <= 10
+
+
+def test_a_change_that_gains_nothing_does_not_settle_what_is_open() -> None:
+    """One processor more was of no use by itself, while how much computing decides is not known."""
+    made = Simulated(noise=0.03)
+    made.free("processors", 0.9)
+    noisy = Simulated(noise=1.5, seed=3)
+    noisy.processors(0.6)
+    made.changes += noisy.changes
+    made.cells += noisy.cells[2:]
+    found = resource(made.why(), "processors")
+    assert {test["kind"]: test["verdict"] for test in found["tests"]} == {"free": "not", "slower": "inconclusive"}
+    assert found["verdict"] == "inconclusive"

@@ -21,13 +21,15 @@ from dbdyno.why.pilot import ASSUMED
 from dbdyno.why.sentences import sentences
 from dbdyno.why.words import CALLED
 
-# Of the verdicts of a resource's tests, the one that says most: what one leaves open the other may have settled.
-_STRONGEST: tuple[Verdict, ...] = ("bottleneck", "part", "not", "inconclusive")
-
 # Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
 _UNSURE = 0.25
 
 Ends = tuple[float, float] | None
+
+_SHOWN: tuple[Verdict, ...] = ("bottleneck", "part")
+
+
+_Judged = tuple["_Test", Ends, Verdict]
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ def _ends(test: _Test, own: _Own) -> Ends:
 
 def _resource(
     resource: Resource,
-    judged: Sequence[tuple[_Test, Ends, Verdict]],
+    judged: Sequence[_Judged],
     own: _Own,
     named: Resource | None,
 ) -> WhyResource:
@@ -252,7 +254,7 @@ def _resource(
     return {
         "resource": resource,
         "name": CALLED[resource].name,
-        "verdict": min((each[2] for each in judged), key=_STRONGEST.index),
+        "verdict": _verdict(slower, free),
         "share": share,
         "ci95": None if ends is None else list(ends),
         "elasticity": None if slower is None else slower[0].share,
@@ -264,7 +266,18 @@ def _resource(
     }
 
 
-def _told(judged: tuple[_Test, Ends, Verdict], own: _Own) -> ResourceTest:
+def _verdict(slower: _Judged | None, free: _Judged | None) -> Verdict:
+    """Say what a resource is by both of its tests.
+
+    What one of them shows holds. That a change gained nothing shows little, since it may have freed a part alone; that
+    the resource can be slower without an effect shows that it does not matter.
+    """
+    words = [each[2] for each in (slower, free) if each is not None]
+    shown = next((word for word in _SHOWN if word in words), None)
+    return shown or words[0]
+
+
+def _told(judged: _Judged, own: _Own) -> ResourceTest:
     test, ends, word = judged
     return {
         "kind": "slower" if test.kind == "slower" else "free",
