@@ -80,7 +80,7 @@ class Why(TypedDict):
     inferred: str | None
     """What the report names as the bottleneck, by where time went."""
     resources: list[WhyResource]
-    """The largest share first; those that were not tested last."""
+    """The bottleneck, then the largest share first; those that were not tested last."""
     elasticities: float | None
     """The sum of those that do not contain one another: about 1 in a closed loop where nothing overlaps."""
     missing: float | None

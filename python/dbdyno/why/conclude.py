@@ -83,7 +83,10 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         for resource in dict.fromkeys(test.resource for test in tests)
     ]
     _name_the_bottleneck(found, named)
-    found.sort(key=lambda each: -(each["share"] if each["share"] is not None else -1.0))
+    # What is open may seem larger by chance.
+    found.sort(
+        key=lambda each: (each["verdict"] != "bottleneck", -(each["share"] if each["share"] is not None else -1))
+    )
     untested = [
         _untested(each["resource"], str(each["why"]), float(each["share"]), named)
         for each in planned.untried
