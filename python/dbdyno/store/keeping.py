@@ -100,6 +100,11 @@ class KeepingStore(Store):
         """Return the trials of a run in the order in which they ended."""
         return super().trials(run_id) if self._here is None else self._here.trials(run_id)
 
+    @property
+    def others(self) -> Store | None:
+        """The store itself, unless it is lost: what is kept here is one run."""
+        return self._store if self._lost is None else None
+
     def end(self) -> None:
         """Remove what is kept here, unless the store lacks some of it."""
         if self._here is not None:

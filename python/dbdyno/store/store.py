@@ -228,6 +228,11 @@ class Store:
         killed = run.status == "running" and is_gone(run.options.get("process"))
         return replace(run, status="interrupted") if killed else run
 
+    @property
+    def others(self) -> Store | None:
+        """Where other runs than one that is written are read; ``None`` where they cannot be."""
+        return self
+
     def whys(self, experiment: str) -> list[RunRecord]:
         """Return the runs of `dbdyno why` that asked about an experiment, newest first."""
         query = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc())

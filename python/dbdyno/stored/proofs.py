@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from dbdyno.document import Document
 from dbdyno.document.cell import Cell, Proof
 from dbdyno.document.reading import objects, part, text
 from dbdyno.document.why import Why
+from dbdyno.errors import StoreError
 from dbdyno.machines import same_machine
 from dbdyno.store import RunRecord, Store
 from dbdyno.stored.build import build_document
@@ -16,10 +19,19 @@ _MOST = 20
 
 
 def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
-    """Say of each cell's inferred bottleneck what a `why` of it has found, where there is one."""
+    """Say of each cell's inferred bottleneck what a `why` of it has found, where there is one.
+
+    A run is shown as well where its store is lost in the meantime: then causes stay inferred.
+    """
     left = {cell["id"]: cell for cell in document["cells"] if cell["bottleneck"] is not None}
-    if not left:
+    others = store.others
+    if not left or others is None:
         return
+    with suppress(StoreError):
+        _add(left, run, others)
+
+
+def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
     for each in store.whys(run.experiment)[:_MOST]:
         cell = left.get(text(each.options, "cell") or "")
         if cell is None or each.status not in ("done", "interrupted") or not _is_same(each, run, cell):
