@@ -82,10 +82,12 @@ class Nodes:
         return found[0]
 
 
-def workers_seen(address: str, count: int) -> list[psutil.Process]:
-    """Wait until so many workers run in the networks of the nodes."""
-    end = time.monotonic() + 120
+def workers_seen(process: "subprocess.Popen[str]", address: str, count: int) -> list[psutil.Process]:
+    """Wait until so many workers of a run are in the networks of the nodes."""
+    end = time.monotonic() + 400
     while time.monotonic() < end:
+        if process.poll() is not None:
+            raise AssertionError("the run ended: {}\n{}".format(*process.communicate()))
         found = those(
             psutil.process_iter(),
             lambda each: (
@@ -179,7 +181,7 @@ def the_round(cli: Cli, process: "subprocess.Popen[str]") -> dict[str, list[dict
 
 def test_a_machine_whose_network_is_cut_is_replaced_by_another(cli: Cli, nodes: Nodes) -> None:
     process = run(cli, nodes)
-    workers = workers_seen(f"{nodes.net}.1", 3)
+    workers = workers_seen(process, f"{nodes.net}.1", 3)
     time.sleep(1.0)
     cut = nodes.cut(workers[1])
     each = the_round(cli, process)

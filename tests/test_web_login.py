@@ -94,7 +94,7 @@ def test_max_connections_is_met_and_told_with_what_lifts_it(server_cli: Cli, eng
 
 
 def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
-    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 100, 3)
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 30, 3)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-open-files"
     assert "`open_files` of the web tier (`ulimit -n`)" in limit["text"]
