@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -252,6 +253,10 @@ class Engine:
 
         ``settings``: in force; ``data_bytes``: what the data take, where that is known.
         """
+        return ()
+
+    def fixes(self) -> "Sequence[Entry]":
+        """Give its catalogue of fixes: settings, and statements of its own, that may make a cell faster for good."""
         return ()
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:

@@ -35,12 +35,11 @@ def why_no_prefix(
     ``catalog``: as the document has it; ``passed_over``: indexes that the engine itself says it could have used.
     """
     rules = engine_of_product(engine).prefix_rules()
-    table = _by_name(catalog.get("tables"), search.column.table)
-    column = _by_name((table or {}).get("columns"), search.column.name)
-    if rules is None or table is None or column is None:
-        return None
     number = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
-    asked = Search(search, table, column, settings, number)
+    asked = in_catalog(number, settings, catalog, search)
+    if rules is None or asked is None:
+        return None
+    table, column = asked.table, asked.column
     indexes = [each for each in table.get("indexes") or [] if begins_with(each, column["name"])]
     rows: dict[str, Any] = {"table": table["name"], "column": column, "indexes": indexes}
     unfit = rules.of_column(asked)
@@ -66,6 +65,13 @@ def why_no_prefix(
         return None
     told = "; ".join(f"the index `{name}` {why}" for name, why in known.items())
     return _helped(told, asked, rules, rows)
+
+
+def in_catalog(version: tuple[int, ...], settings: Settings, catalog: Json, search: PrefixSearch) -> Search | None:
+    """Give what is searched as the catalogue has it; ``None`` where it does not have it."""
+    table = _by_name(catalog.get("tables"), search.column.table)
+    column = _by_name((table or {}).get("columns"), search.column.name)
+    return None if table is None or column is None else Search(search, table, column, settings, version)
 
 
 def _helped(words: str, asked: Search, rules: PrefixRules, rows: Json) -> Why:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from dbdyno.document.cell import Cell, CellStatement
 from dbdyno.document.finding import Kind
-from dbdyno.document.reading import JsonObject, number, objects
+from dbdyno.document.reading import JsonObject, number
 from dbdyno.document.shape import Finding
-from dbdyno.engines import Engine
 from dbdyno.engines.index import Index
 from dbdyno.engines.plans import Read, whole_reads
+from dbdyno.engines.serving import served
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.findings.searching import engine_name, known, shown
 from dbdyno.numbers import milliseconds, percent
@@ -58,38 +58,7 @@ def whole_tables(material: Material) -> Iterator[Finding]:
 
 
 def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
-    """Give what the plan reads whole or sorts though an index could spare it, or why none can where one is looked for.
-
-    A statement that returns a good part of its only table is served well by reading all of it.
-    """
-    engine, catalog = known(cell), cell["system"]["catalog"]
-    read = engine.read_plan(statement["plan"])
-    if read is None or (len(read.reads) == 1 and _returns_much(statement, read.reads[0], engine, catalog)):
-        return
-    served = False
-    for each in whole_reads(read):
-        index = engine.index_for(statement["sql"], each.table, catalog, inner=each.inner)
-        if index is not None and read.unhelped:
-            yield each, read.unhelped
-            return
-        # Read by the index that would be advised, it is as good as it gets.
-        if index is not None and (index.there is None or index.there != each.index):
-            served = True
-            yield each, index
-    if served or len(read.reads) != 1:
-        return
-    for line in read.sorts:
-        index = engine.index_for(statement["sql"], read.reads[0].table, catalog)
-        if index is not None and index.there is None:
-            yield line, index
-            return
-
-
-def _returns_much(statement: CellStatement, read: Read, engine: Engine, catalog: JsonObject) -> bool:
-    """Whether it returns more rows of a table than an index is worth going to, as far as is known."""
-    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() == read.table.lower())
-    rows = number(next(named, {}), "rows")
-    return bool(rows) and statement["rows"] is not None and statement["rows"] > engine.most_by_index(int(rows or 0))
+    return served(known(cell), statement["sql"], statement["plan"], statement["rows"], cell["system"]["catalog"])
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:

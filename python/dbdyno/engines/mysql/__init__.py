@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index
     from dbdyno.engines.mysql.settings import MysqlSettings
     from dbdyno.engines.plans import PlanRead
@@ -101,6 +102,12 @@ class Mysql(ServerEngine):
             self.cache_bytes(settings), data_bytes, "innodb_buffer_pool_size", 5 << 20, lambda size: f"{size:.0f}"
         )
         return [*caches, *without_flushes({"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0"})]
+
+    def fixes(self) -> "Sequence[Entry]":
+        """Give variables, and indexes for patterns."""
+        from dbdyno.engines.mysql.fixes import ENTRIES
+
+        return ENTRIES
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give the size of InnoDB's buffer pool."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -100,6 +101,12 @@ class Postgresql(ServerEngine):
             return ()
         caches = cache_changes(self.cache_bytes(settings), data_bytes, "shared_buffers", 1 << 20)
         return [*caches, *without_flushes({"fsync": "off"})]
+
+    def fixes(self) -> "Sequence[Entry]":
+        """Give parameters, indexes for patterns, room in pages."""
+        from dbdyno.engines.postgresql.fixes import ENTRIES
+
+        return ENTRIES
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give ``shared_buffers``."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -114,6 +115,12 @@ class Sqlite(Engine):
         from dbdyno.engines.sqlite.settings import applying
 
         return applying(settings)
+
+    def fixes(self) -> "Sequence[Entry]":
+        """Give PRAGMAs, flags of connections, indexes in the order of LIKE."""
+        from dbdyno.engines.sqlite.fixes import ENTRIES
+
+        return ENTRIES
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give that of one connection."""

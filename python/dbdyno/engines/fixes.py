@@ -1,0 +1,230 @@
+"""What is known of a cell when catalogues of fixes are asked, and what their fixes are made with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dbdyno.definition.load import Load
+from dbdyno.engines.dialect import StandardDialect
+from dbdyno.engines.index import index_name
+from dbdyno.engines.known import engine_of
+from dbdyno.engines.plans import PlanRead
+from dbdyno.engines.prefix_rules import Search
+from dbdyno.engines.prefixes import in_catalog
+from dbdyno.engines.searches import prefix_search
+from dbdyno.engines.server.facts import size
+from dbdyno.plan.change import Resource
+from dbdyno.plan.fix import Fix, Price, Source
+from dbdyno.plan.settings import Settings
+
+Json = Mapping[str, Any]
+
+_WRITES = re.compile(r"\s*(?:insert|update|delete|replace|merge)\b", re.IGNORECASE)
+_MAY_WRITE = re.compile(r"\s*with\b.*\b(?:insert|update|delete|merge)\b", re.IGNORECASE | re.DOTALL)
+_CHANGES = re.compile(r"\s*(?:update|delete)\b", re.IGNORECASE)
+_INSERTS = re.compile(r"\s*(?:insert|replace)\b", re.IGNORECASE)
+
+
+def standard_quote(name: str) -> str:
+    """Put a name into double quotes."""
+    return StandardDialect().quote(name)
+
+
+# Of the memory of the machine, a cache may have this share.
+_CACHE_SHARE = 0.4
+# What a cache keeps beside the pages themselves.
+_ROOM = 1.25
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statement of a cell's transactions. ``values``: of its parameters, where they are the same each time.
+
+    ``plan``: as the engine tells it, a step a line; ``rows``: that an execution returns.
+    """
+
+    name: str
+    sql: str
+    values: Sequence[Any] = ()
+    plan: Sequence[str] = ()
+    rows: float | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether its text says that it changes rows."""
+        return bool(_WRITES.match(self.sql) or _MAY_WRITE.match(self.sql))
+
+    @property
+    def changes(self) -> bool:
+        """Whether it updates or deletes rows."""
+        return bool(_CHANGES.match(self.sql))
+
+    @property
+    def inserts(self) -> bool:
+        """Whether it inserts rows."""
+        return bool(_INSERTS.match(self.sql))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A cell of which it is known what limits it.
+
+    ``resources``: the bottleneck, then the parts; ``settings``: in force, as they were read back; ``asked``: those that
+    were set; ``begins``: the modes in which its transactions begin; ``data_bytes``: that its tables take;
+    ``memory_bytes``, ``processors``: of the machine; ``named``: the system runs already, and is not dbdyno's;
+    ``own_tables``: they are the experiment's; ``failed``: the kinds of failures; ``transactions``: as a plan has them;
+    ``quote``: writes a name so that it is taken for none of the engine's words.
+    """
+
+    engine: str
+    resources: tuple[Resource, ...]
+    load: Load
+    settings: Mapping[str, str] = field(default_factory=dict)
+    asked: Settings = field(default_factory=Settings)
+    product: str = ""
+    version: tuple[int, ...] = ()
+    statements: Sequence[Asked] = ()
+    transactions: Sequence[Json] = ()
+    catalog: Json = field(default_factory=dict)
+    begins: frozenset[str] = frozenset()
+    data_bytes: float | None = None
+    memory_bytes: float = 0.0
+    processors: int = 1
+    named: bool = False
+    own_tables: bool = True
+    failed: frozenset[str] = frozenset()
+    quote: Callable[[str], str] = standard_quote
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are."""
+        return self.load.clients
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether a statement changes rows."""
+        return any(each.writes for each in self.statements)
+
+    @cached_property
+    def reads(self) -> bool:
+        """Whether a statement only reads."""
+        return any(not each.writes for each in self.statements)
+
+    @cached_property
+    def plans(self) -> Sequence[PlanRead]:
+        """The plans that can be read."""
+        engine = engine_of(self.engine)
+        found = (engine.read_plan(each.plan) for each in self.statements)
+        return [each for each in found if each is not None]
+
+    @cached_property
+    def sorts(self) -> bool:
+        """Whether a plan puts rows in order or in groups first."""
+        return any(each.sorts for each in self.plans)
+
+    @property
+    def may_index(self) -> bool:
+        """Whether an index may be made: of dbdyno's own tables, or of a copy of a file."""
+        return self.own_tables or not self.named
+
+    @cached_property
+    def prefix_scans(self) -> Sequence[Search]:
+        """The searches for how a text begins that no index serves, and one could, as the catalogue has them."""
+        return list(_prefix_scans(self))
+
+    def setting(self, name: str) -> str:
+        """Give a setting in small letters; empty where it is not known."""
+        return self.settings.get(name, "").lower()
+
+    def number(self, name: str) -> float | None:
+        """Give a setting that is a number; ``None`` where it is none."""
+        try:
+            return float(self.settings.get(name, ""))
+        except ValueError:
+            return None
+
+    def is_on(self, name: str) -> bool:
+        """Whether a switch is on; one that is not known is not."""
+        return self.setting(name) in ("on", "1", "yes", "true")
+
+    def larger_cache(self, now: float | None, each: int = 1) -> float | None:
+        """Give the bytes of a cache for all data, as far as memory allows; ``None`` where it is no larger than ``now``.
+
+        ``each``: how many there are of it.
+        """
+        if now is None or self.data_bytes is None or now >= self.data_bytes:
+            return None
+        wanted = min(_ROOM * self.data_bytes, _CACHE_SHARE * self.memory_bytes / each)
+        return wanted if wanted >= _ROOM * now else None
+
+
+#: Stands for the source of a fix until its entry gives it.
+UNSAID = Source("", "", "")
+
+
+def index_prices(situation: Situation, table: str) -> tuple[Price, ...]:
+    """Give what an index on a table costs before it was measured."""
+    written = any(
+        each.writes and re.search(rf"\b{re.escape(table)}\b", each.sql, re.IGNORECASE) for each in situation.statements
+    )
+    kept = Price("writes", f"each change of {table} keeps it up")
+    return (kept,) if written or not situation.writes else (Price("space", "an index more on the device"),)
+
+
+def prefix_index(situation: Situation, search: Search, options: str, does: str) -> Fix:
+    """Give the fix of an index that serves a search for how a text begins; ``options``: behind its column."""
+    table, column = str(search.table["name"]), str(search.column["name"])
+    name = index_name(table, [column, *re.findall(r"\w+", options)])
+    on = (
+        f"{situation.quote(column)}{options}"
+        if options.startswith("(")
+        else f"{situation.quote(column)} {options}".rstrip()
+    )
+    sql = f"create index {situation.quote(name)} on {situation.quote(table)} ({on})"
+    called = f"index {table} ({column} {options})" if options else f"index {table} ({column})"
+    return Fix(
+        called,
+        does,
+        index_prices(situation, table),
+        UNSAID,
+        (f"{sql};",),
+        statements=(sql,),
+        group=f"index {table} {column}",
+    )
+
+
+def _prefix_scans(situation: Situation) -> Iterator[Search]:
+    engine = engine_of(situation.engine)
+    for each in situation.statements:
+        if engine.looks_up(each.plan) is not False:
+            continue
+        search = prefix_search(each.sql, each.values, situation.engine)
+        found = None if search is None else in_catalog(situation.version, situation.settings, situation.catalog, search)
+        if found is not None:
+            yield found
+
+
+def setting_fix(
+    situation: Situation,
+    settings: Mapping[str, str],
+    does: str,
+    *prices: Price,
+    name: str = "",
+    group: str = "",
+    closing: str = "",
+) -> Fix:
+    """Give a fix that sets something on the system; in the engine's own words is what applies it."""
+    called = name or ", ".join(f"{key}={value}" for key, value in settings.items())
+    lines = tuple(engine_of(situation.engine).applying(settings))
+    ends = (closing,) if closing else ()
+    return Fix(called, does, prices, UNSAID, lines, settings=settings, group=group, closing=ends)
+
+
+def memory(count: float, of: str, each: int = 1) -> Price:
+    """Give the price of so many bytes; ``of``: what takes them, ``each``: how many such there are."""
+    times = f" for each of {each} connections" if each > 1 else ""
+    return Price("memory", f"{size(round(count))} of memory for {of}{times}", count * each)

@@ -1,0 +1,306 @@
+"""The catalogue of fixes of MySQL and MariaDB: variables of the server."""
+
+from collections.abc import Iterator
+from math import ceil
+
+from dbdyno.engines.entries import Entry
+from dbdyno.engines.fixes import Situation, memory, prefix_index, setting_fix
+from dbdyno.engines.prefix_rules import begins_with
+from dbdyno.engines.searching import type_of
+from dbdyno.engines.server.facts import size
+from dbdyno.plan.fix import Fix, Price, Source
+
+_MANUAL = "https://dev.mysql.com/doc/refman/en/"
+_INNODB = _MANUAL + "innodb-parameters.html#sysvar_"
+_BINLOG = _MANUAL + "replication-options-binary-log.html#sysvar_"
+_MARIADB = "https://mariadb.com/kb/en/"
+
+_LOST = Price("durability", "the last commits, of about 1 s, are lost where the machine fails; the data stay whole")
+
+_LOG = 1 << 30
+_DELAY_US, _WAITING = 200, 4
+
+# Of columns of these types an index has the first characters, so many.
+_LONG = ("text", "tinytext", "mediumtext", "longtext")
+_PREFIX = 64
+
+
+def _innodb(name: str) -> Source:
+    return Source("MySQL Reference Manual, InnoDB Startup Options and System Variables", name, _INNODB + name)
+
+
+def _binlog(name: str) -> Source:
+    return Source("MySQL Reference Manual, Binary Logging Options and Variables", name, _BINLOG + name)
+
+
+def _is_mariadb(of: Situation) -> bool:
+    return of.product.lower() == "mariadb"
+
+
+def _of_innodb(of: Situation) -> bool:
+    """Whether the tables of the statements are InnoDB's, as far as the catalogue tells."""
+    kinds = {str(each.get("storage_engine") or "InnoDB").lower() for each in of.catalog.get("tables") or []}
+    return kinds <= {"innodb"}
+
+
+def _has_binlog(of: Situation) -> bool:
+    return of.is_on("log_bin")
+
+
+def _asynchronous(of: Situation) -> Iterator[Fix]:
+    if not of.writes or not _of_innodb(of):
+        return
+    settings = {}
+    if of.setting("innodb_flush_log_at_trx_commit") in ("1", "3"):
+        settings["innodb_flush_log_at_trx_commit"] = "2"
+    if _has_binlog(of) and of.setting("sync_binlog") not in ("", "0"):
+        settings["sync_binlog"] = "0"
+    if settings:
+        does = "logs are written at each commit, and flushed about once a second"
+        yield setting_fix(of, settings, does, _LOST, group="flush of the log")
+
+
+def _without_binlog(of: Situation) -> Iterator[Fix]:
+    if of.writes and _has_binlog(of):
+        does = "no binary log is written"
+        lost = Price("durability", "no replica, and no recovery to a moment after the last backup")
+        yield setting_fix(of, {"skip_log_bin": "on"}, does, lost, name="no binary log", group="binary log")
+
+
+def _row_image(of: Situation) -> Iterator[Fix]:
+    if (
+        _has_binlog(of)
+        and of.setting("binlog_row_image") in ("full", "")
+        and any(each.changes for each in of.statements)
+    ):
+        does = "the binary log has the key and the changed columns of a row, and not all"
+        use = Price("use", "who reads the log gets no column that has not changed")
+        yield setting_fix(of, {"binlog_row_image": "minimal"}, does, use, group="binary log")
+
+
+def _group_commit(of: Situation) -> Iterator[Fix]:
+    if not of.writes or of.clients < _WAITING or not _has_binlog(of):
+        return
+    does = f"commits wait up to {_DELAY_US} µs for one another, and share a flush of the binary log"
+    longer = Price("latency", f"a commit takes up to {_DELAY_US} µs longer")
+    if _is_mariadb(of):
+        settings = {"binlog_commit_wait_count": str(_WAITING), "binlog_commit_wait_usec": str(_DELAY_US)}
+    else:
+        settings = {
+            "binlog_group_commit_sync_delay": str(_DELAY_US),
+            "binlog_group_commit_sync_no_delay_count": str(_WAITING),
+        }
+    yield setting_fix(of, settings, does, longer, name="group commit")
+
+
+def _pool(of: Situation) -> Iterator[Fix]:
+    wanted = of.larger_cache(of.number("innodb_buffer_pool_size"))
+    if wanted is not None and _of_innodb(of):
+        mib = ceil(wanted / 2**20)
+        does = f"the server's cache has {size(mib << 20)}"
+        yield setting_fix(of, {"innodb_buffer_pool_size": str(mib << 20)}, does, memory(mib << 20, "the buffer pool"))
+
+
+def _direct(of: Situation) -> Iterator[Fix]:
+    method = of.setting("innodb_flush_method")
+    if method and "direct" not in method and _of_innodb(of):
+        does = "data files pass the kernel's cache by"
+        use = Price("use", "reads that miss the buffer pool find nothing in the kernel's cache")
+        yield setting_fix(of, {"innodb_flush_method": "O_DIRECT"}, does, use)
+
+
+def _buffered(of: Situation) -> Iterator[Fix]:
+    if "direct" in of.setting("innodb_flush_method") and _of_innodb(of):
+        does = "data files go through the kernel's cache, which serves reads that miss the buffer pool"
+        yield setting_fix(of, {"innodb_flush_method": "fsync"}, does, Price("memory", "pages are cached twice"))
+
+
+def _log_file(of: Situation) -> Iterator[Fix]:
+    if not of.writes or not _of_innodb(of):
+        return
+    # MySQL has one size for all of the log since 8.0.30.
+    name = "innodb_redo_log_capacity" if of.settings.get("innodb_redo_log_capacity") else "innodb_log_file_size"
+    now = of.number(name)
+    if now is not None and now < _LOG:
+        does = "pages are written later, and those that change again once"
+        recovery = Price("recovery", f"after a crash up to {size(_LOG)} of log are read again")
+        yield setting_fix(of, {name: str(_LOG)}, does, recovery, Price("space", f"{size(_LOG)} of log"))
+
+
+def _io_capacity(of: Situation) -> Iterator[Fix]:
+    now = of.number("innodb_io_capacity")
+    if of.writes and _of_innodb(of) and now is not None and now <= 200:
+        does = "more pages are written in the background, before somebody must wait for it"
+        settings = {"innodb_io_capacity": "2000", "innodb_io_capacity_max": "4000"}
+        yield setting_fix(of, settings, does, Price("use", "writes of the device that others then have not"))
+
+
+def _neighbours(of: Situation) -> Iterator[Fix]:
+    if of.writes and _of_innodb(of) and of.setting("innodb_flush_neighbors") in ("1", "2"):
+        does = "a page is written without those beside it, which a solid-state drive does not need"
+        yield setting_fix(of, {"innodb_flush_neighbors": "0"}, does)
+
+
+def _hash(of: Situation) -> Iterator[Fix]:
+    if of.reads and _of_innodb(of) and of.setting("innodb_adaptive_hash_index") == "off":
+        does = "an index in memory leads to rows that are looked up again"
+        more = Price("memory", "a part of the buffer pool, and a latch that many clients may wait for")
+        yield setting_fix(of, {"innodb_adaptive_hash_index": "on"}, does, more)
+
+
+def _read_committed(of: Situation) -> Iterator[Fix]:
+    name = "transaction_isolation" if of.settings.get("transaction_isolation") else "tx_isolation"
+    if of.clients > 1 and of.writes and of.setting(name) == "repeatable-read":
+        does = "statements lock the rows they find, and no gaps between them"
+        weaker = Price("isolation", "a transaction sees what others commit meanwhile")
+        yield setting_fix(of, {"transaction_isolation": "READ-COMMITTED"}, does, weaker)
+
+
+def _interleaved_keys(of: Situation) -> Iterator[Fix]:
+    inserts = any(each.inserts for each in of.statements)
+    if of.clients > 1 and inserts and of.setting("innodb_autoinc_lock_mode") in ("0", "1"):
+        does = "no statement holds a lock while it counts keys up"
+        use = Price("use", "keys of one statement may not follow each other, and replication must be by row")
+        yield setting_fix(of, {"innodb_autoinc_lock_mode": "2"}, does, use)
+
+
+def _thread_pool(of: Situation) -> Iterator[Fix]:
+    if (
+        _is_mariadb(of)
+        and of.clients > 4 * of.processors
+        and of.setting("thread_handling") == "one-thread-per-connection"
+    ):
+        does = "few threads serve all connections"
+        use = Price("latency", "a statement may wait behind a long one")
+        yield setting_fix(of, {"thread_handling": "pool-of-threads"}, does, use)
+
+
+def _no_performance_schema(of: Situation) -> Iterator[Fix]:
+    if of.is_on("performance_schema"):
+        does = "the server counts no waits and statements"
+        yield setting_fix(
+            of, {"performance_schema": "off"}, does, Price("use", "nothing tells what statements wait for")
+        )
+
+
+def _like_index(of: Situation) -> Iterator[Fix]:
+    for search in of.prefix_scans if of.may_index else ():
+        if not any(begins_with(each, str(search.column["name"])) for each in search.table.get("indexes") or []):
+            long = type_of(search.column) in _LONG
+            does = "an index leads to how the pattern begins"
+            yield prefix_index(of, search, f"({_PREFIX})" if long else "", does)
+
+
+ENTRIES = (
+    Entry(
+        "innodb_flush_log_at_trx_commit",
+        ("flush",),
+        "commits that wait for a log",
+        _innodb("innodb_flush_log_at_trx_commit"),
+        _asynchronous,
+    ),
+    Entry("no binary log", ("flush", "write"), "a binary log", _binlog("log_bin"), _without_binlog),
+    Entry("binlog_row_image", ("flush", "write"), "a binary log, updates", _binlog("binlog_row_image"), _row_image),
+    Entry(
+        "group commit",
+        ("flush",),
+        "a binary log, four clients or more",
+        _binlog("binlog_group_commit_sync_delay"),
+        _group_commit,
+    ),
+    Entry(
+        "innodb_buffer_pool_size",
+        ("cache", "read", "write", "processors"),
+        "data larger than the buffer pool",
+        _innodb("innodb_buffer_pool_size"),
+        _pool,
+    ),
+    Entry(
+        "innodb_flush_method=O_DIRECT",
+        ("read", "write", "flush"),
+        "files that go through the kernel's cache",
+        _innodb("innodb_flush_method"),
+        _direct,
+    ),
+    Entry(
+        "innodb_flush_method=fsync",
+        ("read",),
+        "files that pass the kernel's cache by",
+        _innodb("innodb_flush_method"),
+        _buffered,
+    ),
+    Entry(
+        "size of the log",
+        ("flush", "write"),
+        "statements that write, and less than 1 GB of log",
+        _innodb("innodb_redo_log_capacity"),
+        _log_file,
+    ),
+    Entry(
+        "innodb_io_capacity",
+        ("write",),
+        "200 or less, and statements that write",
+        _innodb("innodb_io_capacity"),
+        _io_capacity,
+    ),
+    Entry(
+        "innodb_flush_neighbors",
+        ("write", "flush"),
+        "neighbours that are written too",
+        _innodb("innodb_flush_neighbors"),
+        _neighbours,
+    ),
+    Entry(
+        "innodb_adaptive_hash_index",
+        ("processors", "cache"),
+        "statements that read, and none of it",
+        _innodb("innodb_adaptive_hash_index"),
+        _hash,
+    ),
+    Entry(
+        "index for LIKE",
+        ("processors", "read", "cache"),
+        "a LIKE, and no index on its column",
+        Source("MySQL Reference Manual, Column Indexes", "Index Prefixes", _MANUAL + "column-indexes.html"),
+        _like_index,
+    ),
+    Entry(
+        "READ COMMITTED",
+        ("locks",),
+        "repeatable read, several clients, one that writes",
+        Source(
+            "MySQL Reference Manual, Transaction Isolation Levels",
+            "READ COMMITTED",
+            _MANUAL + "innodb-transaction-isolation-levels.html",
+        ),
+        _read_committed,
+    ),
+    Entry(
+        "innodb_autoinc_lock_mode",
+        ("locks",),
+        "inserts of several clients",
+        _innodb("innodb_autoinc_lock_mode"),
+        _interleaved_keys,
+    ),
+    Entry(
+        "thread_handling",
+        ("processors", "locks"),
+        "MariaDB, with more than four clients for each processor",
+        Source(
+            "MariaDB documentation, Thread Pool in MariaDB", "thread_handling", _MARIADB + "thread-pool-in-mariadb/"
+        ),
+        _thread_pool,
+    ),
+    Entry(
+        "performance_schema=off",
+        ("processors",),
+        "performance_schema=on",
+        Source(
+            "MySQL Reference Manual, Performance Schema System Variables",
+            "performance_schema",
+            _MANUAL + "performance-schema-system-variables.html#sysvar_performance_schema",
+        ),
+        _no_performance_schema,
+    ),
+)
+"""What can be tried on MySQL and MariaDB."""

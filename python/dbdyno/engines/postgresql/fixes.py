@@ -1,0 +1,262 @@
+"""PostgreSQL's catalogue of fixes: parameters of its server."""
+
+from collections.abc import Iterator, Mapping
+from math import ceil
+
+from dbdyno.engines.entries import Entry
+from dbdyno.engines.fixes import UNSAID, Situation, memory, prefix_index, setting_fix
+from dbdyno.engines.postgresql.advice import cache_bytes, size_bytes
+from dbdyno.engines.server.facts import size
+from dbdyno.plan.fix import Fix, Price, Source
+
+_DOCS = "https://www.postgresql.org/docs/current/"
+_WAL = _DOCS + "runtime-config-wal.html"
+_PLANNER = _DOCS + "runtime-config-query.html"
+_RESOURCES = _DOCS + "runtime-config-resource.html"
+
+# Microseconds that a commit waits for others, and how many others there must be.
+_DELAY_US, _SIBLINGS = 200, 3
+# Bytes of log between checkpoints, and of its buffers.
+_LOG, _LOG_BUFFERS = 4 << 30, 64 << 20
+_SORT = 64 << 20
+_RANDOM_PAGE_COST = 1.1
+# Of each page of a table that is updated, the part that is filled at first.
+_FILL = 70
+
+
+def _parameter(chapter: str, section: str, page: str, name: str) -> Source:
+    return Source(
+        f"PostgreSQL documentation, {chapter}", f"{section}, {name}", f"{page}#GUC-{name.upper().replace('_', '-')}"
+    )
+
+
+# Parameters that take a new start of the server.
+_AT_START = frozenset({"shared_buffers", "wal_buffers"})
+
+
+def _set(of: Situation, settings: Mapping[str, str], does: str, *prices: Price, name: str = "") -> Fix:
+    closing = "-- then restart the server" if _AT_START & settings.keys() else "SELECT pg_reload_conf();"
+    return setting_fix(of, settings, does, *prices, name=name, closing=closing)
+
+
+def _asynchronous(of: Situation) -> Iterator[Fix]:
+    if of.writes and of.setting("synchronous_commit") in ("on", "remote_write", "remote_apply", "local"):
+        if of.setting("fsync") == "off":
+            return
+        does = "a commit does not wait until the log is on the device"
+        lost = Price("durability", "the last commits, of up to 0.6 s, are lost in a crash; the data stay whole")
+        yield _set(of, {"synchronous_commit": "off"}, does, lost)
+
+
+def _delay(of: Situation) -> Iterator[Fix]:
+    flushes = of.setting("synchronous_commit") != "off" and of.setting("fsync") != "off"
+    if of.writes and flushes and of.clients > _SIBLINGS and of.setting("commit_delay") in ("", "0"):
+        does = f"a commit waits {_DELAY_US} µs for others that share its flush, where {_SIBLINGS} are open"
+        longer = Price("latency", f"a commit takes up to {_DELAY_US} µs longer")
+        yield _set(of, {"commit_delay": str(_DELAY_US), "commit_siblings": str(_SIBLINGS)}, does, longer)
+
+
+def _flush_method(of: Situation) -> Iterator[Fix]:
+    if of.writes and of.setting("wal_sync_method") == "fdatasync" and of.setting("fsync") != "off":
+        does = "the log is opened so that each write of it is flushed, in place of a call for each flush"
+        yield _set(of, {"wal_sync_method": "open_datasync"}, does)
+
+
+def _compression(of: Situation) -> Iterator[Fix]:
+    if of.writes and of.setting("wal_compression") == "off":
+        does = "whole pages in the log are compressed"
+        yield _set(of, {"wal_compression": "on"}, does, Price("use", "processor time for compressing"))
+
+
+def _checkpoints(of: Situation) -> Iterator[Fix]:
+    now = size_bytes(of.settings.get("max_wal_size", ""))
+    if of.writes and now is not None and now < _LOG:
+        does = "checkpoints come less often, and fewer whole pages go to the log"
+        prices = (
+            Price("recovery", f"after a crash up to {size(_LOG)} of log are read again"),
+            Price("space", f"up to {size(_LOG)} of log"),
+        )
+        settings = {"max_wal_size": f"{_LOG >> 20}MB", "checkpoint_timeout": "30min"}
+        yield _set(of, settings, does, *prices)
+
+
+def _log_buffers(of: Situation) -> Iterator[Fix]:
+    now = size_bytes(of.settings.get("wal_buffers", ""))
+    if of.writes and now is not None and now < _LOG_BUFFERS:
+        does = "more of the log waits in memory until it is written"
+        yield _set(of, {"wal_buffers": f"{_LOG_BUFFERS >> 20}MB"}, does, memory(_LOG_BUFFERS, "the log"))
+
+
+def _shared_buffers(of: Situation) -> Iterator[Fix]:
+    wanted = of.larger_cache(cache_bytes(of.settings))
+    if wanted is not None:
+        mib = ceil(wanted / 2**20)
+        does = f"the server's cache has {size(mib << 20)}"
+        yield _set(of, {"shared_buffers": f"{mib}MB"}, does, memory(mib << 20, "the cache"))
+
+
+def _random_pages(of: Situation) -> Iterator[Fix]:
+    now = of.number("random_page_cost")
+    whole = any(read.whole for plan in of.plans for read in plan.reads)
+    if whole and now is not None and now > _RANDOM_PAGE_COST:
+        does = "the planner takes a random page for hardly dearer than the next one, as on a solid-state drive"
+        use = Price("use", "plans of other statements may change as well")
+        yield _set(of, {"random_page_cost": f"{_RANDOM_PAGE_COST:g}"}, does, use)
+
+
+def _no_jit(of: Situation) -> Iterator[Fix]:
+    if of.is_on("jit") and of.plans:
+        does = "no statement is compiled to machine code before it runs"
+        yield _set(of, {"jit": "off"}, does, Price("use", "long analytical statements may run longer"))
+
+
+def _sort_memory(of: Situation) -> Iterator[Fix]:
+    now = size_bytes(of.settings.get("work_mem", ""))
+    if of.sorts and now is not None and now < _SORT:
+        does = f"sorts and hashes up to {size(_SORT)} stay in memory"
+        yield _set(of, {"work_mem": f"{_SORT >> 20}MB"}, does, memory(_SORT, "each sort and hash", of.clients))
+
+
+def _vacuum(of: Situation) -> Iterator[Fix]:
+    if any(each.changes for each in of.statements) and of.setting("autovacuum") != "off":
+        does = "old versions of rows are removed sooner"
+        settings = {
+            "autovacuum_naptime": "1s",
+            "autovacuum_vacuum_scale_factor": "0.01",
+            "autovacuum_vacuum_cost_delay": "0",
+        }
+        use = Price("use", "reads and writes of tables that change, more often")
+        yield _set(of, settings, does, use, name="autovacuum sooner")
+
+
+def _fill(of: Situation) -> Iterator[Fix]:
+    tables = sorted({each for one in of.statements if one.changes and (each := _updated(one.sql))})
+    if tables and of.own_tables and not of.named:
+        lines = tuple(
+            line
+            for table in tables
+            for line in (f"alter table {table} set (fillfactor = {_FILL})", f"vacuum (full, analyze) {table}")
+        )
+        does = "pages keep room for new versions of their rows, which then need no new entries in indexes"
+        space = Price("space", f"tables that take {100 / _FILL:.2g} times the space")
+        snippet = tuple(f"{line};" for line in lines)
+        yield Fix(f"fillfactor={_FILL}", does, (space,), UNSAID, snippet, statements=lines)
+
+
+def _updated(sql: str) -> str | None:
+    words = sql.split()
+    return words[1] if len(words) > 1 and words[0].lower() == "update" and words[1].lower() != "only" else None
+
+
+def _pattern_index(of: Situation) -> Iterator[Fix]:
+    for search in of.prefix_scans if of.may_index else ():
+        if search.column.get("type") != "citext":
+            by_bytes = (search.column.get("collation") or {}).get("by_bytes")
+            does = "an index in the order of bytes leads to how the pattern begins"
+            yield prefix_index(of, search, "" if by_bytes else "text_pattern_ops", does)
+
+
+ENTRIES = (
+    Entry(
+        "synchronous_commit=off",
+        ("flush",),
+        "commits that wait for the device",
+        _parameter("Write Ahead Log", "Settings", _WAL, "synchronous_commit"),
+        _asynchronous,
+    ),
+    Entry(
+        "commit_delay",
+        ("flush",),
+        "commits that wait for the device, more than three clients",
+        _parameter("Write Ahead Log", "Settings", _WAL, "commit_delay"),
+        _delay,
+    ),
+    Entry(
+        "wal_sync_method",
+        ("flush",),
+        "wal_sync_method=fdatasync",
+        _parameter("Write Ahead Log", "Settings", _WAL, "wal_sync_method"),
+        _flush_method,
+    ),
+    Entry(
+        "wal_compression",
+        ("flush", "write"),
+        "whole pages in the log that are not compressed",
+        _parameter("Write Ahead Log", "Settings", _WAL, "wal_compression"),
+        _compression,
+    ),
+    Entry(
+        "fewer checkpoints",
+        ("flush", "write"),
+        "statements that write, and less than 4 GB of log",
+        _parameter("Write Ahead Log", "Checkpoints", _WAL, "max_wal_size"),
+        _checkpoints,
+    ),
+    Entry(
+        "wal_buffers",
+        ("flush", "write", "locks"),
+        "statements that write, and less than 64 MB of them",
+        _parameter("Write Ahead Log", "Settings", _WAL, "wal_buffers"),
+        _log_buffers,
+    ),
+    Entry(
+        "shared_buffers",
+        ("cache", "read", "write", "processors"),
+        "data larger than the cache",
+        _parameter("Resource Consumption", "Memory", _RESOURCES, "shared_buffers"),
+        _shared_buffers,
+    ),
+    Entry(
+        "random_page_cost",
+        ("read", "processors", "cache"),
+        "a plan that reads a table whole",
+        _parameter("Query Planning", "Planner Cost Constants", _PLANNER, "random_page_cost"),
+        _random_pages,
+    ),
+    Entry(
+        "jit=off",
+        ("processors",),
+        "jit=on",
+        _parameter("Query Planning", "Other Planner Options", _PLANNER, "jit"),
+        _no_jit,
+    ),
+    Entry(
+        "text_pattern_ops",
+        ("processors", "read", "cache"),
+        "a LIKE that no index serves",
+        Source(
+            "PostgreSQL documentation, Indexes",
+            "Operator Classes and Operator Families",
+            _DOCS + "indexes-opclass.html",
+        ),
+        _pattern_index,
+    ),
+    Entry(
+        "work_mem",
+        ("read", "write", "processors"),
+        "a plan that sorts",
+        _parameter("Resource Consumption", "Memory", _RESOURCES, "work_mem"),
+        _sort_memory,
+    ),
+    Entry(
+        "autovacuum",
+        ("processors", "read", "locks"),
+        "statements that update or delete",
+        Source(
+            "PostgreSQL documentation, Routine Vacuuming",
+            "The Autovacuum Daemon",
+            _DOCS + "routine-vacuuming.html#AUTOVACUUM",
+        ),
+        _vacuum,
+    ),
+    Entry(
+        "fillfactor",
+        ("processors", "write", "flush"),
+        "statements that update, on tables of the experiment",
+        Source(
+            "PostgreSQL documentation, Database Physical Storage", "Heap-Only Tuples (HOT)", _DOCS + "storage-hot.html"
+        ),
+        _fill,
+    ),
+)
+"""What can be tried on PostgreSQL."""
