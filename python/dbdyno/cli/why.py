@@ -41,6 +41,7 @@ class WhyAsked:
     seed: int | None
     directory: str | None
     allow_writes: bool
+    fix: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def answer_why(
         interleaving="none",
         allow_writes=asked.allow_writes,
         why=planned,
+        fix=asked.fix,
     )
     with writing_store(store_place) as store:
         document, interrupted = execute(request, store, console)

@@ -40,6 +40,9 @@ def why(
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="About how long it may take; begin no block after it")
     ] = "1m",
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Then measure what may help against it, with what it costs: as long again")
+    ] = False,
     seed: SeedOption = None,
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
@@ -54,7 +57,7 @@ def why(
     from dbdyno.cli.why import WhyAsked, answer_why
 
     code = answer_why(
-        WhyAsked(asked, cell, chosen or [], system or [], rounds, budget, seed, directory, allow_writes),
+        WhyAsked(asked, cell, chosen or [], system or [], rounds, budget, seed, directory, allow_writes, fix),
         store,
         Exports(json=json, markdown=markdown, report=report),
         sys.argv,

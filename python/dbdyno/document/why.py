@@ -10,6 +10,8 @@ from typing import Literal
 # pydantic makes the JSON Schema and asks for this one before Python 3.12.
 from typing_extensions import TypedDict
 
+from dbdyno.document.fixes import Fixes
+
 
 class ChangeEffect(TypedDict):
     """What one change did, against the cell as it is, in the same blocks."""
@@ -88,5 +90,7 @@ class Why(TypedDict):
     sum is not known well enough."""
     tests: int
     """Tests that were judged together."""
+    fixes: Fixes | None
+    """Of a `dbdyno why --fix`; null elsewhere."""
     text: list[str]
     """Sentences; the first is the answer."""

@@ -68,7 +68,8 @@ class CompiledCell:
     """A cell, ready to run. ``trial`` is the trial's task without its target.
 
     ``left_out``: what kinds of steps are for other engines only; ``change``: what it differs in from the cell that
-    `dbdyno why` is asked about, where it was made for that.
+    `dbdyno why` is asked about, where it was made for that; ``added``: statements that are run on its data when all else
+    is there, of a named file on a copy.
     """
 
     cell: ResolvedCell
@@ -79,6 +80,7 @@ class CompiledCell:
     left_out: tuple[str, ...] = ()
     timed: tuple[TimedStatement, ...] = ()
     change: Change | None = None
+    added: tuple[str, ...] = ()
 
     @property
     def definition(self) -> Definition:
@@ -116,13 +118,14 @@ class CompiledCell:
             "pragmas": self.settings.of_files,
             "before": self.before,
             "tables": tables,
-            "after": self.after,
+            "after": [*self.after, *self.added],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def load_plan(self, target: Target) -> dict[str, Any]:
         """Give the plan that makes the tables and fills them on a target."""
-        task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": self.after}
+        after = [*self.after, *self.added]
+        task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": after}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
     def growth_plan(self, target: Target, table: str, first: int, rows: int) -> dict[str, Any]:

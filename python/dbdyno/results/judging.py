@@ -207,11 +207,21 @@ def durability_differs(a: Cell, b: Cell) -> list[str]:
 
 def rows_differ(a: Cell, b: Cell) -> list[str]:
     """Say that two systems returned other rows for the same work; empty where they did not."""
-    rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
-    same_system = a["system"]["name"] == b["system"]["name"]
-    if rows_a is None or rows_b is None or same_system or other_factors(a) != other_factors(b):
+    if a["system"]["name"] == b["system"]["name"] or other_factors(a) != other_factors(b):
         return []
-    errors = [each["rows_standard_error"] or 0.0 for each in (a, b)]
+    return other_rows(a, b)
+
+
+def other_rows(a: Cell, b: Cell, work: int = 1) -> list[str]:
+    """Say that two cells returned other rows, whatever else they differ in; empty where they did not.
+
+    ``work``: how many transactions of the first one of the second does.
+    """
+    rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
+    if rows_a is None or rows_b is None:
+        return []
+    rows_b /= work
+    errors = [a["rows_standard_error"] or 0.0, (b["rows_standard_error"] or 0.0) / work]
     if _is_no_chance(rows_a - rows_b, errors, _SAME_ROWS * max(rows_a, rows_b)):
         return [f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}"]
     return []

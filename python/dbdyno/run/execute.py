@@ -26,7 +26,9 @@ from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
 from dbdyno.run.clustering import check_cluster, load_machines, seen_of
 from dbdyno.run.counting import check_counting
+from dbdyno.run.designing import designed
 from dbdyno.run.estimate import estimate
+from dbdyno.run.fixing import Fixer, Fixing
 from dbdyno.run.going_on import check_can_go_on
 from dbdyno.run.growing import check_growth
 from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
@@ -58,7 +60,7 @@ class Request:
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
     ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
     ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
-    measured, and nothing else; ``allow_writes``: statements may write to what
+    measured, and nothing else; ``fix``: and then fixes of what limits it; ``allow_writes``: statements may write to what
     dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
     """
 
@@ -80,6 +82,7 @@ class Request:
     design: Design = "full"
     cluster: ClusterAddress | None = None
     why: Why | None = None
+    fix: bool = False
 
     @property
     def slice_s(self) -> float | None:
@@ -98,6 +101,7 @@ class Prepared:
     tried: list[Tried]
     of: int
     """How many cells the whole design has."""
+    fixing: Fixing | None = None
 
 
 def prepare(request: Request) -> Prepared:
@@ -152,9 +156,10 @@ def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     compiled = why_cells(request.experiment, asked, why)
     made = Cells(tuple(each.cell for each in compiled))
     rounds = request.rounds if request.rounds is not None else "auto"
+    fixing = Fixing(request.experiment, asked, why) if request.fix else None
     if rounds == "auto":
-        return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled))
-    return Prepared(made, compiled, rounds, None, [], len(compiled))
+        return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled), fixing)
+    return Prepared(made, compiled, rounds, None, [], len(compiled), fixing)
 
 
 def _screened(cells: Cells, request: Request) -> Cells:
@@ -223,7 +228,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
                 "design": request.design,
                 "process": this_process(),
             }
-            | ({} if request.why is None else {"cell": request.why.cell})
+            | ({} if request.why is None else {"cell": request.why.cell, "fix": request.fix})
             | seen_of(machines)
             | ({} if undecided else {"slice_s": request.slice_s}),
             host=host_facts(provisioners.workspace.path),
@@ -317,6 +322,7 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
         design="screening" if options.get("design") == "screening" else "full",
         cluster=read_cluster(options["cluster"]) if "cluster" in options else None,
         why=Why.read(run.design["why"]) if part(run.design, "why") else None,
+        fix=bool(options.get("fix")),
     )
     prepared = prepare(request)
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
@@ -407,6 +413,8 @@ def _carry_out(
     trials = len(plan.cells) * plan.rounds - len(plan.done)
     interrupted = provisioners.interrupted
     ended = False
+    of = prepared.fixing
+    fixer = None if of is None else Fixer(of, plan, store, provisioners, console)
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
     expected = estimate(
         plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=plan.keeps
@@ -422,7 +430,10 @@ def _carry_out(
                 plan.slice_s = decide(plan.cells, provisioners)
                 if not interrupted:
                     store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"slice_s": plan.slice_s})
-            ended_by = carry_out(plan, store, provisioners, display, interrupted)
+            done = fixer is not None and fixer.has_begun
+            ended_by = None if done else carry_out(plan, store, provisioners, display, interrupted)
+        if fixer is not None and not interrupted:
+            fixer.measure()
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
         if ended_by is not None and not cut_short:
@@ -473,19 +484,7 @@ def _design(experiment: Experiment, prepared: Prepared) -> dict[str, Any]:
         "question": experiment.question,
         "factors": factors,
         "rounds": prepared.rounds,
-        "cells": [
-            {
-                "id": cell.id,
-                "system": {"name": cell.system.name, "engine": cell.system.engine},
-                "factors": cell.factors,
-                "asked": dict(each.settings.shown()),
-                "makes": [*each.before, *each.after],
-                "left_out": list(each.left_out),
-                # What tells the data that its trials begin with from other data.
-                "data": each.template_key(""),
-            }
-            for cell, each in zip(cells, prepared.compiled, strict=True)
-        ],
+        "cells": designed(prepared.compiled),
         "excluded": [{"id": each.cell.id, "reason": each.reason} for each in prepared.cells.excluded],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),

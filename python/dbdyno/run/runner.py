@@ -62,10 +62,10 @@ def carry_out(
     for each in plan.done.values():
         beginning.saw(each)
     # The last block that a run which goes on has already: what is missing before it is measured, and then it may end.
-    known = max((block for _, block in plan.done), default=0)
+    known = max((block for _, block in plan.done), default=plan.first)
     # A table that grows goes through all its sizes for several blocks at once: one for each window at a size.
     at_once = plan.growth.windows if plan.growth is not None else 1
-    for block in range(0, plan.rounds, at_once):
+    for block in range(plan.first, plan.first + plan.rounds, at_once):
         if plan.growth is not None:
             records = grow(plan.growth, block, plan, provisioners, watcher, interrupted)
         else:
@@ -81,7 +81,8 @@ def carry_out(
         if interrupted:
             return None
         blocks = block + at_once
-        ended = _ended(plan, store, blocks, time.monotonic() - began) if blocks > known else None
+        seconds = time.monotonic() - began
+        ended = _ended(plan, store, blocks - plan.first, seconds) if blocks > known else None
         if ended:
             return ended
     return None

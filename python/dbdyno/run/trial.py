@@ -62,7 +62,8 @@ class Plan:
     trial; ``instructions``: count those of each trial too; ``slice_s``: the trials of a block are interleaved in
     slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial;
     ``machines``: where the load comes from, none: from here; ``keeps``: trials of a block that ask for the same of
-    their system have it one after another, with the data as those before have left them.
+    their system have it one after another, with the data as those before have left them; ``first``: the
+    block that it begins with.
     """
 
     run_id: str
@@ -77,6 +78,7 @@ class Plan:
     growth: Growth | None = None
     machines: LoadMachines | None = None
     keeps: bool = False
+    first: int = 0
 
 
 @dataclass

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.answer.build import build_answer, said
 from dbdyno.document.cell import Cell, Published
+from dbdyno.document.fixes import Fixes
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.document.shape import Document, FailedTrial, Finding, Recommendation
 from dbdyno.document.why import Why
@@ -26,6 +27,8 @@ from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 from dbdyno.why.cells import Why as PlannedWhy
 from dbdyno.why.conclude import conclude, settled
+from dbdyno.why.fix_cells import Planned as PlannedFixes
+from dbdyno.why.fix_results import judge_fixes, settled_fixes
 
 # By cell, the trials that count, in the order of blocks.
 _Latest = Mapping[str, Sequence[ReadTrial]]
@@ -111,7 +114,16 @@ def build_document(
 def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
     """Say what the changes of a `dbdyno why` did; None of other runs, and where nothing has been measured."""
     planned = part(design, "why")
-    return conclude(PlannedWhy.read(planned), cells, confidence) if planned else None
+    why = conclude(PlannedWhy.read(planned), cells, confidence) if planned else None
+    if why is not None:
+        why["fixes"] = _fixes(design, cells, confidence)
+    return why
+
+
+def _fixes(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Fixes | None:
+    """Say what the fixes of a `dbdyno why --fix` did; None where none has been measured."""
+    planned = part(design, "fixes")
+    return judge_fixes(PlannedFixes.read(planned), cells, Measure.of(design).unit, confidence) if planned else None
 
 
 def _is_of(finding: Finding, why: Why) -> bool:
@@ -134,12 +146,20 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     cells = [cell for cell, _ in _cells(run, latest_trials(trials), {}, latencies=False)]
     if part(run.design, "why"):
         # There it is verdicts that are waited for, and not narrow intervals.
-        return [] if settled(_why(run.design, cells, confidence)) else [None]
+        return [] if _settled(run.design, cells, confidence) else [None]
     pairs = _pairs(run.design, cells, confidence)
     ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
     return [*(ratio_of_pair(pair) for pair in ranked), *(rate_interval(rates, confidence) for rates in alone)]
+
+
+def _settled(design: JsonObject, cells: Sequence[Cell], confidence: float) -> bool:
+    """Whether a `dbdyno why` needs no further round: of its changes, or of the fixes that come after them."""
+    if part(design, "fixes"):
+        planned = PlannedFixes.read(part(design, "fixes"))
+        return settled_fixes(_fixes(design, cells, confidence), planned)
+    return settled(_why(design, cells, confidence))
 
 
 def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list[Pair]:

@@ -85,10 +85,11 @@ def why_cells(experiment: Experiment, cell: ResolvedCell, why: Why) -> list[Comp
         raise InputError(experiment.place, problem, "give the experiment's another name")
     base = base_cell(experiment, cell, why.window_s, why.warmup_s, why.counted, why.planted)
     again = replace(base, cell=_as_level(cell, AGAIN, base.cell))
-    return [base, again, *(_changed(experiment, cell, each, why) for each in why.changes)]
+    return [base, again, *(changed_cell(experiment, cell, each, why) for each in why.changes)]
 
 
-def _changed(experiment: Experiment, cell: ResolvedCell, change: Change, why: Why) -> CompiledCell:
+def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why: Why) -> CompiledCell:
+    """Give a cell with one change. Raises InputError."""
     definition = _cut(cell.definition, why.window_s, why.warmup_s)
     if change.load:
         definition = _with_load(definition, **change.load)

@@ -102,6 +102,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         "elasticities": total,
         "missing": None if total is None or unsure > _UNSURE else 1 - total,
         "tests": len(tests),
+        "fixes": None,
         "text": [],
     }
     why["text"] = sentences(why, base)

@@ -18,7 +18,8 @@ const SHOWN: &str = "\
      'default_storage_engine', 'key_buffer_size', 'query_cache_type', 'innodb_log_file_size', \
      'innodb_redo_log_capacity', 'innodb_io_capacity', 'thread_handling', 'character_set_server', 'collation_server', \
      'autocommit', 'table_open_cache', 'performance_schema', 'innodb_adaptive_hash_index', \
-     'aria_pagecache_buffer_size', 'tmp_table_size'";
+     'aria_pagecache_buffer_size', 'tmp_table_size', 'innodb_flush_neighbors', 'innodb_autoinc_lock_mode', \
+     'binlog_row_image'";
 
 /// Variables that say where the server lies, or which it counts up by itself: they say nothing of how it works.
 const PLACES: &str = "\

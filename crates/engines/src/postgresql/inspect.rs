@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const SHOWN: &str = "'fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'work_mem', \
      'effective_cache_size', 'max_connections', 'max_wal_size', 'checkpoint_timeout', 'wal_sync_method', \
      'default_transaction_isolation', 'random_page_cost', 'jit', 'wal_buffers', 'wal_compression', 'max_parallel_workers_per_gather', \
-     'synchronous_standby_names', 'lc_collate', 'server_encoding', 'track_io_timing'";
+     'commit_delay', 'autovacuum', 'synchronous_standby_names', 'lc_collate', 'server_encoding', 'track_io_timing'";
 
 /// Reads the version, the settings in force and the plans of the statements.
 pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {

@@ -175,18 +175,21 @@ class FileProvisioner(ABC):
 
     def _named(self, file: NamedFile, compiled: CompiledCell, library: Library) -> Template:
         """Give what trials on a named file start from: the file, or one copy of it that is made whole."""
-        key = (file.path, library.path, compiled.settings.of_files)
+        key = (file.path, library.path, compiled.settings.of_files, compiled.added)
         if key in self._wholes:
             return Template(self._wholes[key], 0.0)
         seen = self._seen.setdefault(file.path, file.state())
         if seen != file.state():
             raise SystemFailed(f"{file.path}: it was written to since the run began, whose trials start from one state")
-        if not file.left() and not compiled.settings.of_files:
+        if not file.left() and not compiled.settings.of_files and not compiled.added:
             return Template(file.path, 0.0)
         start = time.monotonic()
         whole = self._directory / f"named-{len(self._wholes) + 1}.db"
         file.copy(whole, self._interrupted)
         self.make_whole(compiled, str(whole), library.path)
+        if compiled.added:
+            plan = compiled.statements_plan(self.load_target(compiled, str(whole), library.path), compiled.added)
+            ask(plan, Loaded, interrupted=self._interrupted)
         self._wholes[key] = whole
         return Template(whole, time.monotonic() - start)
 

@@ -1,0 +1,99 @@
+"""What fixes did, as the terminal and the report show it: each with its gain, its price and what applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from dbdyno.document.fixes import FixEffect, Fixes
+from dbdyno.document.shape import Document
+from dbdyno.numbers import NONE, bracketed
+from dbdyno.report.rows import wrapped
+from dbdyno.report.sections import CellTable, Column
+from dbdyno.why.fix_sentences import gain_words, price_words
+
+_TIMES = "\N{MULTIPLICATION SIGN}"
+
+# Fixes that help, of which as many are shown; the rest is left to --verbose.
+_MOST = 4
+# Lines that apply one.
+_LINES = 4
+
+VERDICTS = {"helps": "helps", "no": "no help", "inconclusive": "not settled", "disqualified": "no fix"}
+"""Verdicts as tables write them."""
+
+
+def fix_lines(found: Fixes, width: int, most: int = _MOST) -> Iterator[Text]:
+    """Give the lines for a terminal: what to take first, then each that helps with its price, then what does not."""
+    yield from wrapped(found["text"][0], width, "green", "  ")
+    named = {each["fix"]: each for each in found["tried"]}
+    chosen = [named[name] for name in (found["recommended"], found["at_a_price"]) if name is not None]
+    if chosen:
+        yield from _snippet(chosen[0])
+    if found["at_a_price"] is not None:
+        yield from wrapped(found["text"][1], width, "yellow", "  ")
+        yield from _snippet(chosen[1])
+    others = [each for each in found["tried"] if each["verdict"] == "helps" and each not in chosen]
+    for each in others[:most]:
+        yield from wrapped(f"{gain_words(each)} {_TIMES}: {each['fix']}{price_words(each)}.", width, "", "  ")
+        yield from _snippet(each)
+    if len(others) > most:
+        yield Text(f"… {len(others) - most} more that help, with --verbose", style="dim")
+    for sentence in found["text"][2 if found["at_a_price"] is not None else 1 :]:
+        yield from wrapped(sentence, width, "dim", "  ")
+
+
+def _snippet(each: FixEffect) -> Iterator[Text]:
+    # A line that is to be copied is not wrapped.
+    for line in each["snippet"][:_LINES]:
+        yield Text(f"    {line}", style="cyan")
+    if len(each["snippet"]) > _LINES:
+        yield Text(f"    … {len(each['snippet']) - _LINES} lines more with --verbose", style="dim")
+
+
+def fix_table(document: Document) -> CellTable:
+    """Return each fix with its gain, price and source; no rows where none was measured."""
+    heads = [
+        Column("fix", right=False),
+        Column("what it does", right=False),
+        Column("gain, times [95 %]", style="number"),
+        Column("p99, times [95 %]", style="number"),
+        Column("verdict", right=False),
+        Column("price", right=False),
+        Column("source", right=False),
+    ]
+    found = _of(document)
+    rows = [
+        [
+            each["fix"],
+            each["does"],
+            gain_words(each),
+            NONE if each["p99"] is None else bracketed(each["p99"], each["p99_ci95"]),
+            VERDICTS[each["verdict"]] + (f": {each['reason']}" if each["reason"] else ""),
+            price_words(each).partition("price: ")[2] or "none known",
+            "" if each["source"] is None else f"{each['source']['title']}, {each['source']['section']}",
+        ]
+        for each in (found["tried"] if found is not None else ())
+    ]
+    return CellTable(heads, rows)
+
+
+def fix_snippets(document: Document) -> list[tuple[str, str]]:
+    """Return what applies each fix that helps, by its name."""
+    found = _of(document)
+    return [
+        (each["fix"], "\n".join(each["snippet"]))
+        for each in (found["tried"] if found is not None else ())
+        if each["verdict"] == "helps"
+    ]
+
+
+def fix_text(document: Document) -> list[str]:
+    """Return the sentences on fixes; none where none was measured."""
+    found = _of(document)
+    return found["text"] if found is not None else []
+
+
+def _of(document: Document) -> Fixes | None:
+    return None if document["why"] is None else document["why"]["fixes"]

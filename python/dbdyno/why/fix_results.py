@@ -1,0 +1,257 @@
+"""What fixes did: their gain against the cell as it is, what they cost as far as it shows, and which one to take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.fixes import FixEffect, Fixes, FixPrice, FixVerdict
+from dbdyno.document.reading import number
+from dbdyno.engines.fixes import Asked
+from dbdyno.engines.server.facts import size
+from dbdyno.numbers import times
+from dbdyno.plan.change import CHANGE, UNCHANGED
+from dbdyno.plan.fix import SERIOUS, Fix, conflict, together
+from dbdyno.results.durable import class_of
+from dbdyno.results.judging import Pair, durability_differs, failures_differ, hardly_any, other_rows, ratio_of_pair
+from dbdyno.results.metrics import done, failing, rates_by_block
+from dbdyno.stats import CONFIDENCE, Decision, Rates, Ratio, decide, paired_rates
+from dbdyno.why.fix_cells import Planned
+from dbdyno.why.fix_sentences import fix_sentences
+
+#: What gains less, as a share, is no help worth a change.
+LEAST = 0.05
+
+# Changes of rows, for the same work, that differ by less are chance: not every update finds its row.
+_SAME_CHANGES = 0.05
+# What an index takes, and how much longer writes take, from which it is worth a word.
+_SLOWER = 0.05
+_SPACE = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A fix with its cell, and the ratio of the work it does in a second."""
+
+    fix: Fix
+    cell: Cell
+    ratio: Ratio | None
+    not_same: str
+
+
+def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: float = CONFIDENCE) -> Fixes | None:
+    """Say what was found; None where no fix has been measured yet. ``unit``: what throughput counts."""
+    by_level = {str(cell["factors"].get(CHANGE)): cell for cell in cells}
+    base = by_level.get(UNCHANGED)
+    if base is None:
+        return None
+    measured = [
+        _measure(fix, base, by_level[fix.level], unit, confidence)
+        for fix in planned.fixes
+        if fix.level in by_level and by_level[fix.level]["rounds"]
+    ]
+    if not measured and planned.fixes:
+        return None
+    decided = decide([None if each.not_same else each.ratio for each in measured])
+    tried = [
+        _effect(each, base, verdict_of(each.ratio, decision, each.not_same), planned.members, confidence)
+        for each, decision in zip(measured, decided, strict=True)
+    ]
+    tried.sort(key=lambda each: (_ORDER.index(each["verdict"]), -(each["gain"] or 0.0)))
+    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, unit, confidence)
+    found: Fixes = {
+        "tried": tried,
+        "left_out": list(planned.left_out),
+        "recommended": None if best is None else best["fix"],
+        "at_a_price": None if dearer is None else dearer["fix"],
+        "text": [],
+    }
+    found["text"] = fix_sentences(found)
+    return found
+
+
+_ORDER: tuple[FixVerdict, ...] = ("helps", "inconclusive", "no", "disqualified")
+
+
+def verdict_of(ratio: Ratio | None, decision: Decision, not_same: str) -> FixVerdict:
+    """Say whether a fix helps, from its gain and what was decided of all together."""
+    if not_same:
+        return "disqualified"
+    if ratio is None or ratio.high is None:
+        return "inconclusive"
+    if ratio.high < 1 + LEAST or decision.verdict in ("equivalent", "slower"):
+        return "no"
+    return "helps" if decision.verdict == "faster" and ratio.mean >= 1 + LEAST else "inconclusive"
+
+
+def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
+    """Whether no further round of the last stage is needed: of each of its fixes it is known whether it helps."""
+    if found is None or not planned.stages:
+        return False
+    own = {each.name for each in planned.stages[-1].fixes}
+    told = {each["fix"]: each["verdict"] for each in found["tried"]}
+    return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
+
+
+def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[str]]]:
+    """Give the fixes that helped as they can be had together: those without a serious price, and all.
+
+    Of two that conflict the one that gains more is taken.
+    """
+    helped = [each for each in found["tried"] if each["verdict"] == "helps" and not each["members"]]
+    made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
+    for serious in (False, True):
+        taken: list[Fix] = []
+        for each in helped:
+            fix = fixes[each["fix"]]
+            if (serious or not each["serious"]) and not any(conflict(fix, other) for other in taken):
+                taken.append(fix)
+        if len(taken) > 1:
+            names = [each.name for each in taken]
+            made.setdefault(tuple(names), (together(" + ".join(names), taken), names))
+    return list(made.values())
+
+
+def recommend(
+    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], unit: str, confidence: float
+) -> tuple[FixEffect | None, FixEffect | None]:
+    """Give the fix to take, and one at a price in durability or isolation that gains more.
+
+    The first is the largest gain without such a price. One at a price is told only beside it, and only where it is
+    shown to gain more in blocks that have both; it is the first where nothing else helps.
+    """
+    helped = [each for each in tried if each["verdict"] == "helps"]
+    # Of fixes together that gain no more than one of them by itself, the one is less to do.
+    free = _best([each for each in helped if not each["serious"]], measured, unit, confidence)
+    dear = _best([each for each in helped if each["serious"]], measured, unit, confidence)
+    if free is None:
+        return dear, None
+    if dear is None or not _gains_more(free, dear, measured, unit, confidence):
+        return free, None
+    return free, dear
+
+
+def _best(
+    helped: Sequence[FixEffect], measured: Mapping[str, _Measured], unit: str, confidence: float
+) -> FixEffect | None:
+    best: FixEffect | None = None
+    for each in sorted(helped, key=lambda one: (len(one["members"]), -(one["gain"] or 0.0))):
+        if best is None or _gains_more(best, each, measured, unit, confidence):
+            best = each
+    return best
+
+
+def _gains_more(
+    one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], unit: str, confidence: float
+) -> bool:
+    a, b = measured[one["fix"]], measured[other["fix"]]
+    ratio = paired_rates(work_rates(a.cell, a.fix, unit), work_rates(b.cell, b.fix, unit), confidence)
+    if ratio is None:
+        # They have no block in common: each was measured against the cell as it is.
+        ends = other["gain_ci95"]
+        return ends is not None and one["gain_ci95"] is not None and ends[0] > one["gain_ci95"][1]
+    return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + LEAST
+
+
+def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
+    """Return a cell's rates by block, of what its transactions did before the fix: some do the work of several."""
+    rates = rates_by_block(cell)
+    if fix is None:
+        return rates
+    multiple = {"transaction": fix.work, "statement": fix.rows}.get(unit, 1)
+    return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
+
+
+def _measure(fix: Fix, base: Cell, cell: Cell, unit: str, confidence: float) -> _Measured:
+    ratio = paired_rates(work_rates(base, None, unit), work_rates(cell, fix, unit), confidence)
+    return _Measured(fix, cell, ratio, next(iter(_not_same(fix, base, cell)), ""))
+
+
+def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
+    """Say why a cell with a fix does not do the work of the one without."""
+    broken = next((each["error"] for each in cell["rounds"] if each["status"] == "failed"), None)
+    if broken is not None:
+        yield f"it failed: {broken}"
+    if done(cell):
+        if failing(cell) > failing(base):
+            yield from (hardly_any(base, cell) or failures_differ(base, cell))
+        yield from other_rows(base, cell, fix.work)
+        before, now = _changed(base), _changed(cell)
+        if before is not None and now is not None and abs(now / fix.work - before) > _SAME_CHANGES * before:
+            yield f"rows changed by a transaction: {before:.4g} against {now / fix.work:.4g}"
+
+
+def _changed(cell: Cell) -> float | None:
+    rounds = [each for each in done(cell) if each["rows_changed"] is not None and each["completed"]]
+    completed = sum(each["completed"] for each in rounds)
+    return sum(each["rows_changed"] or 0 for each in rounds) / completed if completed else None
+
+
+def _effect(
+    of: _Measured, base: Cell, verdict: FixVerdict, members: Mapping[str, Sequence[str]], confidence: float
+) -> FixEffect:
+    fix, cell, ratio = of.fix, of.cell, of.ratio
+    prices = [*_stated(fix), *_seen(fix, base, cell)]
+    p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=confidence)) if fix.work == 1 else None
+    return {
+        "fix": fix.name,
+        "cell": cell["id"],
+        "does": fix.does,
+        "members": list(members.get(fix.name, [])),
+        "against": list(fix.against),
+        "gain": None if ratio is None else ratio.mean,
+        "gain_ci95": None if ratio is None else ratio.ends,
+        "p99": None if p99 is None else p99.mean,
+        "p99_ci95": None if p99 is None else p99.ends,
+        "blocks": 0 if ratio is None else ratio.count,
+        "verdict": verdict,
+        "reason": of.not_same,
+        "prices": prices,
+        "serious": any(each["kind"] in SERIOUS for each in prices),
+        "snippet": fix.lines,
+        "source": None
+        if fix.name in members
+        else {"title": fix.source.title, "section": fix.source.section, "url": fix.source.url},
+    }
+
+
+def _stated(fix: Fix) -> Iterator[FixPrice]:
+    for each in fix.prices:
+        yield {"kind": each.kind, "text": each.text, "bytes": each.bytes, "measured": False}
+
+
+def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
+    """Give what was seen to be the price: a weaker class of durability, slower writes, more bytes on the device."""
+    if not done(cell):
+        return
+    if durability_differs(base, cell):
+        text = f"durability is {class_of(cell)} in place of {class_of(base)}"
+        yield {"kind": "durability", "text": text, "bytes": None, "measured": True}
+    if fix.statements:
+        slower = _slower_writes(base, cell)
+        if slower is not None and slower > 1 + _SLOWER:
+            text = f"statements that write take {times(slower)} times as long"
+            yield {"kind": "writes", "text": text, "bytes": None, "measured": True}
+        more = _more_bytes(base, cell)
+        if more is not None and more > _SPACE:
+            text = f"{size(round(more))} more on the device"
+            yield {"kind": "space", "text": text, "bytes": more, "measured": True}
+
+
+def _slower_writes(base: Cell, cell: Cell) -> float | None:
+    """Return the mean time of the statements that write, as a multiple; None where none does, or it is not known."""
+    writing = {each["name"] for each in base["statements"] if Asked("", each["sql"]).writes}
+    of = [
+        {each["name"]: each["latency_ms"]["mean"] for each in one["operations"] if each["kind"] == "statement"}
+        for one in (base, cell)
+    ]
+    pairs = [(of[0].get(name), of[1].get(name)) for name in writing]
+    known = [(before, now) for before, now in pairs if before and now]
+    return fmean(now / before for before, now in known) if known else None
+
+
+def _more_bytes(base: Cell, cell: Cell) -> float | None:
+    before, now = (number(each["system"]["catalog"], "data_bytes") for each in (base, cell))
+    return None if before is None or now is None else now - before
