@@ -68,8 +68,8 @@ class CompiledCell:
     """A cell, ready to run. ``trial`` is the trial's task without its target.
 
     ``left_out``: what kinds of steps are for other engines only; ``change``: what it differs in from the cell that
-    `dbdyno why` is asked about, where it was made for that; ``added``: statements that are run on its data when all else
-    is there, of a named file on a copy.
+    `dbdyno why` is asked about, where it was made for that; ``added``: statements that are run on its data at last, of
+    a named file on a copy.
     """
 
     cell: ResolvedCell

@@ -30,6 +30,11 @@ FIX = "fix "
 """How a fix is named as a level of the factor ``change``: this, and its own name."""
 
 
+def is_fix(level: str) -> bool:
+    """Whether a level of the factor ``change`` is a fix."""
+    return level.startswith(FIX)
+
+
 @dataclass(frozen=True)
 class Price:
     """What a fix costs; ``text``: a clause; ``bytes``: of memory, where that is its kind and known."""

@@ -25,6 +25,7 @@ from dbdyno.engines.plans import whole_reads
 from dbdyno.findings.whole_tables import WHOLE_TABLE
 from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
 from dbdyno.report.estimates import estimate_words
+from dbdyno.report.fixes import fix_lines
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
 from dbdyno.report.operations import where_time_goes
@@ -64,6 +65,9 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
     if document["why"] is not None:
         yield Text("")
         yield from why_lines(document["why"], width)
+        if document["why"]["fixes"] is not None:
+            yield Text("")
+            yield from fix_lines(document["why"]["fixes"], width)
         yield from _warnings(document, width)
         return
     yield from _recommended(document, width)

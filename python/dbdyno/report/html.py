@@ -9,7 +9,7 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.numbers import percent
-from dbdyno.report import lines, scalability, sections, why_sections
+from dbdyno.report import fixes, lines, scalability, sections, why_sections
 from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
     answer_chart,
@@ -58,6 +58,9 @@ def _context(document: Document) -> dict[str, Any]:
         "effects": sections.effect_table(document),
         "why_resources": why_sections.resource_table(document),
         "why_changes": why_sections.change_table(document),
+        "fixes": fixes.fix_table(document),
+        "fix_text": fixes.fix_text(document),
+        "fix_snippets": fixes.fix_snippets(document),
         "warnings": lines.warnings(document),
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),

@@ -17,6 +17,7 @@ from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, table, tables, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
+from dbdyno.report.fixes import fix_snippets, fix_table
 from dbdyno.report.lines import (
     Statement,
     bottlenecks,
@@ -64,6 +65,15 @@ def details(document: Document, width: int) -> RenderableType:
     parts += _notes(document)
     if document["effects"]:
         parts += [Text(""), Text("Effects", style="bold"), *_effects(document)]
+    fixes = fix_table(document)
+    if fixes.rows:
+        columns = [
+            Column(head.head, [Text(row[place]) for row in fixes.rows], right=head.right, fold=not head.style)
+            for place, head in enumerate(fixes.columns)
+        ]
+        parts += [Text(""), Text("Fixes", style="bold"), *tables(columns[:1], columns[1:], width)]
+        for name, lines in fix_snippets(document):
+            parts += [Text(f"{name}:", style="green"), Padding(Text(lines), (0, 0, 0, 2))]
     if document["scalability"]:
         parts += [Text(""), Text("Scalability", style="bold"), *_scalability(document)]
     if document["comparisons"]:

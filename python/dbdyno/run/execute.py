@@ -20,6 +20,8 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.change import CHANGE
+from dbdyno.plan.fix import is_fix
 from dbdyno.plan.system import SystemSpec
 from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
@@ -60,7 +62,7 @@ class Request:
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
     ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
     ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
-    measured, and nothing else; ``fix``: and then fixes of what limits it; ``allow_writes``: statements may write to what
+    measured, and nothing else; ``fix``: then fixes, too; ``allow_writes``: statements may write to what
     dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
     """
 
@@ -444,7 +446,9 @@ def _carry_out(
         # One that was gone on with has seen some things before.
         observations = [each for number, each in enumerate(seen) if each not in seen[:number]]
         cells = read_run(store, plan.run_id, experiment)["cells"]
-        failed = any(each["status"] == "failed" for cell in cells for each in cell["rounds"])
+        # A fix that breaks the cell is none, and the run tells of it.
+        own = [cell for cell in cells if not is_fix(str(cell["factors"].get(CHANGE)))]
+        failed = any(each["status"] == "failed" for cell in own for each in cell["rounds"])
         store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", observations)
         ended = True
     finally:

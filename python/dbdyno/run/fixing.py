@@ -1,4 +1,4 @@
-"""What comes after a `dbdyno why --fix` knows what limits the cell: fixes, each alone, then those that help together."""
+"""What comes after a `dbdyno why` knows what limits the cell: fixes, each alone, then those that help together."""
 
 from __future__ import annotations
 

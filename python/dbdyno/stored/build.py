@@ -14,6 +14,8 @@ from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.findings.registry import find_all
 from dbdyno.findings.rule import Material
+from dbdyno.plan.change import CHANGE
+from dbdyno.plan.fix import is_fix
 from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.derived import derived
@@ -224,6 +226,8 @@ def _recommendations(design: JsonObject) -> list[Recommendation]:
 
 
 def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
+    # Of a fix that breaks a cell it is said there.
+    own = [cell for cell in cells if not is_fix(str(cell["factors"].get(CHANGE)))]
     return [
         {
             "cell": cell["id"],
@@ -232,7 +236,7 @@ def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
             "kind": each["error_kind"],
             "error": each["error"] or "no cause was recorded",
         }
-        for cell in cells
+        for cell in own
         for each in cell["rounds"]
         if each["status"] != "done"
     ]
