@@ -110,6 +110,7 @@ def test_the_reference_has_each_command_option_and_experiment(cli: Cli) -> None:
     assert "`--same-durability CLASS`" in pages["reference/commands.md"]
     assert "## dbdyno cpu count" in pages["reference/commands.md"]
     assert "| `memory_limit_mb` | number |" in pages["reference/experiment-keys.md"]
+    assert "| `synchronous_commit=off` | device flush |" in pages["reference/fixes.md"]
     for line in cli("list").partition("\n\n")[0].splitlines()[1:]:
         if line[:1].strip():
             assert f"\n## {line.split()[0]}\n" in pages["reference/experiments.md"]

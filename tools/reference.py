@@ -1,14 +1,14 @@
 """The pages of the documentation that are made from the code: mkdocs asks for them when it builds the site.
 
-They are the command line, the keys of an experiment's file, and the built-in experiments. None is a file, so that none
-can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
+They are the command line, the keys of an experiment's file, the built-in experiments, and the fixes. None
+is a file, so that none can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,19 @@ import typer.main
 
 from dbdyno.cli.app import app
 from dbdyno.definition.definition import Definition
+from dbdyno.engines import all_engines
+from dbdyno.engines.entries import Entry
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.head import Head
+from dbdyno.why.fixes import ENTRIES
+from dbdyno.why.words import CALLED
 
 COMMANDS = "reference/commands.md"
 KEYS = "reference/experiment-keys.md"
 EXPERIMENTS = "reference/experiments.md"
+FIXES = "reference/fixes.md"
 _ROOT = Path(__file__).parent.parent
 # Where an experiment has a page of its own, with what was measured.
 _RESULTS = ("experiments/{}.md", "{}.md", "{}-workload.md")
@@ -32,7 +37,12 @@ _RESULTS = ("experiments/{}.md", "{}.md", "{}-workload.md")
 
 def pages() -> dict[str, str]:
     """Give each page's place below docs/ and its Markdown."""
-    makers: dict[str, Callable[[], Iterator[str]]] = {COMMANDS: _commands, KEYS: _keys, EXPERIMENTS: _experiments}
+    makers: dict[str, Callable[[], Iterator[str]]] = {
+        COMMANDS: _commands,
+        KEYS: _keys,
+        EXPERIMENTS: _experiments,
+        FIXES: _fixes,
+    }
     return {place: "\n".join(make()) + "\n" for place, make in makers.items()}
 
 
@@ -270,3 +280,32 @@ def _published(experiment: Experiment) -> Iterator[str]:
     yield f"**Published figures.** {len(figures)} rows of {published.year}, in `{published.file}`."
     said = [line.lstrip("# ") for line in lines if line.startswith("#")]
     yield from (_text(each.rstrip(".")) + "." for each in said or [f"Measured on {published.machine}"])
+
+
+# The fixes
+
+
+def _fixes() -> Iterator[str]:
+    yield from (
+        "# Fixes",
+        "",
+        "What [`dbdyno why --fix`](../fixes.md) tries, made from the code. An entry is tried where",
+    )
+    yield from (
+        "one of its resources limits the cell, where its condition holds, and where it is not in force already.",
+    )
+    yield from ("", "## Every engine", *_catalogue(ENTRIES))
+    for engine in all_engines():
+        entries = engine.fixes()
+        if entries:
+            yield from ("", f"## {engine.title}", *_catalogue(entries))
+
+
+def _catalogue(entries: Sequence[Entry]) -> Iterator[str]:
+    rows = []
+    for each in entries:
+        against = ", ".join(CALLED[resource].name for resource in each.against)
+        url = each.source.url.replace("docs/", "../", 1) if each.source.url.startswith("docs/") else each.source.url
+        source = f"[{_text(each.source.title)}]({url}), {_text(each.source.section)}"
+        rows.append((_code(each.name), against, _text(each.applies), source))
+    yield from _table(("fix", "against", "where", "source"), rows)

@@ -259,6 +259,16 @@ class Engine:
         """Give its catalogue of fixes: settings, and statements of its own, that may make a cell faster for good."""
         return ()
 
+    def would_use(
+        self, target: Json, statements: Sequence[tuple[str, Sequence[Any]]], indexes: Sequence[str]
+    ) -> Sequence[bool] | None:
+        """Say of indexes that are not there whether plans would use them; ``None`` where nothing tells.
+
+        ``target``: a system that runs, as a plan names it; ``statements``: their texts with the values of their
+        parameters, none where these differ from use to use; ``indexes``: the statements that would make them.
+        """
+        return None
+
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
         return settings

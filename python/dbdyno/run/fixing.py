@@ -11,6 +11,7 @@ from dbdyno.document import Document
 from dbdyno.document.cell import Cell
 from dbdyno.document.fixes import Fixes
 from dbdyno.document.reading import part
+from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.cell import CompiledCell, ResolvedCell
@@ -82,8 +83,9 @@ class Fixer:
         base = _cell(document, why["unchanged"])
         size = float(self._provisioners.of(self._base).bytes_of_copy(self._base)) or None
         chosen = choose(situation_of(self._base, base, why, size))
-        fixes, refused = self._possible(chosen.fixes)
-        left_out = [*chosen.left_out, *refused]
+        useful, useless = self._useful(chosen.fixes)
+        fixes, refused = self._possible(useful)
+        left_out = [*chosen.left_out, *useless, *refused]
         stages = [Stage(self._next_block(), fixes, {})] if fixes else []
         return self._keep(Planned(stages, left_out))
 
@@ -100,6 +102,20 @@ class Fixer:
         members = {fix.name: names for fix, names in groups}
         stage = Stage(self._next_block(), [*best, *fixes], members)
         return self._keep(Planned([*planned.stages, stage], [*planned.left_out, *refused]))
+
+    def _useful(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
+        """Leave out indexes that no plan would use, where the engine tells that without making them."""
+        indexes = {each.name: each.statements[0] for each in fixes if _is_index(each)}
+        # A server has to run for that; what is known of a file costs as much as the index.
+        engine = engine_of(self._base.cell.system.engine)
+        if not indexes or not engine.is_server or self._base.cell.system.host is not None:
+            return list(fixes), []
+        asked = [(str(each["sql"]), each.get("example", [])) for each in self._base.trial.get("statements", [])]
+        with self._provisioners.of(self._base).ready(self._base, 0) as ready:
+            told = engine.would_use(ready.target, asked, list(indexes.values()))
+        known = dict(zip(indexes, told, strict=True)) if told is not None else {}
+        useful = [each for each in fixes if known.get(each.name, True)]
+        return useful, [f"{name} (no plan would use it)" for name, used in known.items() if not used]
 
     def _possible(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
         """Divide fixes by whether a system can be had with them; those that cannot, with the reason."""
@@ -165,6 +181,10 @@ class Fixer:
         ends_at = stage.first + rounds
         with Display(self._console, trials, ends_at, measure.unit, label, plan.stopping) as display:
             carry_out(plan, self._store, self._provisioners, display, interrupted)
+
+
+def _is_index(fix: Fix) -> bool:
+    return len(fix.statements) == 1 and fix.statements[0].startswith("create index")
 
 
 def _rounds(plan: Plan) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
@@ -107,6 +107,14 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.postgresql.fixes import ENTRIES
 
         return ENTRIES
+
+    def would_use(
+        self, target: Json, statements: Sequence[tuple[str, Sequence[Any]]], indexes: Sequence[str]
+    ) -> Sequence[bool] | None:
+        """Ask the planner with the extension HypoPG, where it is installed."""
+        from dbdyno.engines.postgresql.hypothetical import would_use
+
+        return would_use(target, statements, indexes)
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Give ``shared_buffers``."""

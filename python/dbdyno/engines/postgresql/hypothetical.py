@@ -1,0 +1,73 @@
+"""Indexes that are not there, and whether the planner would use them: by the extension HypoPG, where it is installed.
+
+A hypothetical index takes no time to make and no space; the planner sees it in the session that made it, when it
+explains a statement (https://hypopg.readthedocs.io/en/rel1_stable/usage.html).
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.statements import numbered
+
+_TIMEOUT_S = 60.0
+
+# A plan names such an index `<13579>btree_t_n`.
+_HYPOTHETICAL = re.compile(r"\bScan using \"?<\d+>|Bitmap Index Scan on \"?<\d+>")
+_NEXT = "dbdyno: the next index"
+
+
+def would_use(
+    target: Mapping[str, Any], statements: Sequence[tuple[str, Sequence[Any]]], indexes: Sequence[str]
+) -> list[bool] | None:
+    """Say of each index whether the plan of a statement would use it; ``None`` where nothing tells.
+
+    ``target``: a server that runs, as a plan names it; ``statements``: their texts with the values of their parameters,
+    none where these differ from use to use; ``indexes``: the statements that would make them.
+    """
+    psql = next((each.programs.get("psql") for each in find_installations(str(target["engine"]))), None)
+    if psql is None:
+        return None
+    lines = ["create extension if not exists hypopg;", "select count(*) from hypopg_reset();"]
+    for number, (sql, _) in enumerate(statements, 1):
+        lines.append(f"prepare dbdyno_{number} as {numbered(sql, '$', str(target['engine']))};")
+    for index in indexes:
+        lines += [f"\\echo {_NEXT}", "select count(*) from hypopg_reset();", f"\\set made {_text(index)}"]
+        lines.append("select count(*) from hypopg_create_index(:'made');")
+        lines += [_explain(number, sql, values, target) for number, (sql, values) in enumerate(statements, 1)]
+    told = _run([str(psql)], target, "\n".join(lines))
+    if told is None or "hypopg" in told.stderr.lower():
+        return None
+    parts = told.stdout.split(_NEXT)[1:]
+    return [bool(_HYPOTHETICAL.search(part)) for part in parts] if len(parts) == len(indexes) else None
+
+
+def _explain(number: int, sql: str, values: Sequence[Any], target: Mapping[str, Any]) -> str:
+    # A plan for values that are known can use what one for all values cannot, as where a pattern begins.
+    mode = "force_custom_plan" if values else "force_generic_plan"
+    count = len(re.findall(r"\$\d+", numbered(sql, "$", str(target["engine"]))))
+    given = ", ".join(_text(each) for each in values) if values else ", ".join(["null"] * count)
+    arguments = f"({given})" if given else ""
+    return f"set plan_cache_mode = {mode}; explain (costs off) execute dbdyno_{number}{arguments};"
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool | int | float):
+        return "null" if value is None else str(value).lower()
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _run(program: list[str], target: Mapping[str, Any], script: str) -> "subprocess.CompletedProcess[str] | None":
+    """Have psql carry out a script; ``None`` where it could not. What fails in it is told and passed over."""
+    where = ["--host", str(target["host"]), "--port", str(target["port"]), "--username", str(target["user"])]
+    command = [*program, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", *where, str(target["database"])]
+    environment = os.environ | {"LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, input=script, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
