@@ -43,6 +43,7 @@ def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, A
         "failed": {},
         "rows_changed": 0,
         "transactions_changing": 0,
+        "statements_by_name": {},
         "io": {},
         "disk": {"device": None},
         "observed": {},

@@ -122,11 +122,29 @@ def test_ten_times_the_rows_of_ten_transactions_are_the_same() -> None:
     assert one["verdict"] == "helps"
 
 
+def changing(of: float, changed: int) -> Any:
+    """Rounds whose statement was executed 1,000 times, and changed so many rows."""
+    told = {"update": {"executions": 1000, "rows": 0, "changed": changed}}
+    return cell("", rates(of), statements_by_name=told)["rounds"]
+
+
 def test_rows_that_are_no_longer_changed_are_no_fix() -> None:
-    asked = base(rounds=cell("", rates(100.0, OTHER_NOISE), rows_changed=1000)["rounds"])
-    (one,) = judged([asked, fixed(FREE, 5.0)], FREE)["tried"]
+    found = judged([base(rounds=changing(100.0, 1000)), fixed(FREE, 5.0, rounds=changing(510.0, 800))], FREE)
+    (one,) = found["tried"]
     assert one["verdict"] == "disqualified"
-    assert one["reason"].startswith("rows changed")
+    assert one["reason"] == "rows changed by `update`: 1 against 0.8"
+
+
+def test_rows_that_differ_by_chance_are_the_same() -> None:
+    seldom = base(rounds=changing(100.0, 4))
+    (one,) = judged([seldom, fixed(FREE, 5.0, rounds=changing(510.0, 7))], FREE)["tried"]
+    assert not one["reason"]
+
+
+def test_ten_rows_of_an_insert_are_those_of_ten() -> None:
+    ten = replace(FREE, name="rows", rows=10, settings={})
+    (one,) = judged([base(rounds=changing(100.0, 1000)), fixed(ten, 1.0, rounds=changing(50.0, 10_000))], ten)["tried"]
+    assert not one["reason"]
 
 
 def test_more_failures_are_no_fix() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -17,15 +18,17 @@ from dbdyno.plan.fix import SERIOUS, Fix, conflict, together
 from dbdyno.results.durable import class_of
 from dbdyno.results.judging import Pair, durability_differs, failures_differ, hardly_any, other_rows, ratio_of_pair
 from dbdyno.results.metrics import done, failing, rates_by_block
-from dbdyno.stats import CONFIDENCE, Decision, Rates, Ratio, decide, paired_rates
+from dbdyno.stats import CONFIDENCE, Decision, Rates, Ratio, decide, paired_rates, standard_error
 from dbdyno.why.fix_cells import Planned
 from dbdyno.why.fix_sentences import fix_sentences
 
 #: What gains less, as a share, is no help worth a change.
 LEAST = 0.05
 
-# Changes of rows, for the same work, that differ by less are chance: not every update finds its row.
+# Rows that a statement changes differ by chance where they differ by less, or by fewer standard errors: not every
+# update finds its row.
 _SAME_CHANGES = 0.05
+_CHANCE = 4.0
 # What an index takes, and how much longer writes take, from which it is worth a word.
 _SLOWER = 0.05
 _SPACE = 1 << 16
@@ -178,15 +181,37 @@ def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
         if failing(cell) > failing(base):
             yield from (hardly_any(base, cell) or failures_differ(base, cell))
         yield from other_rows(base, cell, fix.work)
-        before, now = _changed(base), _changed(cell)
-        if before is not None and now is not None and abs(now / fix.work - before) > _SAME_CHANGES * before:
-            yield f"rows changed by a transaction: {before:.4g} against {now / fix.work:.4g}"
+        before, now = _changes(base), _changes(cell)
+        for name in before.keys() & now.keys():
+            a, b = before[name], now[name]
+            is_chance = abs(b.mean / fix.rows - a.mean) <= _CHANCE * math.hypot(a.error, b.error / fix.rows)
+            if not is_chance and abs(b.mean / fix.rows - a.mean) > _SAME_CHANGES * a.mean:
+                yield f"rows changed by `{name}`: {a.mean:.4g} against {b.mean / fix.rows:.4g}"
 
 
-def _changed(cell: Cell) -> float | None:
-    rounds = [each for each in done(cell) if each["rows_changed"] is not None and each["completed"]]
-    completed = sum(each["completed"] for each in rounds)
-    return sum(each["rows_changed"] or 0 for each in rounds) / completed if completed else None
+@dataclass(frozen=True)
+class _Changes:
+    """Rows that an execution of a statement changes, and the standard error of that."""
+
+    mean: float
+    error: float
+
+
+def _changes(cell: Cell) -> dict[str, _Changes]:
+    """Return what each statement changes. What it is drawn for differs, so its rounds differ as well."""
+    counts: dict[str, list[tuple[float, float]]] = {}
+    for each in done(cell):
+        for name, told in each["statements_by_name"].items():
+            executions, changed = number(told, "executions"), number(told, "changed")
+            if executions and changed is not None:
+                counts.setdefault(name, []).append((executions, changed))
+    found = {}
+    for name, rounds in counts.items():
+        total = sum(executions for executions, _ in rounds)
+        mean = sum(changed for _, changed in rounds) / total
+        of_rounds = standard_error([changed / executions for executions, changed in rounds])
+        found[name] = _Changes(mean, max(of_rounds, math.sqrt(mean / total)))
+    return found
 
 
 def _effect(

@@ -48,13 +48,11 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
 
 
 def limiting(why: Why) -> tuple[Resource, ...]:
-    """Give the bottleneck, then the parts; where there is neither, what may be one of them."""
-    for verdicts in (("bottleneck", "part"), ("inconclusive",)):
-        found = [each for each in why["resources"] if each["verdict"] in verdicts]
-        found.sort(key=lambda each: each["verdict"] != "bottleneck")
-        if found:
-            return tuple(_known(each["resource"]) for each in found)
-    return ()
+    """Give the bottleneck, then the parts; where no bottleneck is shown, then what may be one."""
+    settled = why["bottleneck"] is not None
+    order = ("bottleneck", "part") if settled else ("bottleneck", "part", "inconclusive")
+    found = [each for verdict in order for each in why["resources"] if each["verdict"] == verdict]
+    return tuple(_known(each["resource"]) for each in found)
 
 
 def _known(resource: str) -> Resource:
