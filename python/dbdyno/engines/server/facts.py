@@ -86,5 +86,6 @@ def size(count: int) -> str:
     """Write a number of bytes as servers do, with the largest unit that it has one of at least."""
     for unit, factor in (("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
         if count >= factor:
-            return f"{count / factor:.3g} {unit}"
+            # Up to the next unit there are four digits, which would be written with a power of ten.
+            return f"{count / factor:.{3 if count < 1000 * factor else 4}g} {unit}"
     return f"{count} bytes"

@@ -171,7 +171,9 @@ def _like_case(of: Situation) -> Iterator[Fix]:
         if any(str(key_collation(each).get("name")).upper() == "BINARY" for each in indexes):
             does = "LIKE regards case, and the index that is there serves it"
             use = Price("use", "LIKE tells capital letters from small ones")
-            yield setting_fix(of, {"case_sensitive_like": "on"}, does, use, group="case of LIKE")
+            # An index in the order of LIKE as it is does the same.
+            group = f"index {search.table['name']} {search.column['name']}"
+            yield setting_fix(of, {"case_sensitive_like": "on"}, does, use, group=group)
 
 
 ENTRIES = (
