@@ -161,10 +161,10 @@ def _on_kept_systems(
 
 
 def _asks_of_system(compiled: CompiledCell) -> Hashable:
-    """Give what a cell asks of its system: its settings, processors, and whether what it writes is flushed."""
+    """Give what a cell asks of its system: settings, processors, whether writes are flushed, what was added to it."""
     skips = bool(compiled.trial.get("changes", {}).get("sync", {}).get("skip"))
     processors = () if compiled.change is None else compiled.change.processors
-    return (*compiled.settings.shown(), processors, skips)
+    return (*compiled.settings.shown(), processors, skips, compiled.added)
 
 
 def _asked_of(trial: Trial, system: Ready, used: int) -> None:
