@@ -342,6 +342,19 @@ class TestTransactions:
         # What it is made from stays as it was.
         assert task["statements"][0]["sql"] == INSERT.sql
 
+    def test_rows_of_a_statement_have_keys_of_their_own(self) -> None:
+        serial = {"kind": "serial", "start": 101, "step": 2}
+        of_column = {"kind": "reference", "of": serial, "stream": 1, "row": {"kind": "serial", "start": 5, "step": 1}}
+        params = [serial, {"kind": "format", "template": "{}", "parts": [serial]}, of_column]
+        step = {"do": "execute", "statement": 0, "params": params, "into": []}
+        task = {"statements": [{"sql": "insert into t values (?, ?, ?)"}], "transactions": [{"steps": [step]}]}
+        made = rewritten(task, Fix("", "", (), Source("", "", ""), (), rows=2), [True])
+        rows = made["transactions"][0]["steps"][0]["params"]
+        assert rows[0] == {"kind": "serial", "start": 101, "step": 4}
+        assert rows[3] == {"kind": "serial", "start": 103, "step": 4}
+        assert rows[4]["parts"] == [rows[3]]
+        assert rows[5] == {**of_column, "row": {"kind": "serial", "start": 6, "step": 2}}
+
     @pytest.mark.parametrize(
         "text",
         [

@@ -152,5 +152,21 @@ def _more(transaction: Json, texts: Sequence[str], count: int) -> dict[str, Any]
     made: list[PlanStep] = []
     for each in transaction["steps"]:
         step: PlanStep = each
-        made.append({**step, "params": [*step["params"]] * count} if step is one else step)
+        if step is one:
+            step = {**step, "params": [_apart(param, row, count) for row in range(count) for param in step["params"]]}
+        made.append(step)
     return {**transaction, "steps": made}
+
+
+def _apart(generator: Any, row: int, count: int) -> Any:
+    """Give a generator for one of so many rows of a statement: those that count up each take every n-th value."""
+    match generator:
+        case {"kind": "serial", "start": start, "step": step}:
+            return {**generator, "start": start + row * step, "step": step * count}
+        case dict():
+            # The column that is referred to is as it was; the row that is taken of it is another.
+            kept = {"of"} if generator.get("kind") == "reference" else set()
+            return {name: each if name in kept else _apart(each, row, count) for name, each in generator.items()}
+        case list():
+            return [_apart(each, row, count) for each in generator]
+    return generator

@@ -7,7 +7,7 @@ explains a statement (https://hypopg.readthedocs.io/en/rel1_stable/usage.html).
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dbdyno.engines.server.installations import find_installations
@@ -31,13 +31,12 @@ def would_use(
     psql = next((each.programs.get("psql") for each in find_installations(str(target["engine"]))), None)
     if psql is None:
         return None
-    lines = ["create extension if not exists hypopg;", "select count(*) from hypopg_reset();"]
-    for number, (sql, _) in enumerate(statements, 1):
-        lines.append(f"prepare dbdyno_{number} as {numbered(sql, '$', str(target['engine']))};")
+    lines = ["create extension if not exists hypopg;"]
     for index in indexes:
-        lines += [f"\\echo {_NEXT}", "select count(*) from hypopg_reset();", f"\\set made {_text(index)}"]
-        lines.append("select count(*) from hypopg_create_index(:'made');")
-        lines += [_explain(number, sql, values, target) for number, (sql, values) in enumerate(statements, 1)]
+        # What was prepared would keep a plan by an index of before.
+        lines += [f"\\echo {_NEXT}", "deallocate all;", "select count(*) from hypopg_reset();"]
+        lines += [f"\\set made {_text(index)}", "select count(*) from hypopg_create_index(:'made');"]
+        lines += [line for number, each in enumerate(statements, 1) for line in _explained(number, *each, target)]
     told = _run([str(psql)], target, "\n".join(lines))
     if told is None or "hypopg" in told.stderr.lower():
         return None
@@ -45,13 +44,14 @@ def would_use(
     return [bool(_HYPOTHETICAL.search(part)) for part in parts] if len(parts) == len(indexes) else None
 
 
-def _explain(number: int, sql: str, values: Sequence[Any], target: Mapping[str, Any]) -> str:
+def _explained(number: int, sql: str, values: Sequence[Any], target: Mapping[str, Any]) -> Iterator[str]:
+    prepared = numbered(sql, "$", str(target["engine"]))
+    yield f"prepare dbdyno_{number} as {prepared};"
     # A plan for values that are known can use what one for all values cannot, as where a pattern begins.
-    mode = "force_custom_plan" if values else "force_generic_plan"
-    count = len(re.findall(r"\$\d+", numbered(sql, "$", str(target["engine"]))))
-    given = ", ".join(_text(each) for each in values) if values else ", ".join(["null"] * count)
-    arguments = f"({given})" if given else ""
-    return f"set plan_cache_mode = {mode}; explain (costs off) execute dbdyno_{number}{arguments};"
+    yield f"set plan_cache_mode = {'force_custom_plan' if values else 'force_generic_plan'};"
+    given = map(_text, values) if values else ["null"] * len(re.findall(r"\$\d+", prepared))
+    arguments = ", ".join(given)
+    yield f"explain (costs off) execute dbdyno_{number}{f'({arguments})' if arguments else ''};"
 
 
 def _text(value: Any) -> str:
