@@ -54,12 +54,12 @@ stop = { seconds = 2 }
 name = "insert"
 steps = [{ execute = "insert into t (id, n) values (?, ?)", params = [{ serial = 101 }, { uniform = [0, 9] }] }]
 """
-BRIEF = ("--fix", "--rounds", "5", "--budget", "5s", "--store", "w.db")
+BRIEF = ("--fix", "--budget", "5s", "--store", "w.db")
 
 
-def fixes(cli: Cli, *arguments: str, code: int = 0) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def fixes(cli: Cli, *arguments: str, rounds: int = 5) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Run it; give what it printed, its document, and by name the fixes that it tried."""
-    out = cli("why", *arguments, *BRIEF, "--json", "why.json", code=code)
+    out = cli("why", *arguments, *BRIEF, "--rounds", str(rounds), "--json", "why.json")
     document: dict[str, Any] = json.loads((cli.directory / "why.json").read_text())
     return out, document, {each["fix"]: each for each in document["why"]["fixes"]["tried"]}
 
@@ -97,9 +97,9 @@ def test_an_index_is_built_measured_and_printed_with_its_price(cli: Cli) -> None
 
 
 def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(cli: Cli) -> None:
-    """With flushes of 20 ms, ten rows to a flush are about ten times as fast, whatever else the machine does."""
+    """With flushes of 5 ms, ten rows to a flush are about ten times as fast, whatever else the machine does."""
     cli.write("inserts.toml", INSERTS)
-    cli.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
+    cli.environment["DBDYNO_PLANTED"] = '{"sync": 5000}'
     out, document, tried = fixes(cli, "./inserts.toml")
     assert "flush" in tried["10 in a transaction"]["against"]
     for name in ("10 in a transaction", "10 rows in an insert"):
@@ -143,10 +143,10 @@ def test_an_index_on_a_file_of_one_s_own_is_built_on_a_copy(cli: Cli) -> None:
 
 def test_it_goes_on_with_fixes_where_it_was_interrupted(cli: Cli) -> None:
     cli.write("scan.toml", SCAN)
-    process = cli.start("why", "./scan.toml", *BRIEF)
+    process = cli.start("why", "./scan.toml", *BRIEF, "--rounds", "3")
     assert process.stdout is not None
     line = ""
-    while "block 6/" not in line:
+    while "block 4/" not in line:
         line = process.stdout.readline()
         assert line, "the run ended without fixes"
     process.send_signal(signal.SIGINT)
@@ -156,7 +156,7 @@ def test_it_goes_on_with_fixes_where_it_was_interrupted(cli: Cli) -> None:
     document = json.loads((cli.directory / "why.json").read_text())
     assert document["status"] == "done"
     tried = {each["fix"]: each for each in document["why"]["fixes"]["tried"]}
-    assert tried["index user (n)"]["blocks"] == 5
+    assert tried["index user (n)"]["blocks"] == 3
     blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
     assert blocks == set(range(max(blocks) + 1)), "nothing is measured twice, and no block is left out"
 
@@ -166,14 +166,13 @@ def test_a_server_gets_an_index_and_settings(server_cli: Cli, engine: str) -> No
     if not find_installations(engine):
         pytest.skip(f"no {engine} is installed")
     server_cli.write("scan.toml", SCAN)
-    _, document, tried = fixes(server_cli, "./scan.toml", "--system", f"{engine}:")
+    _, document, tried = fixes(server_cli, "./scan.toml", "--system", f"{engine}:", rounds=2)
     index = tried["index user (n)"]
     assert index["gain"] > 2
     assert "on_user_n" in plan(document, index["cell"])
     assert "on_user_n" not in plan(document, document["why"]["unchanged"])
     quote = "`" if engine == "mysql" else '"'
     assert index["snippet"] == [f"create index {quote}on_user_n{quote} on {quote}user{quote} ({quote}n{quote});"]
-    assert document["why"]["fixes"]["recommended"] is not None
 
 
 @pytest.mark.parametrize(
@@ -187,16 +186,15 @@ def test_a_server_whose_flushes_take_long_shares_them(server_cli: Cli, engine: s
     if not find_installations(engine):
         pytest.skip(f"no {engine} is installed")
     server_cli.write("inserts.toml", INSERTS)
-    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
-    _, document, tried = fixes(server_cli, "./inserts.toml", "--system", f"{engine}:")
+    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 5000}'
+    _, document, tried = fixes(server_cli, "./inserts.toml", "--system", f"{engine}:", rounds=2)
     late = tried[setting]
     assert late["gain"] > 2
     assert late["serious"]
     assert line in late["snippet"]
     assert tried["10 rows in an insert"]["gain"] > 2
-    found = document["why"]["fixes"]
-    recommended = next(each for each in found["tried"] if each["fix"] == found["recommended"])
-    assert not recommended["serious"]
+    for sentence in document["why"]["fixes"]["text"]:
+        assert setting not in sentence or "durability: " in sentence or "Not settled" in sentence
 
 
 @pytest.mark.slow
