@@ -385,7 +385,7 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T
         Ok(runtime) => runtime.block_on(future),
         Err(error) => Err(Failure::new(
             FailureKind::Other,
-            format!("starting to wait for events: {error}"),
+            format!("starting to wait for events: {}", reason(&error)),
         )),
     }
 }
