@@ -196,7 +196,8 @@ def test_the_cpu_of_parts_is_told_apart(cli: Cli) -> None:
     cpu = document["cells"][0]["cpu_percent"]
     assert list(cpu["tiers"]) == ["web", "other"]
     assert cpu["tiers"]["web"] > 10 * cpu["tiers"]["other"]
-    assert cpu["server"] == pytest.approx(cpu["tiers"]["web"] + cpu["tiers"]["other"])
+    # The one is read after the other, by a clock of 10 ms.
+    assert cpu["server"] == pytest.approx(cpu["tiers"]["web"] + cpu["tiers"]["other"], abs=6)
 
 
 def test_a_part_that_ends_in_mid_trial_fails_the_trial(cli: Cli) -> None:
