@@ -83,6 +83,8 @@ class System:
             "clients": 1,
             "warmup": {"seconds": 0.1},
             "window": {"seconds": seconds},
+            # A session that looks what others wait for reads too.
+            "record": {"waits": False},
             "statements": [{"name": "s", "sql": sql}],
             "transactions": [{"name": "t", "steps": [step]}],
         }
