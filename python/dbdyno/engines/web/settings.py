@@ -136,7 +136,7 @@ def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
 def behind_of(settings: Mapping[str, str]) -> tuple[str, SystemSpec]:
     """Give the database behind a system with these settings, and what stands before its own. Raises InputError."""
     asked = {name.removeprefix(OF_DATABASE): value for name, value in settings.items() if name.startswith(OF_DATABASE)}
-    return OF_DATABASE, _system(_database(settings.get("database", DATABASES[0]), "web:"), asked)
+    return OF_DATABASE, _system(database_of(settings), asked)
 
 
 def _system(database: str, asked: Mapping[str, str]) -> SystemSpec:
