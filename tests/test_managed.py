@@ -8,8 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from dbdyno.engines.server.shared_memory import segments
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FactsRead
 from dbdyno.worker import ask
+from waiting import eventually
 
 # Servers are started.
 pytestmark = pytest.mark.slow
@@ -95,15 +95,6 @@ def facts(server: Server) -> dict[str, Any]:
 
 def gone(*pids: int) -> bool:
     return not any(psutil.pid_exists(pid) for pid in pids)
-
-
-def eventually(check: Callable[[], bool]) -> bool:
-    end = time.monotonic() + END_S
-    while not check():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def test_a_disk_without_room_for_data_is_told(place: Place) -> None:
@@ -177,7 +168,7 @@ def test_its_end_is_noticed_and_told(place: Place) -> None:
     family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
     held = [each.path for process in family for each in segments(process.pid) if each.path is not None]
     os.kill(server.pid, signal.SIGKILL)
-    assert eventually(lambda: not server.alive())
+    assert eventually(lambda: not server.alive(), END_S)
     assert not server.stop()
     assert place.left() == []
     # Shared memory of a killed server would stay for as long as the machine runs.
@@ -254,5 +245,5 @@ def test_nothing_outlives_a_laboratory_that_is_killed(place: Place, tmp_path: Pa
             family = [each.pid for each in psutil.Process(laboratory.pid).children(recursive=True)]
             assert server in family
             laboratory.kill()
-        assert eventually(lambda: gone(*family))
-        assert eventually(lambda: list(Path(name).iterdir()) == [])
+        assert eventually(lambda: gone(*family), END_S)
+        assert eventually(lambda: list(Path(name).iterdir()) == [], END_S)

@@ -8,8 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,13 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
+from waiting import eventually
 from web_database import TABLES
 
 needs_application = pytest.mark.skipif(find_application() is None, reason="the web application is not built")
 pytestmark = pytest.mark.slow
 
 LOGIN = '{ request = "GET /login?user_name=user1&password=Secret1" }'
-
-# Seconds for what is waited for.
-END_S = 60.0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,15 +76,6 @@ def front(ready: Tiers) -> str:
 
 def tiers(ready: Tiers) -> dict[str, int]:
     return {name: pid for name, (pid,) in ready.tiers.items()}
-
-
-def eventually(check: Callable[[], bool]) -> bool:
-    end = time.monotonic() + END_S
-    while not check():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def gone(pid: int) -> bool:

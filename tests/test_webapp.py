@@ -8,8 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +24,7 @@ from dbdyno.engines.web.server import WebServer, start_web_server
 from dbdyno.errors import SystemFailed
 from dbdyno.events.answers import Answer, Loaded
 from dbdyno.worker import ask
+from waiting import eventually
 from web_database import CODES, web_database
 
 # Servers are started.
@@ -32,9 +32,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_application() is None, reason="the web application is not built: make webapp"),
 ]
-
-# Seconds for what is waited for.
-END_S = 60.0
 
 Reply = tuple[int, dict[str, Any]]
 
@@ -95,15 +92,6 @@ def values(database: dict[str, Any], table: str, column: str) -> list[Any]:
     task = {"kind": "ask", "target": database, "sql": question}
     answer = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, Answer).answer
     return json.loads(answer) if answer else []
-
-
-def eventually(check: Callable[[], bool]) -> bool:
-    end = time.monotonic() + END_S
-    while not check():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.mark.parametrize("persistent", ["on", "off"])
