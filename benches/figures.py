@@ -1,13 +1,18 @@
 """A measured figure against its target, and picking benches by name."""
 
 import argparse
+import json
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from dbdyno.worker import worker_path
 
 Bench = TypeVar("Bench")
 
@@ -56,6 +61,21 @@ def in_turn(first: Callable[[], T], second: Callable[[], T], block: int) -> tupl
         b = second()
         return first(), b
     return first(), second()
+
+
+def descriptors_of(plan: dict[str, Any], looks: int, apart_s: float) -> tuple[dict[str, Any], list[int]]:
+    """Run a worker; give its result, and how many descriptors it had open each time that it was looked at."""
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out:
+        given.write(json.dumps(plan))
+        given.seek(0)
+        process = subprocess.Popen([worker_path()], stdin=given, stdout=out)
+        seen = []
+        for _ in range(looks):
+            time.sleep(apart_s)
+            seen.append(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
+        process.wait()
+        out.seek(0)
+        return next(event for event in map(json.loads, out) if event["event"] == "result"), seen
 
 
 def run(

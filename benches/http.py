@@ -10,14 +10,13 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from figures import Figure, NotMeasuredError, in_turn, run
+from figures import Figure, NotMeasuredError, descriptors_of, in_turn, run
 
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import worker_path
@@ -193,17 +192,7 @@ def descriptors() -> Figure:
         "transactions": [{"name": "get", "steps": [{"do": "execute", "statement": 0}]}],
     }
     plan = {"schema": PLAN, "seed": 1, "task": task}
-    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out:
-        given.write(json.dumps(plan))
-        given.seek(0)
-        process = subprocess.Popen([worker_path()], stdin=given, stdout=out)
-        seen = []
-        for _ in range(9):
-            time.sleep(1)
-            seen.append(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
-        process.wait()
-        out.seek(0)
-        result = next(event for event in map(json.loads, out) if event["event"] == "result")
+    result, seen = descriptors_of(plan, 9, 1)
     # Of a connection that is just being made there may be one for each client.
     first, last = min(seen[:3]), min(seen[-3:])
     name = f"descriptors left by {result['accounting']['ok']:,} connections"

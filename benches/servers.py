@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from figures import Figure, NotMeasuredError, in_turn, run
+from figures import Figure, NotMeasuredError, descriptors_of, in_turn, run
 
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
@@ -405,17 +405,7 @@ def descriptors(servers: Servers) -> Iterator[Figure]:
             "transactions": [{"name": "t", "steps": select(SELECT, ACCOUNTS)["steps"]}],
         },
     }
-    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out:
-        given.write(json.dumps(plan))
-        given.seek(0)
-        process = subprocess.Popen([worker_path()], stdin=given, stdout=out)
-        seen = []
-        for _ in range(10):
-            time.sleep(5.5)
-            seen.append(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
-        process.wait()
-        out.seek(0)
-        result = next(event for event in map(json.loads, out) if event["event"] == "result")
+    result, seen = descriptors_of(plan, 10, 5.5)
     first, last = max(seen[:3]), min(seen[-3:])
     name = f"descriptors left by {result['accounting']['ok']:,} connections"
     yield Figure(name, last - first, f"{min(seen)} to {max(seen)}, n={len(seen)}", 0, at_most=True)
