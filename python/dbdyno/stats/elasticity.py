@@ -25,9 +25,10 @@ from dbdyno.stats.intervals import (
     BEYOND_CHANCE,
     CONFIDENCE,
     Ratio,
+    Spread,
     correlation,
+    deviation,
     more_error,
-    standard_error,
     t_quantile,
 )
 
@@ -53,34 +54,52 @@ class Slope:
     """A slope over all blocks, with its interval. ``values``: the pseudo-value of each block.
 
     ``sizes``: the slope of each size by itself; ``linear``: they agree. Where not, it is the slope of the smallest.
+    ``of_base``, ``of_sizes``: by how much it changes with the logarithm of the rate of the cell as it is, and the sum
+    of the squares of that for the sizes.
     """
 
     mean: float
     values: tuple[float, ...]
     sizes: tuple[float, ...]
     linear: bool
+    of_base: float = 0.0
+    of_sizes: float = 0.0
 
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-        """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit."""
-        ends = interval_of(self.values, confidence)
+    def interval(self, confidence: float = CONFIDENCE, spread: Spread | None = None) -> tuple[float, float] | None:
+        """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit.
+
+        ``spread``: of the pseudo-values, where more is known of it than these tell.
+        """
+        ends = interval_of(self.values, confidence, spread)
         # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval even so.
         return None if ends is None else (min(ends[0], self.mean), max(ends[1], self.mean))
 
+    def noise(self, base: float) -> float:
+        """Return the standard deviation of a block's value, where that of the logarithm of a trial's rate is 1.
 
-def interval_of(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+        ``base``: the variance of the cell as it is, of which there may be several trials, by that of one trial. It is
+        of the first order, as the delta method has it, and leaves out what is uncertain of x.
+        """
+        return math.sqrt(self.of_base**2 * base + self.of_sizes)
+
+
+def interval_of(
+    values: Sequence[float], confidence: float = CONFIDENCE, spread: Spread | None = None
+) -> tuple[float, float] | None:
     """Return the t interval of a mean over blocks, wider where neighbouring blocks are alike beyond chance.
 
     As that of a ratio is (:func:`dbdyno.stats.intervals.ratio_of`), without the logarithms. None of fewer than two
-    values, and of equal ones, which leave it unknown how sure the mean is.
+    values, and of equal ones, which leave it unknown how sure the mean is. ``spread``: as in ``ratio_of``.
     """
     if len(values) < 2:
         return None
-    error = standard_error(values)
+    own = spread if spread is not None else Spread(deviation(values), len(values) - 1)
+    error = own.deviation / math.sqrt(len(values))
     if error == 0:
         return None
     seen, _ = correlation(values)
     wide = more_error(seen, len(values)) if seen * math.sqrt(len(values)) > BEYOND_CHANCE else 1.0
-    reach = t_quantile((1 + confidence) / 2, len(values) - 1) * error * wide
+    reach = t_quantile((1 + confidence) / 2, own.freedom) * error * wide
     return fmean(values) - reach, fmean(values) + reach
 
 
@@ -101,7 +120,17 @@ def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool
     linear = all(_alike(own[0], other, confidence, sizes - 1) for other in own[1:])
     if not linear:
         mean, values = own[0]
-    return Slope(mean, tuple(values), tuple(each for each, _ in own), linear)
+        blocks = [block[:1] for block in blocks]
+    pulls = _pulls(blocks, of_logarithms=of_logarithms)
+    squares = sum(each * each for each in pulls)
+    return Slope(mean, tuple(values), tuple(each for each, _ in own), linear, sum(pulls), squares)
+
+
+def _pulls(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
+    """Return by how much the slope changes with y of each size, of the first order."""
+    means = _means(blocks, of_logarithms=of_logarithms)
+    below = sum(x * x for x, _ in means)
+    return [x * (1.0 if of_logarithms else math.exp(min(y, _GREATEST))) / below for x, y in means]
 
 
 def _jackknifed(
@@ -119,14 +148,21 @@ def _jackknifed(
 def _fitted(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> float:
     """Return the slope of least squares through the means of each size over some blocks."""
     above = below = 0.0
-    for size in zip(*blocks, strict=False):
-        y = fmean(each for _, each in size)
-        # A device that is slow for a while makes calls and transactions longer alike: means are of logarithms.
-        sign = math.copysign(1.0, size[0][0])
-        x = fmean(x for x, _ in size) if of_logarithms else sign * math.exp(fmean(math.log(abs(x)) for x, _ in size))
+    for x, y in _means(blocks, of_logarithms=of_logarithms):
         above += x * (y if of_logarithms else math.expm1(min(y, _GREATEST)))
         below += x * x
     return above / below
+
+
+def _means(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[tuple[float, float]]:
+    """Return the mean x and y of each size over some blocks."""
+    means = []
+    for size in zip(*blocks, strict=False):
+        # A device that is slow for a while makes calls and transactions longer alike: means are of logarithms.
+        sign = math.copysign(1.0, size[0][0])
+        x = fmean(x for x, _ in size) if of_logarithms else sign * math.exp(fmean(math.log(abs(x)) for x, _ in size))
+        means.append((x, fmean(each for _, each in size)))
+    return means
 
 
 def _alike(

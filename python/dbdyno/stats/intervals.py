@@ -120,6 +120,14 @@ class Ratio:
         return half > 0 and apart > half / 3
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A standard deviation over blocks, in the unit of the values, and its degrees of freedom."""
+
+    deviation: float
+    freedom: float
+
+
 def block_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float]:
     """Return ``ln b - ln a`` of each block (key) in which both have a value above 0, in the order of blocks."""
     return [math.log(b[block] / a[block]) for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
@@ -208,6 +216,7 @@ def ratio_of(
     least: float = 0.0,
     blunt: float = 0.0,
     exact: bool = False,
+    spread: Spread | None = None,
 ) -> Ratio | None:
     """Return the ratio whose logarithms in each block are ``logs``; see :func:`paired_ratio`.
 
@@ -216,6 +225,7 @@ def ratio_of(
     mean may be off in each block alike, which is added to the interval and taken off the difference that is tested.
     The order of ``logs`` is that of the blocks: p allows for neighbours that are alike, and where they are so beyond
     chance, the interval does too (:func:`correlation`).
+    ``spread``: how much blocks differ by chance, where more is known of it than these tell.
     ``exact``: the values are counts without an error; else blocks without any spread leave it unknown how sure the
     ratio is, and it has no interval.
     """
@@ -224,19 +234,20 @@ def ratio_of(
     mean, count = fmean(logs), len(logs)
     if count < 2:
         return Ratio(_exp(mean), None, None, count, confidence=confidence)
-    error = max(standard_error(logs), least)
+    own = spread if spread is not None else Spread(deviation(logs), count - 1)
+    error = max(own.deviation / math.sqrt(count), least)
     if error <= _NO_SPREAD:
         return _without_spread(mean, count, confidence, exact=exact)
     seen, allowed = correlation(logs)
     wide = more_error(seen, count) if seen * math.sqrt(count) > BEYOND_CHANCE else 1.0
     wider = more_error(allowed, count)
-    reach = t_quantile((1 + confidence) / 2, count - 1) * error * wide + blunt
+    reach = t_quantile((1 + confidence) / 2, own.freedom) * error * wide + blunt
     return Ratio(
         _exp(mean),
         _exp(mean - reach),
         _exp(mean + reach),
         count,
-        _two_sided(max(abs(mean) - blunt, 0.0) / (error * wider), count - 1),
+        _two_sided(max(abs(mean) - blunt, 0.0) / (error * wider), own.freedom),
         error * math.sqrt(count),
         _bootstrap(logs, confidence, wide) if resample else None,
         confidence,

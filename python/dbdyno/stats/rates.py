@@ -20,7 +20,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, ratio_of, welch
+from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, Spread, ratio_of, welch
 
 Rates = Mapping[int, "Rate"]
 """The rate of each block (key) that gave one."""
@@ -70,16 +70,18 @@ def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Inte
     return Interval(rate, rate * ratio.low / wide, rate * ratio.high * wide, len(rates))
 
 
-def paired_rates(a: Rates, b: Rates, confidence: float = CONFIDENCE, *, resample: bool = True) -> Ratio | None:
+def paired_rates(
+    a: Rates, b: Rates, confidence: float = CONFIDENCE, *, resample: bool = True, spread: Spread | None = None
+) -> Ratio | None:
     """Return ``b / a`` with its intervals, from the blocks that both have. None without a common block.
 
     ``R_b / R_a · exp(± t(n-1) · s(e_b - e_a) / sqrt(n))``: what disturbs a block disturbs both of its rates alike.
-    ``b / a`` and ``a / b`` are exact reciprocals.
+    ``b / a`` and ``a / b`` are exact reciprocals. ``spread``: as in :func:`dbdyno.stats.intervals.ratio_of`.
     """
     if not a.keys() & b.keys():
         return None
     least, blunt = paired_errors(a, b)
-    return ratio_of(block_values(a, b), confidence, resample=resample, least=least, blunt=blunt)
+    return ratio_of(block_values(a, b), confidence, resample=resample, least=least, blunt=blunt, spread=spread)
 
 
 def paired_errors(a: Rates, b: Rates) -> tuple[float, float]:

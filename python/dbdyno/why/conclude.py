@@ -15,6 +15,9 @@ from dbdyno.results.judging import Pair, ratio_of_pair
 from dbdyno.results.metrics import done, rates_by_block
 from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
 from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict
+from dbdyno.stats.intervals import Spread
+from dbdyno.stats.moderation import Sample, moderated
+from dbdyno.stats.rates import block_values
 from dbdyno.why.cells import Why as Planned
 from dbdyno.why.inferred import resource_of
 from dbdyno.why.pilot import ASSUMED
@@ -34,33 +37,50 @@ _Judged = tuple["_Test", Ends, Verdict]
 
 @dataclass(frozen=True)
 class _Own:
-    """The cell as it is, its rates by block, and the confidence of what is said against it."""
+    """The cell as it is, its rates by block, and the confidence of what is said against it.
+
+    ``variance``: of its rate by chance, by that of one trial's: it may have two in a block.
+    """
 
     cell: Cell
     rates: Rates
     confidence: float
+    variance: float
 
-    def ratio(self, cell: Cell) -> Ratio | None:
+    def ratio(self, cell: Cell, spread: Spread | None = None) -> Ratio | None:
         """Return the rate of a cell as a multiple of its own."""
-        return paired_rates(self.rates, rates_by_block(cell), self.confidence)
+        return paired_rates(self.rates, rates_by_block(cell), self.confidence, spread=spread)
 
 
 @dataclass(frozen=True)
 class _Test:
-    """The changes of one kind of a resource, with their cells; ``slope``: of those that make it slower."""
+    """The changes of one kind of a resource, with their cells.
+
+    ``slope``: of those that make it slower; ``best``: of those that make it free the one that gains most, with its
+    ratio. ``spread``: how much blocks differ by chance, as all tests tell it together.
+    """
 
     resource: Resource
     kind: str
     changes: Sequence[tuple[Change, Cell]]
-    slope: Slope | None
-    ratio: Ratio | None
+    slope: Slope | None = None
+    best: tuple[Cell, Ratio] | None = None
+    spread: Spread | None = None
 
     @property
     def share(self) -> float | None:
         """The share of a transaction's time."""
         if self.kind == "slower":
             return None if self.slope is None else self.slope.mean
-        return None if self.ratio is None else saved(self.ratio)[0]
+        return None if self.best is None else saved(self.best[1])[0]
+
+    def sample(self, own: _Own) -> Sample:
+        """Return what it says in each block, and how that follows the noise of a trial."""
+        if self.slope is not None:
+            return Sample(self.slope.values, self.slope.noise(own.variance))
+        if self.best is not None:
+            return Sample(block_values(own.rates, rates_by_block(self.best[0])), sqrt(1 + own.variance))
+        return Sample((), 1.0)
 
 
 def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFIDENCE) -> Why | None:
@@ -72,7 +92,9 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     base = by_level.get(UNCHANGED)
     if base is None or not rates_by_block(base):
         return None
-    own = _Own(base, _rates(base, by_level.get(AGAIN)), confidence)
+    again = by_level.get(AGAIN)
+    twice = again is not None and bool(rates_by_block(again))
+    own = _Own(base, _rates(base, again), confidence, 0.5 if twice else 1.0)
     tests = _tests(planned, by_level, own)
     strict = replace(own, confidence=1 - (1 - confidence) / max(len(tests), 1))
     judged = [(test, _ends(test, own), verdict(_ends(test, strict))) for test in tests]
@@ -149,16 +171,19 @@ def _tests(planned: Planned, by_level: Mapping[str, Cell], own: _Own) -> list[_T
     tests = []
     for (resource, kind), changes in kept.items():
         if kind == "slower":
-            tests.append(_Test(resource, kind, changes, _slope(changes, own), None))
+            tests.append(_Test(resource, kind, changes, slope=_slope(changes, own)))
         else:
             # Of several ways to be rid of a resource, the best one tells what it costs.
-            tests.append(_Test(resource, kind, changes, None, _best(changes, own)))
-    return _without_the_client(tests)
+            tests.append(_Test(resource, kind, changes, best=_best(changes, own)))
+    tests = _without_the_client(tests)
+    spreads = moderated([each.sample(own) for each in tests])
+    return [replace(test, spread=spread) for test, spread in zip(tests, spreads, strict=True)]
 
 
-def _best(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Ratio | None:
-    ratios = [own.ratio(cell) for _, cell in changes]
-    return max((ratio for ratio in ratios if ratio is not None), key=lambda ratio: ratio.mean, default=None)
+def _best(changes: Sequence[tuple[Change, Cell]], own: _Own) -> tuple[Cell, Ratio] | None:
+    found = [(cell, own.ratio(cell)) for _, cell in changes]
+    known = [(cell, ratio) for cell, ratio in found if ratio is not None]
+    return max(known, key=lambda each: each[1].mean, default=None)
 
 
 def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
@@ -226,7 +251,12 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
         return tests
     rest = tuple(all_of - own for all_of, own in zip(processors.values, client.values, strict=True))
     apart = Slope(
-        processors.mean - client.mean, rest, tuple(each - client.mean for each in processors.sizes), processors.linear
+        processors.mean - client.mean,
+        rest,
+        tuple(each - client.mean for each in processors.sizes),
+        processors.linear,
+        processors.of_base - client.of_base,
+        processors.of_sizes + client.of_sizes,
     )
     return [
         replace(test, slope=apart) if test.resource == "processors" and test.kind == "slower" else test
@@ -236,9 +266,9 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
 
 def _ends(test: _Test, own: _Own) -> Ends:
     if test.kind == "slower":
-        return None if test.slope is None else test.slope.interval(own.confidence)
-    best = _best(test.changes, own)
-    return None if best is None else saved(best)[1]
+        return None if test.slope is None else test.slope.interval(own.confidence, test.spread)
+    ratio = None if test.best is None else own.ratio(test.best[0], test.spread)
+    return None if ratio is None else saved(ratio)[1]
 
 
 def _resource(
