@@ -44,6 +44,7 @@ def html_report(document: Document) -> str:
 
 def _context(document: Document) -> dict[str, Any]:
     cells = document["cells"]
+    lead = why_chart(document) or times_chart(document) or answer_chart(document)
     timeline = timeline_charts(document)
     drawable = sum(any(len(each["intervals"]) > 1 for each in cell["rounds"]) for cell in cells)
     count = sum(len(cell["rounds"]) for cell in cells)
@@ -65,9 +66,9 @@ def _context(document: Document) -> dict[str, Any]:
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
-        "lead": why_chart(document) or times_chart(document) or answer_chart(document),
+        "lead": lead,
         "indexes": index_lines(document),
-        "throughput": throughput_chart(document),
+        "throughput": throughput_chart(document, lead=lead is None),
         "published": published_chart(document),
         "scalability": sections.scalability_table(document),
         "scalability_charts": scalability_charts(document),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from dbdyno.answer.short import SYSTEM
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
 from dbdyno.numbers import level
@@ -21,17 +23,22 @@ class Axes:
     series: list[str]
     numeric: bool
     """Whether x is a number, so that its points make a line."""
+    systems: Mapping[str, str]
+    """The short names of systems."""
 
     def x_of(self, cell: Cell) -> str:
         """Return the cell's place on the x axis."""
-        return level(cell["factors"].get(self.x, "")) if self.x else cell["id"]
+        return self._level(cell, self.x) if self.x else cell["id"]
 
     def series_of(self, cell: Cell) -> str:
         """Return the name of the line the cell belongs to."""
-        levels = [level(cell["factors"].get(name, "")) for name in self.by]
+        levels = [self._level(cell, name) for name in self.by]
         if len(self.by) == 1:
             return levels[0]
         return " ".join(factor_level(name, each) for name, each in zip(self.by, levels, strict=True))
+
+    def _level(self, cell: Cell, name: str) -> str:
+        return _named(name, cell["factors"].get(name, ""), self.systems)
 
     @property
     def by_title(self) -> str | None:
@@ -40,20 +47,28 @@ class Axes:
 
 
 def axes(document: Document) -> Axes:
-    """Choose the axes: the experiment's ``report.x`` where it varies, else the last factor that does.
+    """Choose the axes: the experiment's ``report.x`` where it varies, else the last factor that does, a load first.
 
     Every other factor that varies tells lines apart, ``report.by`` first, so that no two cells share a point.
     """
     cells = document["cells"]
     varied = factor_names(document)
     wanted_x, wanted_by = document["report"].get("x"), document["report"].get("by")
-    x = wanted_x if wanted_x in varied else next((name for name in reversed(varied) if name != wanted_by), None)
+    others = [name for name in reversed(varied) if name != wanted_by]
+    # What is chosen is told apart by colour, at each load.
+    others.sort(key=lambda name: document["roles"].get(name) != "load")
+    x = wanted_x if wanted_x in varied else next(iter(others), None)
     if x is None and varied:
         x = varied[-1]
     by = tuple(sorted((name for name in varied if name != x), key=lambda name: name != wanted_by))
     found = [cell["factors"].get(x) for cell in cells] if x else []
     numeric = bool(found) and all(isinstance(each, int | float) and not isinstance(each, bool) for each in found)
     ordered = sorted(set(found), key=float) if numeric else list(dict.fromkeys(found))  # type: ignore[arg-type]
-    chosen = Axes(x, by, [level(each) for each in ordered] if x else [cell["id"] for cell in cells], [], numeric)
-    series = list(dict.fromkeys(chosen.series_of(cell) for cell in cells))
-    return Axes(chosen.x, chosen.by, chosen.levels, series, chosen.numeric)
+    systems = document["answer"]["systems"]
+    levels = [_named(x, each, systems) for each in ordered] if x else [cell["id"] for cell in cells]
+    chosen = Axes(x, by, levels, [], numeric, systems)
+    return replace(chosen, series=list(dict.fromkeys(chosen.series_of(cell) for cell in cells)))
+
+
+def _named(factor: str, value: object, systems: Mapping[str, str]) -> str:
+    return systems.get(str(value), str(value)) if factor == SYSTEM else level(value)

@@ -46,14 +46,19 @@ def data(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
 
 
 def colour(
-    names: Sequence[str], *, title: str | None = None, field_name: str = "series", legend: bool = True
+    names: Sequence[str],
+    *,
+    title: str | None = None,
+    field_name: str = "series",
+    legend: bool = True,
+    wide: bool = False,
 ) -> alt.Color:
-    """Return the colour of a named series; with ``legend``, explained under the chart."""
+    """Return the colour of a named series; with ``legend``, explained under the chart, or beside one that is wide."""
     longest = max((len(name) for name in names), default=1) + 4
     shown = alt.Legend(
         title=title,
-        orient="bottom",
-        columns=max(1, min(len(names), _LETTERS_PER_LINE // longest)),
+        orient="right" if wide else "bottom",
+        columns=1 if wide else max(1, min(len(names), _LETTERS_PER_LINE // longest)),
         labelLimit=WIDTH - 40,
         symbolStrokeWidth=2,
         # As seen as lines and points are, also where the first of what it explains is an area.
@@ -100,9 +105,10 @@ def draw(chart: Any, label: str) -> str:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
 
 
-def fitted(chart: Any, height: int) -> Any:
-    """Give a chart without panels the common width, axes included."""
-    return chart.properties(width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+def fitted(chart: Any, height: int, *, wide: bool = False) -> Any:
+    """Give a chart without panels the common width, or that of a page, axes included."""
+    width = WIDE if wide else WIDTH
+    return chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
 
 
 def _attribute(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -16,8 +17,11 @@ _HEIGHT = 290
 _LOG_RATIO = 30
 
 
-def throughput_chart(document: Document) -> Figure | None:
-    """Draw mean, 95 % interval and every round of each cell; none where nothing was measured."""
+def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None:
+    """Draw mean, 95 % interval and every round of each cell; none where nothing was measured.
+
+    ``lead``: it has the width of the page to itself.
+    """
     chosen = axes(document)
     means: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
@@ -39,20 +43,27 @@ def throughput_chart(document: Document) -> Figure | None:
     for each in means:
         # No throughput is below zero, however wide its interval.
         each["low"] = max(each["low"], 0.0)
-    base = alt.Chart(data(means)).encode(x=_x(chosen), color=colour(chosen.series, title=chosen.by_title))
     y = _y(unit, means, logarithmic=logarithmic)
+    label = f"Throughput by {chosen.x or 'cell'}"
+    slim = draw(_measured(chosen, y, means, dots, wide=False), label)
+    wide = draw(_measured(chosen, y, means, dots, wide=True), label) if lead else ""
+    note = "Large: mean of the rounds; bar: its 95 % interval; small, beside it: every round."
+    return Figure("Throughput, measured here", slim, note + (" Logarithmic axis." if logarithmic else ""), wide=wide)
+
+
+def _measured(
+    chosen: Axes, y: alt.Y, means: Sequence[dict[str, Any]], dots: Sequence[dict[str, Any]], *, wide: bool
+) -> Any:
+    x, series = _x(chosen, wide=wide), colour(chosen.series, title=chosen.by_title, wide=wide)
+    base = alt.Chart(data(means)).encode(x=x, color=series)
     layers = [
-        alt.Chart(data(dots)).mark_circle(size=16, opacity=0.6, xOffset=8).encode(
-            x=_x(chosen), y=y, color=colour(chosen.series, title=chosen.by_title)
-        ),
+        alt.Chart(data(dots)).mark_circle(size=16, opacity=0.6, xOffset=8).encode(x=x, y=y, color=series),
         base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(size=36, filled=True, opacity=1).encode(y=y, shape=_shape(chosen)),
-    ]  # fmt: skip
+    ]
     if chosen.numeric:
         layers.insert(0, base.mark_line(strokeWidth=1.5, opacity=0.8).encode(y=y))
-    svg = draw(fitted(alt.layer(*layers), _HEIGHT), f"Throughput by {chosen.x or 'cell'}")
-    note = "Large: mean of the rounds; bar: its 95 % interval; small, beside it: every round."
-    return Figure("Throughput, measured here", svg, note + (" Logarithmic axis." if logarithmic else ""))
+    return fitted(alt.layer(*layers), _HEIGHT, wide=wide)
 
 
 def published_chart(document: Document) -> Figure | None:
@@ -81,8 +92,8 @@ def published_chart(document: Document) -> Figure | None:
     return Figure(title, svg, note + (" Logarithmic axis." if logarithmic else ""))
 
 
-def _x(chosen: Axes) -> alt.X:
-    turned = max((len(each) for each in chosen.levels), default=0) * len(chosen.levels) > 34
+def _x(chosen: Axes, *, wide: bool = False) -> alt.X:
+    turned = max((len(each) for each in chosen.levels), default=0) * len(chosen.levels) > (120 if wide else 34)
     return alt.X(
         "x:N",
         sort=chosen.levels,
