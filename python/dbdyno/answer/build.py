@@ -174,8 +174,10 @@ def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
 
 
 def _command(experiment: str, changed: Mapping[str, Any]) -> str:
-    """Give a command that measures with what was chosen."""
-    parts = ["dbdyno", "run", experiment]
+    """Give a command that measures with what was chosen; none where `run` cannot choose it."""
+    if not experiment and set(changed) != {SYSTEM}:
+        return ""
+    parts = ["dbdyno", "run", *([experiment] if experiment else [])]
     for name, level in changed.items():
         parts += ["--system", quote(str(level))] if name == SYSTEM else ["--set", quote(f"{name}={level_text(level)}")]
     return " ".join(parts)

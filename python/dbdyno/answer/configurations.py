@@ -66,6 +66,11 @@ class Configuration:
         return self.decision is not None and self.decision.verdict == "faster"
 
     @property
+    def failed(self) -> float:
+        """The greatest share of failed transactions among its cells."""
+        return max(map(failing, self.cells.values()))
+
+    @property
     def factor(self) -> float:
         """By what it multiplies the first one's rate, as far as is known; that of a time is inverted."""
         return 1.0 if self.against is None else self.against.mean
@@ -91,9 +96,17 @@ class Ranking:
 
     @property
     def best(self) -> Configuration:
-        """The one to take: of the free ones that are shown to be faster than the first the fastest, else the first."""
+        """The one to take: of the free ones that are shown to be faster than the first the fastest, else the first.
+
+        Where some of its transactions fail, however few, one of which none fails is taken in its place, as long as the
+        fastest is not shown to be ahead of that.
+        """
         shown = [each for each in self.free if each.faster]
-        return max(shown, key=lambda each: each.factor) if shown else self.first
+        if not shown:
+            return self.first
+        fastest = max(shown, key=lambda each: each.factor)
+        clean = [each for each in shown if not each.failed and not behind(each, fastest)]
+        return max(clean, key=lambda each: each.factor) if clean else fastest
 
 
 def rank(
@@ -120,6 +133,12 @@ def rank(
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
     return Ranking(list(found.values()), list(dict.fromkeys(_levels(cell, loads) for cell in measured)), metric)
+
+
+def behind(each: Configuration, best: Configuration) -> bool:
+    """Whether the interval of one lies below that of the best; both are held against the same first one."""
+    a, b = each.against, best.against
+    return a is not None and b is not None and a.high is not None and b.low is not None and a.high < b.low
 
 
 def _levels(cell: Cell, names: Sequence[str]) -> Levels:

@@ -35,7 +35,7 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     if spec.label and not spec.label.isdecimal():
         return spec.label
     if spec.command:
-        return spec.name
+        return _words_of_its_own(spec, everything)
     alike = [each for each in everything if each.engine == spec.engine]
     engine = spec.engine if len(alike) < len(everything) else ""
     if len(alike) == 1:
@@ -44,6 +44,19 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     if spec.label:
         parts.append(f"#{spec.label}")
     return " ".join([engine, *parts] if engine else parts) or spec.engine
+
+
+def _words_of_its_own(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
+    """Give a program by the words of its command that no other's has in the same place, from its beginning or end."""
+    commands = [(each.command or "").split() for each in everything]
+    if not all(commands) or len(commands) < 2:
+        return spec.name
+    shortest = min(map(len, commands))
+    start = next((at for at in range(shortest) if len({each[at] for each in commands}) > 1), shortest)
+    rest = shortest - start
+    end = next((at for at in range(rest) if len({each[-1 - at] for each in commands}) > 1), rest)
+    own = (spec.command or "").split()
+    return " ".join(own[start : len(own) - end]) or spec.name
 
 
 def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:

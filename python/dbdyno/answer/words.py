@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dbdyno.answer.by_effects import ByEffects
-from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
+from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing, behind
 from dbdyno.answer.short import named
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
@@ -170,21 +170,21 @@ def _two(first: Configuration, other: Configuration, systems: Mapping[str, str],
     if len(standings) == 1 or verdicts == {"inconclusive"} or (len(verdicts) == 1 and _alike(standings)):
         return _sentence(first, other, other.against, other.decision, metric, margin) + _price_words(other)
     ahead = [each for each in standings if each.decision.verdict == "faster"]
-    behind = [each for each in standings if each.decision.verdict == "slower"]
+    slower = [each for each in standings if each.decision.verdict == "slower"]
     same = [each for each in standings if each.decision.verdict == "equivalent"]
     is_open = [each for each in standings if each.decision.verdict == "inconclusive"]
     parts = []
     if ahead:
         parts.append(f"{other.name} is faster than {first.name}: {_listed(ahead, systems)}")
-    if behind:
-        inverted = [_inverted(each) for each in behind]
+    if slower:
+        inverted = [_inverted(each) for each in slower]
         parts.append(f"{first.name} is faster than {other.name}: {_listed(inverted, systems)}")
     if same:
         parts.append(f"they are the same within {percent(margin)} {_places(same, systems)}")
     if is_open:
         parts.append(f"neither is shown to be ahead {_places(is_open, systems)}")
     text = "; ".join(parts) + _price_words(other) + "."
-    return text[0].upper() + text[1:] if not ahead and not behind else text
+    return text[0].upper() + text[1:] if not ahead and not slower else text
 
 
 def _sentence(
@@ -269,23 +269,23 @@ def _ahead(ranking: Ranking, systems: Mapping[str, str]) -> str:
     best, first = ranking.best, ranking.first
     how = "as fast as" if ranking.metric == "throughput" else f"as quick ({ranking.metric}) as"
     text = f"{best.name} is {ratio_words(best.against)} times {how} {first.name}"
-    rivals = [each for each in ranking.free if each is not best and each is not first and not _behind(each, best)]
+    rivals = [each for each in ranking.free if each is not best and each is not first and not behind(each, best)]
     several = len(ranking.loads) > 1
-    behind = [each for each in best.at if each.decision.verdict == "slower"]
+    slower = [each for each in best.at if each.decision.verdict == "slower"]
     if several:
-        text += ", over all loads" if not behind else f", but slower {_places(behind, systems)}"
-    if rivals:
-        text += f"; not shown to be ahead of {_some([each.name for each in rivals])}"
-    else:
+        text += ", over all loads" if not slower else f", but slower {_places(slower, systems)}"
+    # Those that it is taken before for their failures alone.
+    unclean = [each for each in rivals if each.failed and not best.failed and each.factor > best.factor]
+    level = [each for each in rivals if each not in unclean]
+    if unclean:
+        top = max(unclean, key=lambda each: each.factor)
+        text += f"; {top.name} is not shown to be faster, and {percent(top.failed)} of its transactions fail"
+    if level:
+        text += f"; not shown to be ahead of {_some([each.name for each in level])}"
+    if not rivals:
         text += ", and ahead of all others that cost no more"
     gains = [*best.gain]
     return text + (f" ({best.name} {'; '.join(gains)})" if gains else "") + "."
-
-
-def _behind(each: Configuration, best: Configuration) -> bool:
-    """Whether the interval of one lies below that of the best; both are held against the same first one."""
-    a, b = each.against, best.against
-    return a is not None and b is not None and a.high is not None and b.low is not None and a.high < b.low
 
 
 def _none_ahead(ranking: Ranking, margin: float) -> str:
@@ -330,7 +330,7 @@ def _priced(ranking: Ranking, best: Configuration) -> list[str]:
     if len(ranking.configurations) < 3:
         return []
     # Against the first one itself, to be faster is enough.
-    ahead = [each for each in ranking.configurations if best is ranking.first or _behind(best, each)]
+    ahead = [each for each in ranking.configurations if best is ranking.first or behind(best, each)]
     priced = [each for each in ahead if each.price and each.faster]
     if not priced:
         return []

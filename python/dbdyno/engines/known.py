@@ -51,8 +51,8 @@ def engine_named(name: str) -> str | None:
 
 
 def names_program(url: str) -> bool:
-    """Whether a URL, as it was typed, names a program of the user's own."""
-    name = engine_named(url.strip().partition(":")[0])
+    """Whether a URL, as it was typed and perhaps with a name before it, names a program of the user's own."""
+    name = engine_named(url.strip().partition(":")[0].rpartition("=")[2])
     return name is not None and _BY_NAME[name].runs_programs
 
 

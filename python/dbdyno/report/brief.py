@@ -144,9 +144,15 @@ def _table(document: Document, width: int) -> Iterator[Text]:
     shown, rest = rows[:_ROWS], len(rows) - _ROWS
     if rest == 1:
         shown, rest = rows, 0
-    yield from laid_out(shown, width, _SPARE, known_of=rows)
+    # Where configurations stand beside one another, nothing says what their figures are.
+    beside = any(_SECOND in row.values for row in rows)
+    yield from laid_out(shown, width, _SPARE, known_of=rows, corner=_unit(document) if beside else "")
     if rest > 0:
         yield Text(f"… {rest} more with --verbose, or `dbdyno show {document['id']}`", style="dim")
+
+
+def _unit(document: Document) -> str:
+    return document["cells"][0]["throughput"]["unit"]
 
 
 def _rows(document: Document) -> list[Row]:

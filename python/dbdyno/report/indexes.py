@@ -8,21 +8,24 @@ from dbdyno.findings.whole_tables import WHOLE_TABLE
 
 
 def _missing(document: Document) -> dict[str, list[str]]:
-    """Give each ``create index`` with the names of the statements of a file that it is for; none of other runs."""
+    """Give each ``create index`` with its statements of a file, or with its systems where not all lack it."""
     missing: dict[str, list[str]] = {}
+    systems, times = document["answer"]["systems"], document["report"].get("times") is True
     for each in document["findings"]:
         evidence = each["evidence"]
         if each.get("kind") != WHOLE_TABLE.name or evidence.get("there") or "sql" not in evidence:
             continue
         cells = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
-        names = [str(cell["factors"][STATEMENT]) for cell in cells if STATEMENT in cell["factors"]]
+        names = [
+            str(cell["factors"].get(STATEMENT, "")) if times else systems.get(cell["system"]["name"], "")
+            for cell in cells
+        ]
         known = missing.setdefault(str(evidence["sql"]), [])
-        if document["report"].get("times") is True:
-            known += [name for name in dict.fromkeys(names) if name not in known]
-    return missing
+        known += [name for name in dict.fromkeys(names) if name and name not in known]
+    return {sql: names if times or len(names) < len(systems) else [] for sql, names in missing.items()}
 
 
 def index_lines(document: Document) -> list[str]:
-    """Give the indexes that plans lack as lines of SQL, with the names of the statements behind each."""
+    """Give the indexes that plans lack as lines of SQL, with the names of the statements or systems behind each."""
     missing = _missing(document)
     return [f"{sql};" + (f"  -- {', '.join(names)}" if names else "") for sql, names in missing.items()]

@@ -42,29 +42,37 @@ def wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterato
 
 
 def laid_out(
-    rows: Sequence[Row], width: int, spare: Sequence[str], *, known_of: Sequence[Row] | None = None
+    rows: Sequence[Row],
+    width: int,
+    spare: Sequence[str],
+    *,
+    known_of: Sequence[Row] | None = None,
+    corner: str = "",
 ) -> Iterator[Text]:
     """Lay rows out: beside their labels, below them, or figure by figure, as there is room.
 
     ``spare``: the columns that go first where there is none, in their order; ``known_of``: the rows of which one must
-    have a value in a column.
+    have a value in a column; ``corner``: what the figures are, above the labels.
     """
     of = rows if known_of is None else known_of
     heads = [head for head in dict.fromkeys(name for row in of for name in row.values) if _known(of, head)]
     heads = _fitting(rows, heads, width, spare)
     label = max((len(row.label) for row in rows), default=0)
     of_numbers = sum(_width(rows, head) + _GAP for head in heads)
-    if label + of_numbers <= width:
-        yield from _beside(rows, heads, label)
-    elif _INDENT + of_numbers <= width:
+    if max(label, len(corner)) + of_numbers <= width:
+        yield from _beside(rows, heads, max(label, len(corner)), corner)
+        return
+    if corner:
+        yield Text(f"{corner}:", style="dim")
+    if _INDENT + of_numbers <= width:
         yield from _below(rows, heads, width)
     else:
         yield from _one_by_one(rows, heads, width)
 
 
-def _beside(rows: Sequence[Row], heads: Sequence[str], label: int) -> Iterator[Text]:
+def _beside(rows: Sequence[Row], heads: Sequence[str], label: int, corner: str) -> Iterator[Text]:
     """Write each row as a line: its label, then its figures."""
-    yield Text(" " * label + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
+    yield Text(corner.ljust(label) + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
     for row in rows:
         line = Text(row.label.ljust(label)).append_text(_line(heads, row.values, rows))
         line.rstrip()

@@ -134,9 +134,9 @@ def _is_of(finding: Finding, why: Why) -> bool:
 
 
 def _named(run: RunRecord) -> str:
-    """Name the experiment as the command line did: a file by its path."""
+    """Name the experiment as the command line did: a file by its path; nothing, where it named none."""
     place = text(run.options, "place") or ""
-    return place if place in run.command else run.experiment
+    return next((each for each in (place, run.experiment) if each in run.command), "")
 
 
 def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
