@@ -292,7 +292,13 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
 def _said(document: Document, cells: Container[str]) -> list[str]:
     """Give what the report of a run says of some of its cells, or of all."""
     found = [each for each in document["findings"] if not each["cells"] or any(cell in cells for cell in each["cells"])]
-    return [f"{document['id']}: {each['text']}" for each in found]
+    texts = [f"{document['id']}: {each['text']}{_of(each['cells'], document)}" for each in found]
+    return list(dict.fromkeys(texts))
+
+
+def _of(cells: Sequence[str], document: Document) -> str:
+    """Name the cells that something is said of, where it is not all of them."""
+    return f" ({', '.join(cells)})" if 0 < len(cells) < len(document["cells"]) else ""
 
 
 def _pairs(a: Side, b: Side) -> list[tuple[Cell, Cell]]:

@@ -42,7 +42,9 @@ SystemOption = Annotated[
         autocompletion=complete_systems,
     ),
 ]
-JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result document")]
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the result document; `-`: to the standard output")
+]
 CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a round")]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write a table in Markdown")]
 ReportOption = Annotated[

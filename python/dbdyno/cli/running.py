@@ -60,6 +60,13 @@ class Exports:
 
             check_parquet(self.parquet, "--parquet")
 
+    @property
+    def to_output(self) -> bool:
+        """Whether one of them is the standard output, which then has nothing else."""
+        from dbdyno.report.export import OUTPUT
+
+        return OUTPUT in (self.json, self.csv, self.markdown, self.report, self.openmetrics)
+
     def write(self, document: Document) -> None:
         """Write them."""
         from dbdyno.report.export import write_csv, write_json, write_markdown
@@ -186,7 +193,7 @@ def run_experiment(
 
     ``verbose``: all that is known of it is shown below the answer.
     """
-    console = Console()
+    console = Console(stderr=exports.to_output)
     exports.check()
     with carried_out(asked, store_place, console, command) as (document, interrupted, place):
         return finish(console, document, exports, interrupted, place, verbose=verbose)

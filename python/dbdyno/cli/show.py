@@ -178,6 +178,8 @@ def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     exports.check()
     document = read_run(open_store(store_place, make=False), name)
     exports.write(document)
+    if exports.to_output:
+        return
     console = Console()
     show_brief(document, console)
     console.print()

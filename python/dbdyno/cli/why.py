@@ -58,7 +58,7 @@ def answer_why(
     asked: WhyAsked, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
 ) -> int:
     """Measure, show the answer, write the exports; give the exit code. Raises DbdynoError."""
-    console = Console()
+    console = Console(stderr=exports.to_output)
     exports.check()
     rounds, budget_s = read_rounds(asked.rounds), read_duration(asked.budget, "--budget")
     of = _of(asked, store_place)

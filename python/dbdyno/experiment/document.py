@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dbdyno.definition.validation import nearest_or
 from dbdyno.engines import engine_named
 from dbdyno.errors import InputError, reason
-from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path
+from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
 
 
 class Document(NamedTuple):
@@ -33,6 +33,9 @@ def read_experiment_file(name_or_path: str) -> Document:
     if "/" not in name_or_path and not name_or_path.endswith(EXPERIMENT_SUFFIX):
         names = builtin_names()
         if name_or_path not in names:
+            if name_or_path in template_names():
+                hint = f"write a file of it: `dbdyno init FILE.toml --template {name_or_path}`"
+                raise InputError(name_or_path, "this is a template, and no experiment", hint)
             hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{EXPERIMENT_SUFFIX}`")
             raise InputError(name_or_path, "there is no such experiment", hint)
         path = package_path("experiments", name_or_path + EXPERIMENT_SUFFIX)

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import datetime
@@ -45,6 +46,9 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.phases import loads, phase_columns
 
+#: Named as a file, it is the standard output.
+OUTPUT = Path("-")
+
 
 def check_writable(path: Path | str, option: str = "") -> None:
     """Make sure that a file can be written at ``path``, before a run begins. Nothing is left behind.
@@ -52,6 +56,8 @@ def check_writable(path: Path | str, option: str = "") -> None:
     Raises ``InputError``, which names ``option`` where given: the time of a run must not be lost to a typing error.
     """
     target = Path(path)
+    if target == OUTPUT:
+        return
     place = f"{option} {target}".strip()
     if target.is_dir():
         raise InputError(place, "is a directory", "give the name of a file")
@@ -71,8 +77,15 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def write_bytes(path: Path | str, content: bytes) -> None:
-    """Write a file at once or not at all, readable as files made by the user are. ``InputError`` where it cannot be."""
+    """Write a file at once or not at all, readable as files made by the user are. ``InputError`` where it cannot be.
+
+    ``-`` is the standard output.
+    """
     target = Path(path)
+    if target == OUTPUT:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
     temporary: Path | None = None
     try:
         # Beside the target, since a rename works within one file system only.

@@ -134,6 +134,9 @@ class Display:
         passed = time.monotonic() - self._began
         seconds = passed / self._done * (self._trials - self._done)
         if self._stopping is None:
+            # Tables are made in the first block, and what that takes says nothing of the rest.
+            if self._done < min(self._trials / self._rounds, self._trials / 2):
+                return ""
             return f" · {_duration(seconds)} left"
         if self._stopping.budget_s is not None:
             # A round that is begun is ended.
