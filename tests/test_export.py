@@ -103,6 +103,13 @@ def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dash_is_the_standard_output(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    check_writable("-")
+    write_json(lookup_document(), "-")
+    assert json.loads(capsysbinary.readouterr().out)["experiment"] == "pk-lookup"
+    assert not Path("-").exists()
+
+
 def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"^--json .*missing/out\.json: no such file or directory; give a file in a"):

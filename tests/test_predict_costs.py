@@ -176,3 +176,10 @@ def test_no_cost_is_below_zero() -> None:
     costs = fit(samples, 1e-4, 1e-4)
     found = [costs.insert["k"], costs.miss, costs.page, costs.checkpoint_page, costs.cpu_miss, costs.cpu_page]
     assert min(found) >= 0 and all(math.isfinite(each) for each in found)
+
+
+def test_an_insert_takes_some_time_even_where_reads_seem_to_take_more_than_all_of_it() -> None:
+    samples = [Sample("k", Use(0.0, 0.0, reads, 0.0), 1e-4, None) for reads in (0.1, 0.5, 0.9)]
+    costs = fit(samples, 1e-2, 1e-4)
+    assert 0 < costs.insert["k"] < 1e-4
+    assert sum(costs.terms("k", Use(0.0, 0.0, 0.0, 0.0), 1e-2).values()) > 0

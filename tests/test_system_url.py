@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.engines import names_program
 from dbdyno.engines.sqlite.settings import SqliteSettings, read_settings
 from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
@@ -203,3 +204,13 @@ def test_single_threaded() -> None:
 def test_a_host_that_is_given_twice_is_refused() -> None:
     with pytest.raises(InputError, match="the host is given twice"):
         parse_url("postgresql://me@localhost:5433/shop?host=/run/postgresql")
+
+
+@pytest.mark.parametrize("url", ["exec:./a {n}", "mine=exec:./a --x=1", " exec:./a"])
+def test_a_program_is_one_by_whatever_name(url: str) -> None:
+    assert names_program(url)
+
+
+@pytest.mark.parametrize("url", ["sqlite:", "exec=sqlite:", "mine=sqlite:x.db", "nothing"])
+def test_what_is_no_program(url: str) -> None:
+    assert not names_program(url)

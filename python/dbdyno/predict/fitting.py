@@ -22,6 +22,9 @@ PAGE_S, _PAGE_SD = 30e-6, 30e-6
 # Prior of a miss: the same without a device. It is weak.
 _MISS, _MISS_SD = 10e-6, 200e-6
 _CPU_SD = 100e-6
+# The least that an insert takes by itself, as a share of the quickest that was measured: where all of the time seems to
+# be reads, as these look slower than they were, it would be nothing, and as many inserts as one likes a second.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,8 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
     seconds = np.array([one.seconds - read_s * one.use.device_reads for one in samples])
     measured = np.array([one.seconds for one in samples])
     priors = [(_MISS, _MISS_SD), (page_s, _PAGE_SD), (write_s, write_s)]
-    found = _least_squares(names, samples, uses, seconds, measured * _NOISE, priors)
+    least = [_LEAST * min(one.seconds for one in samples if one.series == name) for name in names]
+    found = _least_squares(names, samples, uses, seconds, measured * _NOISE, priors, least)
     residuals = (_made(names, samples, uses, found) - seconds) / measured
     insert, (miss, page, checkpoint) = dict(zip(names, found, strict=False)), found[len(names) :]
     told = [one for one in samples if one.cpu_s is not None]
@@ -96,7 +100,9 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
         spent = np.array([one.cpu_s or 0.0 for one in told])
         columns = np.array([[one.use.misses, one.use.pages] for one in told])
         known = list(dict.fromkeys(one.series for one in told))
-        of = _least_squares(known, told, columns, spent, spent * _NOISE, [(0.0, _CPU_SD), (0.0, _CPU_SD)])
+        of = _least_squares(
+            known, told, columns, spent, spent * _NOISE, [(0.0, _CPU_SD), (0.0, _CPU_SD)], [0.0] * len(known)
+        )
         cpu |= dict(zip(known, of, strict=False))
         cpu_miss, cpu_page = of[len(known) :]
     return Costs(
@@ -119,13 +125,18 @@ def _least_squares(
     wanted: np.ndarray,
     deviations: np.ndarray,
     priors: Sequence[tuple[float, float]],
+    least: Sequence[float],
 ) -> list[float]:
-    """Solve for what each series takes itself, then for the columns of ``uses``; a row for each prior is added."""
+    """Solve for what each series takes itself, then for the columns of ``uses``; a row for each prior is added.
+
+    ``least``: of what each series takes itself; the others are not below 0.
+    """
     own = np.array([[float(one.series == name) for name in names] for one in samples])
     rows = np.hstack([own, uses]) / deviations[:, None]
     prior = np.hstack([np.zeros((len(priors), len(names))), np.diag([1.0 / sd for _, sd in priors])])
     right = np.concatenate([wanted / deviations, [value / sd for value, sd in priors]])
     # Scaled to about 1, since seconds of an insert are some 1e-5.
     unit = float(np.mean(np.abs(wanted))) or 1.0
-    solved = lsq_linear(np.vstack([rows, prior]) * unit, right, bounds=(0.0, np.inf))
+    lowest = np.array([*least, *(0.0 for _ in priors)]) / unit
+    solved = lsq_linear(np.vstack([rows, prior]) * unit, right, bounds=(lowest, np.inf))
     return [float(each) * unit for each in solved.x]
