@@ -118,7 +118,7 @@ def locked(blind: bool, busy_timeout: str) -> list[Finding]:
         '{ execute = "update user set name = 1" }, { commit = true }]\n[load]\nstop = { transactions = 9 }\n'
     )
     settings = {} if blind else {"busy_timeout": busy_timeout}
-    rounds = [{"status": "done", "failed": {"locked": 3}}]
+    rounds = [{"status": "done", "failed": {"locked": 3}, "io": None}]
     cells: list[Measured] = []
     for each in compiled(experiment(HEADLESS, TABLE, steps)):
         cell: Any = {
@@ -126,9 +126,22 @@ def locked(blind: bool, busy_timeout: str) -> list[Finding]:
             "system": {"name": "sqlite:", "settings": settings},
             "failed": {"locked": 3},
             "rounds": rounds,
+            "latency_ms": {},
         }
         cells.append(Measured(cell, each.trial, ""))
     return lock_findings(cells)
+
+
+def overtaken(blind: bool) -> list[Finding]:
+    """Two waits of half a second, of thousands of transactions that take a tenth of a millisecond."""
+    seconds = 0.0001 if blind else 1.0
+    cell: Any = {
+        "id": "a",
+        "failed": {},
+        "rounds": [{"status": "done", "io": {"file_lock_waits": 2}, "segments": {"file_lock_wait": seconds}}],
+        "latency_ms": {"service": {"p99": 0.1, "max": 800.0}},
+    }
+    return lock_findings([Measured(cell, {}, "")])
 
 
 HEADLESS = 'name = "x"\ntitle = "x"\n'
@@ -278,6 +291,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         )
     ),
     "locked while upgrading": lambda blind: locked(blind, "5000"),
+    "overtaken while waiting": overtaken,
     "locked without waiting": lambda blind: locked(blind, "0"),
     "change": lambda blind: [
         each for each in lookup_document(rounds=1 if blind else 5)["findings"] if each["kind"] == "change"

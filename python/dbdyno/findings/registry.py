@@ -86,11 +86,12 @@ RULES: tuple[Rule, ...] = (
     load_machine_lost.RULE,
     not_looked_at.RULE,
     steps_left_out.RULE,
+    # What only one engine's cells can show.
+    of_engines.RULE,
     # Several cells together.
     key_order.RULE,
     cliff.RULE,
     changes.RULE,
-    of_engines.RULE,
     connecting.RULE,
     connecting_behind.RULE,
     tiers.RULE,

@@ -1,18 +1,24 @@
 """Why SQLite told clients that its file is locked, and what cures it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.document.cell import Cell, JsonObject, Round
 from dbdyno.document.finding import Kind, Measured
-from dbdyno.document.reading import text
+from dbdyno.document.reading import number, text
 from dbdyno.document.shape import Finding
+from dbdyno.numbers import milliseconds
 from dbdyno.plan.steps import begins, flat
 
 UPGRADING = Kind("locked while upgrading", ("failed", "statements", "busy_timeout"))
 IMPATIENT = Kind("locked without waiting", ("failed", "busy_timeout"))
-KINDS = (UPGRADING, IMPATIENT)
+OVERTAKEN = Kind("overtaken while waiting", ("waits", "wait_ms", "max_ms", "p99_ms"))
+KINDS = (UPGRADING, IMPATIENT, OVERTAKEN)
+
+# Those that wait for the lock wait so many times p99 on average, so that p99 says nothing of them.
+_HIDDEN = 10.0
 
 
 def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
@@ -47,7 +53,49 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
         words = "No busy_timeout is set: a client that finds the file locked gives up at once; busy_timeout=5000 waits."
         observed = {"failed": _failed(impatient), "busy_timeout": 0}
         found.append(IMPATIENT.found(words, [cell["id"] for cell in impatient], observed))
+    overtaken = {cell["id"]: of for cell, _, _ in measured if (of := _waits(cell)) is not None}
+    if overtaken:
+        found.append(_overtaken(overtaken))
     return found
+
+
+@dataclass(frozen=True)
+class _Waits:
+    """How often clients waited for the lock, milliseconds of one wait on average, and of transactions."""
+
+    count: int
+    mean_ms: float
+    most_ms: float
+    p99_ms: float
+
+
+def _waits(cell: Cell) -> _Waits | None:
+    """Give the waits of a cell where few wait so long that p99 says nothing of it."""
+    times = cell["latency_ms"].get("service") or cell["latency_ms"].get("response")
+    rounds = [each for each in _done(cell) if each["io"]]
+    count = sum(int(number(each["io"], "file_lock_waits") or 0) for each in rounds)
+    seconds = sum(number(each["segments"], "file_lock_wait") or 0.0 for each in rounds)
+    if not times or not count or times["p99"] is None or times["max"] is None:
+        return None
+    mean_ms = seconds * 1e3 / count
+    return _Waits(count, mean_ms, times["max"], times["p99"]) if mean_ms > _HIDDEN * times["p99"] else None
+
+
+def _overtaken(cells: Mapping[str, _Waits]) -> Finding:
+    worst = max(cells.values(), key=lambda each: each.most_ms)
+    words = (
+        f"Clients waited {worst.count:,} times for the lock of the file, {milliseconds(worst.mean_ms)} ms each on "
+        f"average, and the slowest transaction took {milliseconds(worst.most_ms)} ms: p99 of "
+        f"{milliseconds(worst.p99_ms)} ms says nothing of them. Who finds the file locked sleeps and looks again "
+        "(busy_timeout), and others overtake it; one connection that writes for all makes them wait in turn."
+    )
+    observed = {
+        "waits": {cell: each.count for cell, each in cells.items()},
+        "wait_ms": {cell: each.mean_ms for cell, each in cells.items()},
+        "max_ms": {cell: each.most_ms for cell, each in cells.items()},
+        "p99_ms": {cell: each.p99_ms for cell, each in cells.items()},
+    }
+    return OVERTAKEN.found(words, list(cells), observed)
 
 
 def _failed(cells: Iterable[Cell]) -> dict[str, int]:
