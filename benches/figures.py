@@ -83,9 +83,13 @@ def run(
     benches: Iterable[Callable[[Bench], Iterator[Figure]]],
     description: str | None,
     where: str | None = None,
+    options: argparse.ArgumentParser | None = None,
 ) -> int:
-    """Run the benches chosen on the command line; 1 where one misses its target, or was not measured."""
-    parser = argparse.ArgumentParser(description=description)
+    """Run the benches chosen on the command line; 1 where one misses its target, or was not measured.
+
+    ``options``: further ones, which the caller reads.
+    """
+    parser = argparse.ArgumentParser(description=description, parents=[] if options is None else [options])
     parser.add_argument("--only", default="", help="benches whose name contains this")
     only = parser.parse_args().only
     chosen = [each for each in benches if only in each.__name__]
