@@ -9,6 +9,7 @@ from dbdyno.engines import all_engines, engine_of
 from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import Asked, Situation
 from dbdyno.plan.change import INJECTED
+from dbdyno.plan.counters import step_of_counters
 from dbdyno.plan.fix import SERIOUS, Fix, Price, Source, conflict, together
 from dbdyno.why.fixes import ENTRIES, choose
 from dbdyno.why.rewriting import can_batch, can_insert_rows, can_join_reads, rewritten
@@ -401,3 +402,18 @@ class TestTogether:
 def test_prices_that_change_what_may_be_relied_on_are_known() -> None:
     assert {"durability", "isolation"} == SERIOUS
     assert set(INJECTED) <= CALLED.keys()
+
+
+@pytest.mark.parametrize(
+    ("params", "step"),
+    [
+        ([{"kind": "uniform", "low": 1, "high": 2}], 1),
+        ([{"kind": "serial", "start": 7, "step": 1}], 1),
+        ([{"kind": "serial", "start": 7, "step": 10}, {"kind": "serial", "start": 8, "step": 10}], 10),
+        ([{"kind": "reference", "of": {"kind": "serial", "start": 1, "step": 5}, "row": {"kind": "uniform"}}], 1),
+        ([{"kind": "choice", "of": [{"kind": "serial", "start": 0, "step": -3}]}], 3),
+    ],
+)
+def test_how_far_one_use_moves_counters(params: list[object], step: int) -> None:
+    task = {"transactions": [{"steps": [{"do": "when", "then": [{"do": "execute", "params": params}]}]}]}
+    assert step_of_counters(task) == step

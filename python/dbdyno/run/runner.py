@@ -4,6 +4,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 from dbdyno.cluster.machine import LOST
@@ -12,6 +13,7 @@ from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.plan.counters import step_of_counters
 from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.afterwards import look_afterwards
@@ -139,6 +141,8 @@ def _on_kept_systems(
     for group in groups.values():
         if interrupted:
             return
+        steps = {cell.id: step_of_counters(compiled[cell.id].trial) for _, cell in group}
+        least = min(steps.values())
         with ExitStack() as stack:
             system: Ready | None = None
             used = 0
@@ -147,12 +151,14 @@ def _on_kept_systems(
                     return
                 watcher.trials(block, [cell])
                 trial = Trial(compiled[cell.id], block, position, plan)
+                # Of a change that takes several values where the others take one.
+                values = ceil(steps[cell.id] / least)
                 if system is None:
                     system = _made_ready(trial, stack, provisioners, watcher)
                 else:
-                    _asked_of(trial, system, used)
+                    _asked_of(trial, system, ceil(used / values))
                 if system is not None and trial.error is None:
-                    used = max(used, _measure_on(trial, system, watcher, interrupted))
+                    used = max(used, values * _measure_on(trial, system, watcher, interrupted))
                 yield trial.record(interrupted)
                 if trial.kind == "server":
                     # It has ended: the next one has another started.
