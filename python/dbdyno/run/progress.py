@@ -13,6 +13,9 @@ from dbdyno.plan.cell import Cell
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
+# Where there is no terminal, blocks whose cells are interleaved have a line at most this often.
+_QUIET_S = 10.0
+
 
 class Display:
     """Shows block, cell, live throughput and time left. Use it as a context."""
@@ -37,6 +40,7 @@ class Display:
         self._what = ""
         self._shown = ""
         self._names: dict[str, str] = {}
+        self._said: float | None = None
         # Of trials that are interleaved, how many have not ended.
         self._together = 0
         # Of a trial with load machines, what each did in its last second, by number.
@@ -112,8 +116,8 @@ class Display:
             # They last a moment each: one line is for all.
             self._together -= 1
             if record.status == "done":
-                if not self._together:
-                    self._console.print(self._what, highlight=False, markup=False, soft_wrap=True)
+                if not self._together and self._may_say():
+                    self._console.print(self._what + self._left(), highlight=False, markup=False, soft_wrap=True)
                 return
         text = f"block {record.block + 1}/{self._rounds} · {self._names.get(record.cell, record.cell)} · "
         if throughput is not None:
@@ -121,6 +125,14 @@ class Display:
         else:
             text += f"{record.status}: {record.error}"
         self._console.print(text + self._left(), highlight=False, markup=False, soft_wrap=True)
+
+    def _may_say(self) -> bool:
+        """Whether the last line of a block is long enough ago: blocks last some seconds, and a run has up to 30."""
+        now = time.monotonic()
+        if self._said is not None and now - self._said < _QUIET_S:
+            return False
+        self._said = now
+        return True
 
     def _update(self, text: str) -> None:
         if self._progress is None or self._task is None:
