@@ -14,7 +14,8 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.findings.connecting import connect_findings
 from dbdyno.plan.cell import Cell, CompiledCell
-from dbdyno.run.execute import Request, execute
+from dbdyno.run.execute import execute
+from dbdyno.run.request import Request
 from dbdyno.store import open_store
 from experiment_files import experiment as made
 

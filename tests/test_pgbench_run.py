@@ -13,7 +13,8 @@ from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.engines.url import parse_url
 from dbdyno.events.answers import Loaded
 from dbdyno.pgbench.experiment import pgbench_experiment
-from dbdyno.run.execute import Request, execute
+from dbdyno.run.execute import execute
+from dbdyno.run.request import Request
 from dbdyno.store import open_store
 from dbdyno.worker import Worker, ask
 from experiment_files import plan_schema

@@ -11,7 +11,7 @@ from dbdyno.definition.levels import Level
 from dbdyno.engines.sqlite import Sqlite
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.experiment import Experiment
-from dbdyno.run.execute import Request, prepare
+from dbdyno.run.request import Request, prepare
 from experiment_files import small
 
 TEXT = '[factors]\nthreads = [1, 2]\nsync = ["off", "full"]\n[system.sqlite]\nsynchronous = "${sync}"\n'

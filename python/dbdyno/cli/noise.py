@@ -16,7 +16,8 @@ from dbdyno.noise import Noise, RunsNoise, noise_of, noise_of_runs
 from dbdyno.numbers import rough
 from dbdyno.report.columns import Column, table
 from dbdyno.report.export import check_writable, write_json
-from dbdyno.run.execute import execute, prepare
+from dbdyno.run.execute import execute
+from dbdyno.run.request import prepare
 from dbdyno.stats import MARGIN, Ratio, detectable
 
 DEFAULT_ROUNDS = 20

@@ -21,8 +21,9 @@ from dbdyno.errors import InputError, StoreError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
 from dbdyno.results.metrics import is_open_loop
-from dbdyno.run.execute import Design, Request, execute, resume
+from dbdyno.run.execute import execute, resume
 from dbdyno.run.interleaving import Interleaving
+from dbdyno.run.request import Design, Request
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, open_store
 from dbdyno.store.places import shown, store_url
@@ -93,7 +94,7 @@ class Exports:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of a run as they were typed; see :class:`dbdyno.run.execute.Request`."""
+    """The options of a run as they were typed; see :class:`dbdyno.run.request.Request`."""
 
     named: Named = field(default_factory=Named)
     chosen: list[str] = field(default_factory=list)

@@ -15,8 +15,9 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
-from dbdyno.run.execute import Request, execute
+from dbdyno.run.execute import execute
 from dbdyno.run.pilot import pick, plan_why
+from dbdyno.run.request import Request
 from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, open_store

@@ -4,15 +4,13 @@ import importlib.metadata
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 
-from dbdyno.cluster.address import ClusterAddress, read_cluster
+from dbdyno.cluster.address import read_cluster
 from dbdyno.cluster.machines import LoadMachines
-from dbdyno.compile import compile_cell, refusal
-from dbdyno.design import Cells, file_systems, make_cells, parse_set
+from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.document.reading import part
 from dbdyno.engines import engine_of
@@ -23,168 +21,27 @@ from dbdyno.plan.cell import CompiledCell
 from dbdyno.plan.change import CHANGE
 from dbdyno.plan.fix import is_fix
 from dbdyno.plan.system import SystemSpec
-from dbdyno.recommendations import Tried, recommendation_cells
-from dbdyno.results.comparing import BASELINE, CANDIDATE
-from dbdyno.run.against import Against, as_checked_out, on_side
-from dbdyno.run.clustering import check_cluster, load_machines, seen_of
-from dbdyno.run.counting import check_counting
+from dbdyno.run.clustering import load_machines, seen_of
 from dbdyno.run.designing import designed
 from dbdyno.run.estimate import estimate
-from dbdyno.run.fixing import Fixer, Fixing
+from dbdyno.run.fixing import Fixer
 from dbdyno.run.going_on import check_can_go_on
-from dbdyno.run.growing import check_growth
-from dbdyno.run.interleaving import Interleaving, check_interleaving, decide, differing_syncs
+from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.opening import check_statements
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.request import Prepared, Request, prepare, windows
 from dbdyno.run.runner import carry_out
 from dbdyno.run.trial import Plan
-from dbdyno.screening import screened
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.keeping import KeepingStore, keeping
 from dbdyno.store.process import this_process
 from dbdyno.stored.run import read_run, stored_experiment
-from dbdyno.why.cells import Why, why_cells
+from dbdyno.why.cells import Why
 from dbdyno.worker import WorkerFailed
-
-Design = Literal["full", "screening"]
-"""All combinations, or those that tell what each factor does by itself."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
-
-    ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
-    ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
-    ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
-    ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
-    measured, and nothing else; ``fix``: then fixes, too; ``allow_writes``: statements may write to what
-    dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
-    """
-
-    experiment: Experiment
-    chosen: list[str]
-    systems: list[SystemSpec]
-    rounds: int | Literal["auto"] | None
-    seed: int | None
-    directory: str | None
-    command: list[str]
-    margin: float | None = None
-    stopping: Stopping = field(default_factory=Stopping)
-    wait_idle: bool = False
-    instructions: bool = False
-    try_recommendations: bool = False
-    interleaving: Interleaving = None
-    allow_writes: bool = False
-    against: Against | None = None
-    design: Design = "full"
-    cluster: ClusterAddress | None = None
-    why: Why | None = None
-    fix: bool = False
-
-    @property
-    def slice_s(self) -> float | None:
-        """Seconds of a slice, where that is decided."""
-        return None if self.interleaving == "none" else self.interleaving
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A request checked as far as can be before anything is touched."""
-
-    cells: Cells
-    compiled: list[CompiledCell]
-    rounds: int
-    stopping: Stopping | None
-    tried: list[Tried]
-    of: int
-    """How many cells the whole design has."""
-    fixing: Fixing | None = None
-
-
-def prepare(request: Request) -> Prepared:
-    """Check a request and compile its cells. Raises InputError."""
-    experiment = request.experiment
-    chosen = parse_set(request.chosen, experiment)
-    cells = make_cells(experiment, chosen, request.systems, refusal)
-    if request.why is not None:
-        return _of_why(request, request.why, cells)
-    if request.against is not None:
-        cells = on_side(cells, CANDIDATE, experiment)
-    of = len(cells.cells)
-    if request.design == "screening":
-        cells = _screened(cells, request)
-    compiled = [compile_cell(experiment, cell) for cell in cells.cells]
-    if request.against is not None:
-        cells, compiled = _with_baseline(request.against, request.chosen, cells, compiled)
-    tried = [Tried(recommendation) for recommendation in experiment.head.recommendations]
-    if request.try_recommendations:
-        more, tried = recommendation_cells(experiment, compiled)
-        compiled += more
-        cells = replace(cells, cells=(*cells.cells, *(each.cell for each in more)))
-    for each in compiled:
-        if request.instructions:
-            check_counting(each)
-        if request.slice_s is not None:
-            check_interleaving(each, request.slice_s)
-    growth = experiment.head.growth
-    if growth is not None:
-        check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
-    if request.cluster is not None:
-        check_cluster(
-            compiled,
-            request.cluster,
-            slice_s=request.slice_s,
-            counts=request.instructions,
-            waits=request.wait_idle,
-            grows=growth is not None,
-        )
-    rounds = request.rounds if request.rounds is not None else experiment.rounds
-    if rounds == "auto":
-        return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
-    # Each window at a size is a round: that many come of a table's growth.
-    return Prepared(cells, compiled, rounds * _windows(experiment), None, tried, of)
-
-
-def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
-    """Check the cells of a `dbdyno why`. Raises InputError."""
-    asked = next((cell for cell in cells.cells if cell.id == why.cell), None)
-    if asked is None:
-        raise InputError(request.experiment.place, f"it has no cell `{why.cell}` any more", "start it again")
-    compiled = why_cells(request.experiment, asked, why)
-    made = Cells(tuple(each.cell for each in compiled))
-    rounds = request.rounds if request.rounds is not None else "auto"
-    fixing = Fixing(request.experiment, asked, why) if request.fix else None
-    if rounds == "auto":
-        return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled), fixing)
-    return Prepared(made, compiled, rounds, None, [], len(compiled), fixing)
-
-
-def _screened(cells: Cells, request: Request) -> Cells:
-    """Leave out cells that the effects of the factors do not need. Raises InputError where there are none."""
-    if request.experiment.head.growth is not None or request.against is not None:
-        raise InputError("--design screening", "each cell of this experiment is needed", "leave the option out")
-    kept = tuple(screened(cells.cells, cells.levels))
-    if len(kept) == len(cells.cells):
-        problem = f"none of the {len(kept)} cells can be left out"
-        raise InputError("--design screening", problem, "leave the option out, or vary more factors")
-    return replace(cells, cells=kept)
-
-
-def _with_baseline(
-    against: Against, chosen: list[str], cells: Cells, compiled: list[CompiledCell]
-) -> tuple[Cells, list[CompiledCell]]:
-    """Put the cells of the baseline before those of the candidate."""
-    other = against.experiment
-    made = make_cells(other, parse_set(chosen, other), against.systems, refusal)
-    made = on_side(made, BASELINE, other)
-    before = [as_checked_out(compile_cell(other, cell), against.checkout) for cell in made.cells]
-    excluded = (*made.excluded, *cells.excluded)
-    return Cells((*(each.cell for each in before), *cells.cells), excluded), [*before, *compiled]
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
@@ -309,7 +166,7 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
         experiment,
         options["set"],
         list(with_passwords(systems, options.get("with_password", []), given)),
-        "auto" if "stopping" in run.design else run.design["rounds"] // _windows(experiment),
+        "auto" if "stopping" in run.design else run.design["rounds"] // windows(experiment),
         run.seed,
         options["directory"],
         run.command,
@@ -352,11 +209,6 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
             measure_machine=run.device is None,
             interleaving_undecided=undecided,
         )
-
-
-def _windows(experiment: Experiment) -> int:
-    """Give how many rounds come of what the user calls one."""
-    return 1 if experiment.head.growth is None else experiment.head.growth.windows
 
 
 def _undecided(request: Request, prepared: Prepared) -> bool:

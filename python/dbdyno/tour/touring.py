@@ -13,7 +13,8 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import DbdynoError
 from dbdyno.experiment import load_experiment
 from dbdyno.plan.system import SystemSpec
-from dbdyno.run.execute import Request, execute
+from dbdyno.run.execute import execute
+from dbdyno.run.request import Request
 from dbdyno.stats import Stopping
 from dbdyno.store import Store
 from dbdyno.tour.stops import LeftOut, Stop
