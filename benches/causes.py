@@ -151,5 +151,9 @@ BENCHES: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     nothing_planted,
 )
 
+# Of these SQLite has none.
+OF_SERVERS = (far_servers, hot_rows)
+
 if __name__ == "__main__":
-    sys.exit(run(Bench, BENCHES, __doc__, options=OPTIONS))
+    chosen = [each for each in BENCHES if ASKED.system != "sqlite" or each not in OF_SERVERS]
+    sys.exit(run(Bench, chosen, __doc__, options=OPTIONS))
