@@ -194,16 +194,19 @@ def test_runs_that_do_not_count_are_named(made: Made) -> None:
     under_way = made.put(status="running")
     half = made.put(status="failed", change=lambda trials: [replace(trials[0], status="failed"), trials[1]])
     empty = made.put(None, status="failed")
+    asked = made.put(3.0, design=DESIGN | {"why": {"cell": CELL}})
     history = made.history()
     assert [each["run"] for each in series_of(history)[0]["points"]] == [*good, half]
     assert series_of(history)[0]["points"][-1]["rounds"] == 1
     assert {each["reason"]: each["runs"] for each in history["left_out"]} == {
         "interrupted": [cut],
         "still running, or killed": [under_way],
+        "asked why, by changes of a cell": [asked],
     }
     assert history["cells"][0]["left_out"] == [{"reason": "no round gave a result", "runs": [empty]}]
     text = " ".join(shown(history).split())
     assert f"left out: 1 run interrupted ({cut}); 1 run still running, or killed ({under_way})" in text
+    assert f"1 run asked why, by changes of a cell ({asked})" in text
     assert "not in it: 1 run no round gave a result" in text
 
 

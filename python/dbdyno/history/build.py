@@ -16,7 +16,7 @@ from dbdyno.history.document import CellHistory, Change, Changed, History, LeftO
 from dbdyno.history.facts import Facts, differences, facts
 from dbdyno.history.identity import Machines, Parts, definition_parts, differing
 from dbdyno.history.metrics import Metric, usual_metrics
-from dbdyno.history.reading import StoredRun, StoredRuns
+from dbdyno.history.reading import WHY, StoredRun, StoredRuns
 from dbdyno.results.cells import build_cell
 from dbdyno.results.judging import why_not_comparable
 from dbdyno.results.metrics import done
@@ -31,6 +31,7 @@ _LEAST_VALUE = 1e-12
 _WHY = {
     "running": "still running, or killed",
     "interrupted": "interrupted",
+    WHY: "asked why, by changes of a cell",
 }
 
 

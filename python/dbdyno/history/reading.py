@@ -19,6 +19,9 @@ from dbdyno.store.tables import RUNS, TRIALS
 COUNTED = ("done", "failed")
 """Status of the runs that count. Of a failed run those cells count that gave a result."""
 
+WHY = "why"
+"""In place of its status, that a run is a `dbdyno why`: it measures changes of a cell, and never the experiment."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
@@ -57,7 +60,7 @@ def read_history(where: str | None, experiment: str, limit: int, cells: list[str
     it holds no run of the experiment, ``StoreError`` where it cannot be read.
     """
     with _reading(where) as (connection, place):
-        shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status)
+        shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status, RUNS.c.design)
         query = select(*shape).where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
         listed = connection.execute(query).all()
         if not listed:
@@ -65,14 +68,15 @@ def read_history(where: str | None, experiment: str, limit: int, cells: list[str
             there = ", ".join(f"`{name}`" for name in known)
             hint = f"there are runs of {there}" if there else "start one with dbdyno run"
             raise InputError(f"experiment {experiment}", f"the store {place} holds no runs of it", hint)
-        counted = [row for row in listed if row.status in COUNTED]
+        statuses = {row.id: WHY if _asks_why(row.design) else row.status for row in listed}
+        counted = [row for row in listed if statuses[row.id] in COUNTED]
         shown_ids = {row.id for row in counted[:limit]}
         # Those before the first run shown are no part of the picture.
         oldest = counted[:limit][-1].started if shown_ids else ""
         uncounted: dict[str, list[str]] = {}
         for row in reversed(listed):
-            if row.status not in COUNTED and row.started >= oldest:
-                uncounted.setdefault(row.status, []).append(row.id)
+            if statuses[row.id] not in COUNTED and row.started >= oldest:
+                uncounted.setdefault(statuses[row.id], []).append(row.id)
         runs = _runs(connection, experiment, shown_ids, cells)
     return StoredRuns(runs=runs, older=len(counted) - len(shown_ids), uncounted=uncounted)
 
@@ -84,6 +88,7 @@ def _runs(connection: Connection, experiment: str, shown_ids: set[str], cells: l
     runs = {
         row["id"]: StoredRun(**checked(row), shown=row["id"] in shown_ids)
         for row in connection.execute(query).mappings()
+        if not _asks_why(row["design"])
     }
     of_runs = TRIALS.join(RUNS, RUNS.c.id == TRIALS.c.run_id)
     if cells is not None:
@@ -108,6 +113,10 @@ def _runs(connection: Connection, experiment: str, shown_ids: set[str], cells: l
         if row["run_id"] in runs:
             runs[row["run_id"]].plans[row["cell"]] = checked(row)["plan"]
     return list(runs.values())
+
+
+def _asks_why(design: object) -> bool:
+    return isinstance(design, dict) and bool(design.get("why"))
 
 
 @contextmanager
