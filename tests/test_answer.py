@@ -22,7 +22,7 @@ NOISE = (1.0, 1.01, 0.99, 1.005, 0.995)
 
 def a_cell(rate: float, system: str = "sqlite:", place: int = 0, **more: Any) -> Any:
     """Five rounds of a cell; further levels and changes by name."""
-    factors = {name: more.pop(name) for name in ("clients", "index", "cache") if name in more}
+    factors = {name: more.pop(name) for name in ("clients", "index", "cache", "busy", "statement") if name in more}
     levels = {"system": system, **factors}
     values = [rate * each for each in (NOISE[place:] + NOISE[:place])]
     return cell(",".join(map(str, levels.values())), values, levels, system=system, **more)
@@ -159,6 +159,36 @@ def test_a_configuration_that_fails_transactions_is_not_recommended() -> None:
     made = answered([a_cell(100, index="no"), a_cell(300, place=1, index="yes", **failing)], index="choice")
     assert made["recommended"]["configuration"] == "index=no"
     assert "6.0 % of transactions fail, and not 0 %" in made["text"][0]
+
+
+def test_one_of_which_most_transactions_fail_is_no_measure_for_others() -> None:
+    """The run's first configuration fails 98 of 100: the one that does not is taken, and the first lines say why."""
+    failing = {"failed": {"locked": 980}, "completed": 20}
+    of_two = answered([a_cell(100, busy="0", **failing), a_cell(300, place=1, busy="5000")], busy="choice")
+    assert of_two["recommended"]["configuration"] == "busy=5000"
+    assert of_two["recommended"]["changes"] == {"busy": "5000"}
+    assert of_two["text"] == ["98 % of the transactions of busy=0 fail, and of busy=5000 none."]
+    cells = [a_cell(100, busy="0", **failing), a_cell(300, place=1, busy="5"), a_cell(900, place=2, busy="9")]
+    of_three = answered(cells, busy="choice")
+    assert of_three["recommended"]["configuration"] == "busy=9"
+    assert of_three["text"][0].startswith("98 %")
+    assert of_three["text"][1].startswith("busy=9 is 3.00 [")
+
+
+def test_a_configuration_of_which_most_fail_is_not_said_to_be_without_a_price() -> None:
+    failing = {"failed": {"locked": 980}, "completed": 20}
+    cells = [a_cell(100, busy="5000"), a_cell(900, place=1, busy="0", **failing)]
+    made = answered([*cells, a_cell(800, place=2, busy="1", **failing)], busy="choice")
+    assert made["text"][0].startswith("No other can be held against busy=5000: transactions that failed")
+
+
+def test_a_statement_that_returns_other_rows_is_not_to_be_taken() -> None:
+    cells = [a_cell(rate, place=place, statement=name) for place, (rate, name) in enumerate([(100, "a"), (900, "b")])]
+    for each, rows in zip(cells, (4000.0, 40.0), strict=True):
+        each["rows_per_transaction"], each["rows_standard_error"] = rows, 0.0
+    made = answered(cells, statement="choice")
+    assert "returns 40 rows, and not 4000" in made["text"][0]
+    assert made["recommended"]["configuration"] == "a"
 
 
 def test_of_two_that_are_as_fast_the_one_that_fails_nothing_is_taken() -> None:

@@ -108,6 +108,8 @@ def test_clients_share_syncs_and_a_few_commits_contradict_nothing() -> None:
     observed = {"acknowledged": 1000, "counters": {"syncs": 2, "rows": 3}}
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, observed=observed)
     assert not looked([made])["contradiction"]
+    assert not looked([made | {"io": {"syncs": 2, "writes": 3}}])["contradiction"]
+    assert looked([made | {"io": {"syncs": 2, "writes": 2000}}])["contradiction"]
 
 
 def test_where_transactions_fail_their_syncs_are_no_commits() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from dbdyno.errors import InputError
+from dbdyno.experiment.statements import statements_experiment
 
 
 @pytest.fixture
@@ -93,3 +95,14 @@ def test_parameters_take_values_as_in_a_file_of_statements(cli: Cli, shop: Path)
     process = cli.start("try", *statements, "--set", "id=1..9", "--system", f"sqlite:{shop.name}", "--store", "runs.db")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2 and ":c has no values" in err
+
+
+@pytest.mark.parametrize("text", ["select 1; selec 2", "select 1;drop table t;", "select ';'; select 2"])
+def test_several_statements_in_one_text_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="2 statements stand in one text"):
+        statements_experiment([text])
+
+
+@pytest.mark.parametrize("text", ["select ';'", "select 1;", " select 1 ; ", "select 1 /* ; */"])
+def test_one_statement_is_one(text: str) -> None:
+    assert statements_experiment([text]) is not None

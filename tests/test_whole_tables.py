@@ -84,6 +84,23 @@ def test_plans_of_any_text_can_be_read(plan: list[str]) -> None:
         assert len(read(plan).reads) <= len(plan)
 
 
+@pytest.mark.parametrize(
+    ("engine", "table", "column", "sql"),
+    [
+        ("sqlite", '"order"', '"placed at"', 'create index on_order_placed_at on "order" ("placed at")'),
+        ("postgresql", '"Order"', "ok", 'create index on_Order_ok on "Order" (ok)'),
+        ("postgresql", "Orders", "Placed", "create index on_Orders_Placed on orders (placed)"),
+        ("mysql", "`user`", "name", "create index on_user_name on `user` (name)"),
+    ],
+)
+def test_names_are_written_as_the_engine_reads_them(engine: str, table: str, column: str, sql: str) -> None:
+    bare = table.strip('"`')
+    catalog = {"tables": [{"name": "orders", "columns": [{"name": "placed"}]}]}
+    index = index_for(f"select 1 from {table} where {column} = ?", engine, bare, catalog)
+    assert index is not None
+    assert index.sql == sql
+
+
 def test_what_a_plan_reads_whole() -> None:
     sqlite = [
         "SCAN o",

@@ -68,11 +68,20 @@ def whole(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}"
 
 
+# In milliseconds: below half of it three decimals show nothing.
+_MICROSECOND = 0.0005
+
+
 def milliseconds(value: float | None) -> str:
-    """Return milliseconds with three significant digits, down to a microsecond: ``0.029``, ``1.42``, ``843``."""
-    return (
-        NONE if value is None else f"{value:.3f}" if abs(value) < 1 else _three(value) if value < 1e3 else whole(value)
-    )
+    """Return milliseconds with three significant digits, down to a microsecond: ``0.029``, ``1.42``, ``843``.
+
+    Less has one or two: ``0.0004``.
+    """
+    if value is None:
+        return NONE
+    if 0 < abs(value) < _MICROSECOND:
+        return f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.6f}".rstrip("0").rstrip(".")
+    return f"{value:.3f}" if abs(value) < 1 else _three(value) if value < 1e3 else whole(value)
 
 
 def level(value: object) -> str:

@@ -136,7 +136,18 @@ def _recommended(
     best = ranking.best if shown is None else shown.configuration
     if best is first and any(_may_be_ahead(each) for each in ranking.free):
         return None
-    changed = {name: level for (name, level), (_, old) in zip(best.levels, first.levels, strict=True) if level != old}
+    before = first if ranking.set_aside is None else ranking.set_aside
+    changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
+    of_first, of_before = (next(iter(each.cells.values())) for each in (best, before))
+    if best is first and ranking.set_aside is not None:
+        return {
+            "configuration": first.name,
+            "why": words.failing_words(ranking.set_aside, first),
+            "changes": changed,
+            "price": [],
+            "apply": _lines(design, of_first, of_before),
+            "command": _command(experiment, changed),
+        }
     if best is first:
         others = [each for each in ranking.free if each is not first]
         slower = all(each.decision is not None and each.decision.verdict == "slower" for each in others)
@@ -148,7 +159,7 @@ def _recommended(
         "why": own if shown is None else f"{words.effect_words(shown, systems)} over all other choices",
         "changes": changed,
         "price": list(best.price),
-        "apply": _lines(design, next(iter(best.cells.values())), next(iter(first.cells.values()))),
+        "apply": _lines(design, of_first, of_before),
         "command": _command(experiment, changed),
     }
 

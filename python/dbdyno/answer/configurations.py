@@ -7,14 +7,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dbdyno.answer.short import by_themselves, level_name
+from dbdyno.answer.short import STATEMENT, by_themselves, level_name
 from dbdyno.document.cell import Cell
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.numbers import percent, times
 from dbdyno.results.alike import varied
 from dbdyno.results.durable import class_of
 from dbdyno.results.effects import contrast_of
-from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, more_is_better, rows_differ
+from dbdyno.results.judging import (
+    durability_differs,
+    failures_differ,
+    hardly_any,
+    more_is_better,
+    other_rows,
+    rows_differ,
+)
 from dbdyno.results.metrics import ANSWERS, done, failing, usual_metric
 from dbdyno.stats import LEVEL, Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
@@ -71,6 +78,11 @@ class Configuration:
         return max(map(failing, self.cells.values()))
 
     @property
+    def fails_mostly(self) -> bool:
+        """Whether so much of one of its cells failed that its rate is that of what is left."""
+        return any(hardly_any(cell, cell) for cell in self.cells.values())
+
+    @property
     def factor(self) -> float:
         """By what it multiplies the first one's rate, as far as is known; that of a time is inverted."""
         return 1.0 if self.against is None else self.against.mean
@@ -78,11 +90,15 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Configurations in the order of the run; the loads; what most pairs of cells are compared by."""
+    """Configurations in the order of the run; the loads; what most pairs of cells are compared by.
+
+    ``set_aside``: the run's first one, where most of its transactions fail: the first one that does better comes first.
+    """
 
     configurations: Sequence[Configuration]
     loads: Sequence[Levels]
     metric: str
+    set_aside: Configuration | None = None
 
     @property
     def first(self) -> Configuration:
@@ -126,13 +142,16 @@ def rank(
         own = _levels(cell, choices)
         made = found.setdefault(own, Configuration(own, _name(own, next(iter(found), own), systems, alone), {}))
         made.cells.setdefault(_levels(cell, loads), cell)
-    first, *others = found.values()
+    of_run = next(iter(found.values()))
+    first = next((each for each in found.values() if not each.fails_mostly), of_run)
+    others = [each for each in found.values() if each is not first]
     for each in others:
         _hold_against(first, each, confidence)
     _decide(others, margin)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
-    return Ranking(list(found.values()), list(dict.fromkeys(_levels(cell, loads) for cell in measured)), metric)
+    known_loads = list(dict.fromkeys(_levels(cell, loads) for cell in measured))
+    return Ranking([first, *others], known_loads, metric, None if first is of_run else of_run)
 
 
 def behind(each: Configuration, best: Configuration) -> bool:
@@ -189,6 +208,14 @@ def _decide(configurations: Sequence[Configuration], margin: float) -> None:
         each.at[place] = replace(each.at[place], decision=decision)
 
 
+def _other_rows_of_statement(a: Cell, b: Cell) -> str:
+    """Say that another statement returns other rows: whoever holds one against the other wants the same of both."""
+    if a["factors"].get(STATEMENT) == b["factors"].get(STATEMENT) or not other_rows(a, b):
+        return ""
+    of_a, of_b = a["rows_per_transaction"] or 0.0, b["rows_per_transaction"] or 0.0
+    return f"returns {of_b:.6g} rows, and not {of_a:.6g}"
+
+
 def _as_much_work(a: Cell, b: Cell) -> bool:
     """Whether transactions of two cells run about as many statements."""
     of_a, of_b = (_statements(cell) for cell in (a, b))
@@ -215,6 +242,8 @@ def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[
         shares = [max(failing(cell) for cell in side) for side in zip(*pairs, strict=True)]
         words = f"{percent(shares[1])} of transactions fail, and not {percent(shares[0])}"
         (price if shares[1] > shares[0] else gain).append(words)
+    apart = [rows for a, b in pairs if (rows := _other_rows_of_statement(a, b))]
+    price += apart[:1]
     # A transaction that does more takes longer: that is no price.
     alike = all(_as_much_work(a, b) for a, b in pairs)
     answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence) if alike else None

@@ -14,6 +14,9 @@ from dbdyno.plan.system import SystemSpec
 
 SYSTEM = "system"
 
+STATEMENT = "statement"
+"""The factor of a file of statements, or of several that are held against each other."""
+
 
 def short_systems(names: Sequence[str]) -> dict[str, str]:
     """Give each system, by its name (a URL), a name of what tells it apart: ``wal``, ``postgresql``, a label.

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from dbdyno.answer.by_effects import ByEffects
 from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing, behind
-from dbdyno.answer.short import named
+from dbdyno.answer.short import STATEMENT, named
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
 from dbdyno.document.reading import JsonObject, number
@@ -20,8 +20,6 @@ from dbdyno.stats.effects import pooled
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
-STATEMENT = "statement"
-"""The factor of a file of statements."""
 
 # So many loads are told one by one.
 _FEW_LOADS = 4
@@ -151,7 +149,12 @@ def answer(ranking: Ranking, systems: Mapping[str, str], margin: float, shown: B
     first, best = ranking.first, ranking.best
     others = list(ranking.configurations[1:])
     said: list[str] = []
-    if len(others) == 1:
+    if ranking.set_aside is not None:
+        said.append(failing_words(ranking.set_aside, first) + ".")
+        others.remove(ranking.set_aside)
+    if not others:
+        pass
+    elif len(others) == 1 and ranking.set_aside is None:
         said.append(_two(first, others[0], systems, ranking.metric, margin))
     elif best is first:
         said += [_none_ahead(ranking, margin)] if shown is None else _by_effects(shown, ranking, systems)
@@ -159,6 +162,12 @@ def answer(ranking: Ranking, systems: Mapping[str, str], margin: float, shown: B
         said.append(_ahead(ranking, systems))
     said += _priced(ranking, best)
     return [each for each in said if each]
+
+
+def failing_words(aside: Configuration, first: Configuration) -> str:
+    """Say of which share of its transactions the run's first configuration fails, and of which the one in its place."""
+    own = percent(first.failed) if first.failed else "none"
+    return f"{percent(aside.failed)} of the transactions of {aside.name} fail, and of {first.name} {own}"
 
 
 def _two(first: Configuration, other: Configuration, systems: Mapping[str, str], metric: str, margin: float) -> str:
@@ -291,6 +300,9 @@ def _ahead(ranking: Ranking, systems: Mapping[str, str]) -> str:
 def _none_ahead(ranking: Ranking, margin: float) -> str:
     free = [each for each in ranking.free if each is not ranking.first]
     if not free:
+        apart = [each for each in ranking.configurations[1:] if each.not_ranked]
+        if len(apart) == len(ranking.configurations) - 1:
+            return f"No other can be held against {ranking.first.name}: {apart[0].not_ranked} ({apart[0].name})."
         return f"{ranking.first.name} is the only configuration without a price."
     slower = [each for each in free if each.decision is not None and each.decision.verdict == "slower"]
     if len(slower) == len(free):
@@ -303,7 +315,10 @@ def _none_ahead(ranking: Ranking, margin: float) -> str:
     top = max(free, key=lambda each: each.factor)
     priced = any(each.price and each.faster for each in ranking.configurations)
     whom = f"None{' without a price' if priced else ''} is shown to be faster than {ranking.first.name}"
-    fastest = f"the fastest, {top.name}, is {ratio_words(top.against)} times"
+    ahead = any(each.price and each.factor > top.factor for each in ranking.configurations)
+    of_these = "the fastest of these" if ahead else "the fastest"
+    whom = f"None without a price is shown to be faster than {ranking.first.name}" if ahead else whom
+    fastest = f"{of_these}, {top.name}, is {ratio_words(top.against)} times"
     return f"{whom}: {fastest}, which is not settled{_what_settles(top.decision)}."
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dbdyno.document.reading import JsonObject, objects
@@ -13,6 +14,11 @@ from dbdyno.sql_tree import VALUE, sql_tree
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+# Words that an engine keeps for itself, and its grammar knows only with others; one too many is in quotes, and no more.
+_WORDS = frozenset({"ANALYSE", "GROUPS", "INDEX", "KEY", "KEYS", "LAG", "LEAD", "RANK", "SYSTEM", "USER", "VARIADIC"})
 
 
 def index_for(
@@ -43,8 +49,28 @@ def index_for(
     columns = [*equal, *(ranged[:1] or [each for each in ordered if each not in equal])]
     if not columns:
         return None
-    made = f"create index {index_name(named.name, columns)} on {named.name} ({', '.join(columns)})"
+    # As the catalogue writes them: a statement may have other letters.
+    of = _table(catalog, named.name)
+    written = [str(each.get("name")) for each in objects(of.get("columns"))]
+    table_name = str(of.get("name") or named.name)
+    quoted = [_name(_as_in(each, written), grammar) for each in columns]
+    made = f"create index {index_name(named.name, columns)} on {_name(table_name, grammar)} ({', '.join(quoted)})"
     return Index(named.name, tuple(columns), _present(catalog, named.name, columns), made)
+
+
+def _as_in(name: str, known: Iterable[str]) -> str:
+    return next((each for each in known if each.lower() == name.lower()), name)
+
+
+def _name(name: str, grammar: str | None) -> str:
+    """Write a name as the engine reads it: in quotes where it is no plain word, or one of the language's."""
+    from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect
+
+    keywords = Dialect.get_or_raise(grammar).tokenizer_class.KEYWORDS
+    words = _WORDS.union(*(each.split() for each in keywords))
+    plain = _PLAIN.fullmatch(name) is not None and name.upper() not in words
+    return exp.to_identifier(name, quoted=not plain).sql(dialect=grammar)
 
 
 def _scope(tree: exp.Expr, table: str) -> tuple[exp.Expr, exp.Table] | None:

@@ -212,5 +212,11 @@ def statement_levels(
 
 
 def as_query(text: str, name: str, engine: str) -> Query | None:
-    """Read one statement that was given by itself; ``None`` where it is empty."""
+    """Read one statement that was given by itself; ``None`` where it is empty. Raises InputError for several."""
+    if not text.strip():
+        return None
+    several = read_queries(text, name, engine)
+    if len(several) > 1:
+        problem = f"{len(several)} statements stand in one text, and one is measured"
+        raise InputError(name, problem, "give each by itself, or a file of them to `dbdyno queries`")
     return next(_query(text, engine, 1, name, {}, ()), None)

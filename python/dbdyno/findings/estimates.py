@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dbdyno.answer.words import STATEMENT
+from dbdyno.answer.short import STATEMENT
 from dbdyno.document.cell import Cell, CellStatement, RowEstimate
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject

@@ -14,8 +14,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dbdyno.answer.short import named
-from dbdyno.answer.words import STATEMENT, durability_words, interval_of, time_of
+from dbdyno.answer.short import STATEMENT, named
+from dbdyno.answer.words import durability_words, interval_of, time_of
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
@@ -329,7 +329,14 @@ def _indexes(document: Document, width: int) -> Iterator[Text]:
     if missing:
         yield from wrapped("Indexes that plans lack (not measured):", width)
     for line in missing[:_EFFECTS]:
-        yield from wrapped(f"  {line}", width, "", "    ")
+        sql, comment, names = line.partition("  -- ")
+        if len(line) + 2 <= width:
+            yield Text(f"  {line}")
+            continue
+        # What is copied must stay a statement: a comment of several lines would not be one.
+        yield from wrapped(f"  {sql}", width, "", "    ")
+        if comment:
+            yield from wrapped(f"  -- {names}", width, "", "  -- ")
     if len(missing) > _EFFECTS:
         yield from wrapped(f"  … {len(missing) - _EFFECTS} more with --verbose", width)
 

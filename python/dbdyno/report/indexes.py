@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.answer.words import STATEMENT
+from dbdyno.answer.short import STATEMENT
 from dbdyno.document.shape import Document
 from dbdyno.findings.whole_tables import WHOLE_TABLE
 

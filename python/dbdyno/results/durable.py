@@ -54,9 +54,12 @@ def observe(done: Sequence[Round], told: Sequence[Told | None], durability: str 
         if sum(each["failed"].values()) > _FAILED * each["issued"]:
             continue
         if files is not None:
-            commits, syncs, seen_by = commits + changing, syncs + files, "files"
+            # Rows set to what they are have changed for the client, and nothing was written for them.
+            written = each["io"].get("writes")
+            commits += changing if written is None else min(changing, float(written))
+            syncs, seen_by = syncs + files, "files"
         elif alone and "syncs" in counters:
-            # Rows set to what they are have changed for the client, and the server wrote none.
+            # The same, and the server wrote none.
             commits += min(acknowledged * share, counters.get("rows", acknowledged))
             syncs, seen_by, most_per_sync = syncs + counters["syncs"], "server", float(clients)
         elif alone and each["disk"]["device"] is not None and each["elapsed_s"]:

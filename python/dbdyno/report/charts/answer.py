@@ -37,6 +37,8 @@ def answer_chart(document: Document) -> Figure | None:
     more = f" {left} slower ones are not drawn." if left > 1 else " One slower one is not drawn." if left else ""
     unranked = len(others) - len(ranked)
     more += f" {unranked} cannot be ranked." if unranked else ""
+    cut = any(row["cut"] for row in rows)
+    more += f" Bars are cut at {_REACH:g} times their point." if cut else ""
     note = f"Point: ratio to the first configuration over all loads; bar: its 95 % interval.{more}"
     label = f"Configurations against {first['name']}"
     charts = (_chart(rows, first["name"], wide=wide) for wide in (False, True))
@@ -74,4 +76,5 @@ def _row(each: Configuration) -> dict[str, Any]:
     ratio = each["ratio"] or 1.0
     low, high = each["ci95"] or (ratio, ratio)
     ends = {"low": max(low, ratio / _REACH), "high": min(high, ratio * _REACH)}
-    return {"name": each["name"], "ratio": ratio, "series": _PRICED if each["price"] else _FREE, **ends}
+    cut = ends["low"] > low or ends["high"] < high
+    return {"name": each["name"], "ratio": ratio, "series": _PRICED if each["price"] else _FREE, "cut": cut, **ends}

@@ -7,7 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.answer.words import STATEMENT, interval_of, time_of
+from dbdyno.answer.short import STATEMENT
+from dbdyno.answer.words import interval_of, time_of
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
 from dbdyno.report.charts.drawing import WIDE, WIDTH, Figure, colour, data, draw
