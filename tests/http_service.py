@@ -1,7 +1,8 @@
 """A small HTTP service for tests, not fast: its own process, which can be stopped. It prints its port.
 
-`GET /status/503` answers with that status, `GET /item/5?q=x` with JSON and a cookie, `POST /login` with a token where
-name and password are those, and `GET /private` asks for that token. Anything else is not found.
+`GET /status/503` answers with that status, `GET /refused/full` with 503 and that word, `GET /item/5?q=x` with JSON
+and a cookie, `POST /login` with a token where name and password are those, and `GET /private` asks for that token.
+Anything else is not found.
 """
 
 import json
@@ -38,6 +39,8 @@ class Service(BaseHTTPRequestHandler):
         match url.path.strip("/").split("/"):
             case ["status", status]:
                 self._answer(int(status), {"status": int(status)})
+            case ["refused", word]:
+                self._answer(503, {"error": word})
             case ["items", name]:
                 self._answer(200, {"id": int(name), "related": [] if int(name) % 2 else [1 + int(name) // 2]})
             case ["search"]:

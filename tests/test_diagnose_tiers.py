@@ -6,7 +6,6 @@ import pytest
 
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.diagnose_tiers import tier_of
-from dbdyno.findings.limits_met import limit_findings
 from dbdyno.findings.tiers import tier_findings
 from synthetic_events import result_of
 
@@ -155,12 +154,3 @@ def test_a_tier_of_one_thread_is_asked_about(used: float, cores: int, said: bool
     found = diagnose_server(trial(cores=cores, web=used, database=31), 9, processors={})
     assert found is not None and found["resource"] == "unclear"
     assert ("all that one thread can" in found["advice"]) == said
-
-
-def test_a_limit_that_was_met_is_told_with_what_lifts_it() -> None:
-    said = 'login: status 503 (Service Unavailable) with the body `{"error":"too-many-connections","lifted_by":"x"}`'
-    failed = cell("a", "failures", failures={"status": said}, failed={"status": 7})
-    lost = cell("b", "failures", error='no transaction succeeded: {"error": "too-many-open-files"}')
-    first, second = limit_findings([failed, lost, cell("c", "web tier")])
-    assert "`max_connections` of the database" in first["text"] and first["cells"] == ["a"]
-    assert "`open_files` of the web tier" in second["text"] and second["cells"] == ["b"]

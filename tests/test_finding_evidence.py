@@ -180,8 +180,9 @@ def tiers(web: float, database: float) -> list[dict[str, Any]]:
     return [{"name": "web 1", "cpu_percent": web}, {"name": "database", "cpu_percent": database}]
 
 
-def limit(blind: bool) -> str:
-    return 'login: status 503 with the body `{"error":"' + ("teapot" if blind else "too-many-connections") + '"}`'
+def limit(blind: bool) -> dict[str, Any]:
+    code = "503 teapot" if blind else "503 too-many-connections"
+    return {"kind": "status", "code": code, "count": 1, "message": "login: status 503"}
 
 
 STATEMENT = {"statement": "update t set v = 1", "why": "the plan", "certain": True, "told": "`update` writes"}
@@ -364,7 +365,15 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
         )
     ),
     "limit met": lambda blind: found(
-        Cell([result(accounting={"issued": 1001, "failed": {"status": 1}}, failures={"status": limit(blind)})])
+        Cell(
+            [
+                result(
+                    accounting={"issued": 1001, "failed": {"status": 1}},
+                    failed_by_code=[limit(blind)],
+                    engine={"engine": "http"},
+                )
+            ]
+        )
     ),
     "falls as it grows": lambda blind: grown([1000] * 4 + [1000 if blind else 200] * 4),
     "key order": lambda blind: grown([200] * 4 + [1000] * 4, kinds=("serial", "serial") if blind else ("v4", "serial")),

@@ -42,7 +42,8 @@ def clients(server: Server) -> list[psutil.Process]:
 
 
 def finish(process: "subprocess.Popen[str]", cli: Cli) -> dict[str, Any]:
-    process.communicate(timeout=180)
+    out, errors = process.communicate(timeout=180)
+    assert (cli.directory / "out.json").exists(), f"{out}\n{errors}"
     document: dict[str, Any] = json.loads((cli.directory / "out.json").read_text())
     return document
 
@@ -58,6 +59,8 @@ def test_a_server_that_is_full_says_what_would_help(server_cli: Cli, small: Smal
     (failed,) = document["failed_trials"]
     assert failed["kind"] == "connect"
     assert "too many clients already (53300): it must let in more (`max_connections`)" in failed["error"]
+    (limit,) = [each for each in document["findings"] if each["kind"] == "limit met"]
+    assert limit["evidence"] == {"limit": "max_connections", "cells": 1, "failed": 0, "trials": 1, "codes": ["53300"]}
 
 
 @contextlib.contextmanager

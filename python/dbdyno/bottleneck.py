@@ -79,7 +79,8 @@ def failing(result: TrialResult, begins: Collection[str] | None = None) -> Bottl
     kind = max(failed, key=lambda each: failed[each])
     text = f"{total:,} of {begun:,} transactions failed ({percent(total / begun)}), "
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
-    message = result.failures.get(kind)
+    most = max((each for each in result.failed_by_code if each.kind == kind), key=lambda each: each.count, default=None)
+    message = result.failures.get(kind) if most is None else most.message
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
     return bottleneck("failures", text, _against(kind, result, begins, accounting.retries))
 

@@ -24,12 +24,16 @@ GRACE_S = 10.0
 
 
 class WorkerFailed(TrialFailed):
-    """A worker ended without the event that was asked for. ``kind`` is its own word for why."""
+    """A worker ended without the event that was asked for.
 
-    def __init__(self, message: str, kind: str = "worker") -> None:
+    ``kind`` is its own word for why; ``code``: the system's, where it was the system.
+    """
+
+    def __init__(self, message: str, kind: str = "worker", code: str | None = None) -> None:
         """``message``: what it said, or how it ended."""
         super().__init__(message)
         self.kind = kind
+        self.code = code
 
 
 def worker_path() -> Path:
@@ -221,7 +225,7 @@ def events_in(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker
             yield heard
     code, errors = ended()
     if failure is not None:
-        raise WorkerFailed(failure.message, failure.kind)
+        raise WorkerFailed(failure.message, failure.kind, failure.code)
     if code != 0:
         raise WorkerFailed(_ending(code, errors, worker.given_up), "killed" if code < 0 else "worker")
 

@@ -28,6 +28,7 @@ pub use probe::SessionCounters;
 use probe::{Probe, Unwatched};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::task::Poll;
@@ -44,7 +45,12 @@ pub struct Reason {
     pub kind: FailureKind,
     /// What the engine said, with its own name or number for the error.
     pub message: String,
+    /// That name or number by itself, by which failures of a kind are told apart: a status, an SQLSTATE, an errno's name.
+    pub code: Option<Cow<'static, str>>,
 }
+
+/// Characters of a code that are kept: a service may put anything there.
+const LONGEST_CODE: usize = 48;
 
 impl Failure {
     /// A failure of a kind, with the engine's words, as far as they can be shown.
@@ -52,7 +58,18 @@ impl Failure {
         Self(Box::new(Reason {
             kind,
             message: printable(message.into()),
+            code: None,
         }))
+    }
+
+    /// The same failure, with the system's own name or number for it.
+    pub fn coded(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+        let code = code.into();
+        self.0.code = Some(match code {
+            Cow::Borrowed(name) => Cow::Borrowed(name),
+            Cow::Owned(text) => Cow::Owned(printable(text.chars().take(LONGEST_CODE).collect())),
+        });
+        self
     }
 
     /// The same failure, with more words about where it came from.

@@ -28,6 +28,9 @@ pub enum Event<'a> {
         kind: &'a str,
         /// What went wrong.
         message: String,
+        /// The system's own name or number for it, where it was the system.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
     },
     /// A phase of a trial begins: `connect`, `warmup`, `window`.
     Phase {

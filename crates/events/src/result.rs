@@ -7,6 +7,7 @@ use dbdyno_engine::probe::Contention;
 use dbdyno_engine::waits::Waits;
 use dbdyno_load::accounting::Accounting;
 use dbdyno_load::changed::Changed;
+use dbdyno_load::failures::FailedByCode;
 use dbdyno_load::latency::Latencies;
 use dbdyno_load::operations::CONTROLS;
 use dbdyno_load::outcome::{Cycles, Outcome};
@@ -26,6 +27,9 @@ pub struct TrialResult<'a> {
     accounting: &'a Accounting,
     /// The first message of each kind of failure.
     failures: &'a BTreeMap<FailureKind, String>,
+    /// The failures by code; left out where there is none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    failed_by_code: &'a [FailedByCode],
     /// Transactions begun in the window that ended well, in it or later.
     completed: u64,
     /// Transactions that ended well and do not count, of the warm-up and around the window.
@@ -318,6 +322,7 @@ impl<'a> TrialResult<'a> {
         Ok(Self {
             accounting: &outcome.accounting,
             failures: &outcome.messages,
+            failed_by_code: outcome.failures.all(),
             completed: outcome.completed,
             besides: outcome.besides,
             next_use: outcome.next_use,

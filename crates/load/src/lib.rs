@@ -11,6 +11,7 @@ mod coordinate;
 pub mod coordinator;
 pub mod error;
 pub mod event;
+pub mod failures;
 pub mod interleaving;
 pub mod latency;
 pub mod live;

@@ -4,6 +4,7 @@ use crate::accounting::Accounting;
 use crate::changed::Changed;
 use crate::changed::add_delays;
 use crate::coordinate::Watched;
+use crate::failures::Failures;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
 use crate::operations::Histograms;
@@ -31,6 +32,8 @@ pub struct Outcome {
     pub accounting: Accounting,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
+    /// The failures by code.
+    pub failures: Failures,
     /// Transactions begun in the window that ended well, in it or later; what is told for a transaction is of these.
     pub completed: u64,
     /// Transactions that ended well and do not count, of the warm-up and around the window.
@@ -128,6 +131,7 @@ pub(crate) fn conclude<E: Engine>(
     let mut outcome = Outcome {
         accounting: Accounting::default(),
         messages: BTreeMap::new(),
+        failures: Failures::default(),
         completed: 0,
         besides: 0,
         next_use: 0,
@@ -221,6 +225,7 @@ pub(crate) fn conclude<E: Engine>(
         for (kind, message) in recorder.messages {
             outcome.messages.entry(kind).or_insert(message);
         }
+        outcome.failures.add(&recorder.failures);
         for (sum, count) in outcome.transactions.iter_mut().zip(recorder.live.transactions()) {
             sum.1 += count.ok;
             sum.2 += count.failed;

@@ -5,6 +5,7 @@
 //! [`Live`], where it can be read while the trial runs.
 
 use crate::accounting::Accounting;
+use crate::failures::Failures;
 use crate::interleaving::Interleaving;
 use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
@@ -76,6 +77,8 @@ pub struct Recorder<'a> {
     pub accounting: Accounting,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
+    /// The failures by code.
+    pub failures: Failures,
     /// What was done in tries that failed; it is in `live` all the same.
     pub failed_work: Work,
     /// The sum, over the transactions that ended well, of the squares of the rows each returned.
@@ -111,6 +114,7 @@ impl<'a> Recorder<'a> {
             opened: None,
             accounting: Accounting::default(),
             messages: BTreeMap::new(),
+            failures: Failures::default(),
             failed_work: Work::default(),
             returned_squared: 0,
             changing: 0,
@@ -201,6 +205,7 @@ impl<'a> Recorder<'a> {
         self.messages
             .entry(failure.kind)
             .or_insert_with(|| failure.message.clone());
+        self.failures.count(failure);
         self.live.failed(transaction);
         if end >= self.boundary {
             self.next_interval(end);

@@ -39,6 +39,14 @@ impl From<TrialError> for WorkError {
 }
 
 impl WorkError {
+    /// The system's own name or number for what went wrong, where it was the system.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Engine(failure) | Self::Trial(TrialError::Connect { failure, .. }) => failure.code.as_deref(),
+            _ => None,
+        }
+    }
+
     /// A word for the laboratory to tell the kinds apart.
     pub fn kind(&self) -> &'static str {
         match self {

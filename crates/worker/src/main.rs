@@ -73,6 +73,7 @@ fn main() -> ExitCode {
     let _ = events.write(&Event::Error {
         kind: error.kind(),
         message: error.to_string(),
+        code: error.code().map(str::to_owned),
     });
     match error {
         WorkError::Plan(_) => ExitCode::from(2),

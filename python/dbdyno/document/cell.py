@@ -373,6 +373,17 @@ class LoadMachineRound(TypedDict):
     time_p: float | None
 
 
+class FailedByCode(TypedDict):
+    """Transactions of a round that failed with one code."""
+
+    kind: str
+    code: str
+    """The system's own name or number for the failure; ``other``: it has none, or one of too many."""
+    count: int
+    message: str
+    """The first."""
+
+
 class Round(TypedDict):
     """One trial of the cell."""
 
@@ -383,6 +394,8 @@ class Round(TypedDict):
     """done, failed or interrupted."""
     error: str | None
     error_kind: str | None
+    error_code: str | None
+    """The system's own name or number for why the trial could not begin; null where it was not the system."""
     started: str
     issued: int
     ok: int
@@ -390,6 +403,8 @@ class Round(TypedDict):
     """Failures by kind."""
     failures: dict[str, str]
     """The first message of each kind."""
+    failed_by_code: list[FailedByCode]
+    """The failures by the system's own name or number for them."""
     skipped: int
     in_flight: int
     retries: int

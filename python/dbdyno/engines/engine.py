@@ -6,6 +6,7 @@ wherever an experiment is read, and the parts only where one is measured.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.engines.quoting import STANDARD
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index
+    from dbdyno.engines.limits import Limit
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
@@ -293,6 +295,9 @@ class Engine:
 
     # What results say.
 
+    limits: "Mapping[str, Limit]" = MappingProxyType({})
+    """The limits that its own codes of failures tell of, by the code; :meth:`limit` gives those of the load too."""
+
     @property
     def finding_kinds(self) -> "tuple[Kind, ...]":
         """The kinds of what it finds itself."""
@@ -316,6 +321,12 @@ class Engine:
         ``begins``: the modes in which they begin, ``None`` where that is not known.
         """
         return None
+
+    def limit(self, code: str) -> "Limit | None":
+        """Give the limit that was met where transactions fail with a code; ``None``: it tells of none."""
+        from dbdyno.engines.limits import OF_THE_LOAD
+
+        return self.limits.get(code) or OF_THE_LOAD.get(code)
 
     def waits(self, product: str) -> "WaitList | None":
         """Give the list of what its sessions wait for; ``None``: it does not tell, or there is no list."""

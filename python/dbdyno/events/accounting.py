@@ -6,6 +6,8 @@ from dbdyno.events.base import Count, Part
 
 EndedBy = Literal["transactions", "statements", "rows", "seconds", "interrupted"]
 
+FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "status", "other"]
+
 
 class Accounting(Part):
     """Where each transaction that was due went: issued = ok + failed + skipped + in flight.
@@ -61,6 +63,18 @@ class Cycles(Part):
     count: Count
     seconds: float
     squares: float
+
+
+class FailedByCode(Part):
+    """Transactions that failed with one code, the system's own name or number, and the first message.
+
+    ``other``: they have none, or one beyond the 20 that are told apart.
+    """
+
+    kind: FailureKind
+    code: str
+    count: Count
+    message: str
 
 
 class Warmup(Part):

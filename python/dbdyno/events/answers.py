@@ -12,11 +12,15 @@ Outcome = Literal["ok", "failed", "not applicable"]
 
 
 class Error(Part):
-    """The plan could not be carried out: what kind of failure it is, and what went wrong."""
+    """The plan could not be carried out: what kind of failure it is, and what went wrong.
+
+    ``code``: the system's own name or number for it; left out where it was not the system.
+    """
 
     event: Literal["error"]
     kind: str
     message: str
+    code: str | None = None
 
 
 class Phase(Part):

@@ -13,6 +13,12 @@ class Loading(Part):
     names: list[str]
 
 
+class Refused(Part):
+    """A trial that a system did not let begin: its own name or number for why."""
+
+    code: str
+
+
 class Counting(Part):
     """Instructions of the same work, counted with one client: its thread's within the window, and what was done."""
 

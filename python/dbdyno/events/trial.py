@@ -9,6 +9,7 @@ from dbdyno.events.accounting import (
     Accounting,
     Cycles,
     EndedBy,
+    FailedByCode,
     Rate,
     StatementCounts,
     TransactionCounts,
@@ -69,13 +70,14 @@ class Operations(Part):
 class TrialResult(Part):
     """What a trial found.
 
-    ``failures``: the first message of each kind; ``completed``: transactions begun in the window that ended well, in it
-    or later; ``besides``: those that ended well and do not count, of the warm-up and around the window; ``next_use``:
-    where later values of the clients' counters go on; ``began_ns``: when the window began, nanoseconds of the kernel's
-    monotonic clock; ``elapsed_s``: seconds of the window; ``watched_s``: those
-    between the two readings of the machine's figures; ``histograms``: base64 of HdrHistogram's V2 format, deflated, in
-    nanoseconds; ``latency_ms``: the same summed up, in milliseconds; ``operations``: left out where
-    they were not timed; ``changes``: left out where the trial changes nothing; ``clock``: where its time comes from.
+    ``failures``: the first message of each kind; ``failed_by_code``: left out where nothing failed; ``completed``:
+    transactions begun in the window that ended well, in it or later; ``besides``: those that ended well and do not
+    count, of the warm-up and around the window; ``next_use``: where later values of the clients' counters go on;
+    ``began_ns``: when the window began, nanoseconds of the kernel's monotonic clock; ``elapsed_s``: seconds of the
+    window; ``watched_s``: those between the two readings of the machine's figures; ``histograms``: base64 of
+    HdrHistogram's V2 format, deflated, in nanoseconds; ``latency_ms``: the same summed up, in milliseconds;
+    ``operations``: left out where they were not timed; ``changes``: left out where the trial changes nothing;
+    ``clock``: where its time comes from.
 
     Null where there is no such thing, or nothing tells: ``interleaving`` (the trial was not interleaved), ``server``,
     ``disk``, ``mutex``, ``observed``, ``waits``.
@@ -84,6 +86,7 @@ class TrialResult(Part):
     event: Literal["result"]
     accounting: Accounting
     failures: dict[str, str]
+    failed_by_code: list[FailedByCode] = Field(default_factory=list)
     completed: Count
     besides: Count = 0
     next_use: Count = 0

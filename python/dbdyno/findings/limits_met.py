@@ -1,62 +1,72 @@
-"""Limits of the system's that a web tier met and told of in its replies, each with the setting that lifts it."""
+"""Limits of the system's or the load's that were met, by the codes of all failures, each with what lifts it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from dbdyno.document.cell import Cell
+from dbdyno.document.cell import Cell, Round
 from dbdyno.document.finding import Kind
 from dbdyno.document.shape import Finding
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.limits import Limit
 from dbdyno.findings.rule import Material, Rule
 
-LIMIT = Kind("limit met", ("limit", "cells", "failed"))
+LIMIT = Kind("limit met", ("limit", "cells", "failed", "codes"))
 
-# What a web application says of itself, as dbdyno's own does: `{"error": "too-many-connections", …}`.
-_TOLD = re.compile(r'"error"\s*:\s*"(?P<reason>[a-z-]+)"')
 
-# What each is, and what lifts it: the application's setting, and where it is not the application's, whose.
-_LIMITS: Mapping[str, tuple[str, str]] = {
-    "pool-exhausted": ("all kept connections of a web server were in use", "`pool` of the web tier"),
-    "too-many-connections": (
-        "the database took no further connection",
-        "`max_connections` of the database (`db.max_connections`), or a smaller `pool` of the web tier",
-    ),
-    "too-many-open-files": (
-        "a web server may open no further file or connection",
-        "`open_files` of the web tier (`ulimit -n`)",
-    ),
-    "out-of-ports": (
-        "there was no local port left for a connection to the database",
-        "`net.ipv4.ip_local_port_range` of the machine, or kept connections (`persistent=on`)",
-    ),
-    "backlog-full": (
-        "the queue of the database's listening socket was full",
-        "`net.core.somaxconn` of the machine, or kept connections (`persistent=on`)",
-    ),
-}
+@dataclass
+class _Met:
+    """Where a limit was met: cells, the codes that tell of it, transactions that failed, trials that did not begin."""
+
+    cells: list[Cell] = field(default_factory=list)
+    codes: dict[str, None] = field(default_factory=dict)
+    failed: int = 0
+    trials: int = 0
 
 
 def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Say which limits were met, in how many cells, and what lifts each; trials that failed are among them."""
-    met: dict[str, list[Cell]] = {}
-    failed: dict[str, int] = {}
+    """Say which limits were met, by how many transactions of how many cells, and what lifts each.
+
+    Trials that came to nothing since a client was not let in are among them.
+    """
+    met: dict[Limit, _Met] = {}
     for cell in cells:
+        engine = engine_of_product(cell["system"]["engine"])
         for each in cell["rounds"]:
-            for kind, message in (*each["failures"].items(), ("", each["error"] or "")):
-                told = _TOLD.search(message)
-                if told is None or told["reason"] not in _LIMITS:
+            for code, failed in _codes(each):
+                limit = engine.limit(code)
+                if limit is None:
                     continue
-                reason = told["reason"]
-                if cell not in met.setdefault(reason, []):
-                    met[reason].append(cell)
-                failed[reason] = failed.get(reason, 0) + each["failed"].get(kind, 0)
-    for reason, found in met.items():
-        what, lifts = _LIMITS[reason]
-        where = found[0]["id"] if len(found) == 1 else f"{len(found)} cells"
-        text = f"A limit was met with {where}: {what} ({reason}). It is lifted by {lifts}."
-        observed = {"limit": reason, "cells": len(found), "failed": failed[reason]}
-        yield LIMIT.found(text, [cell["id"] for cell in found], observed)
+                found = met.setdefault(limit, _Met())
+                if cell not in found.cells:
+                    found.cells.append(cell)
+                found.codes[code] = None
+                found.failed += failed or 0
+                found.trials += failed is None
+    for limit, found in met.items():
+        where = found.cells[0]["id"] if len(found.cells) == 1 else f"{len(found.cells)} cells"
+        counts = [f"{found.failed:,} transactions failed by it"] if found.failed else []
+        if found.trials:
+            counts.append(f"{found.trials} trial{'s' if found.trials > 1 else ''} could not begin")
+        text = f"A limit was met with {where}: {limit.what} ({limit.name}; {', '.join(counts)})."
+        text += f" It is lifted by {limit.lifts}."
+        observed = {
+            "limit": limit.name,
+            "cells": len(found.cells),
+            "failed": found.failed,
+            "trials": found.trials,
+            "codes": list(found.codes),
+        }
+        yield LIMIT.found(text, [cell["id"] for cell in found.cells], observed)
+
+
+def _codes(each: Round) -> Iterator[tuple[str, int | None]]:
+    """Give the codes of a trial's failures, and how many transactions failed by each; ``None``: it did not begin."""
+    for told in each["failed_by_code"]:
+        yield told["code"], told["count"]
+    if each["error_code"] is not None:
+        yield each["error_code"], None
 
 
 def _find(material: Material) -> Iterator[Finding]:

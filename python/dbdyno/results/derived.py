@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines
+from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines, Refused
 from dbdyno.events.base import Part
 from dbdyno.events.facts import Facts
 from dbdyno.events.program import ProgramResult
@@ -25,6 +25,7 @@ from dbdyno.store.records import TrialRecord
 # What lies around a trial, by the field that it is read into: its name in the store, and what it is.
 _PARTS: Mapping[str, tuple[str, type[Part]]] = {
     "loading": ("loaded", Loading),
+    "refused": ("refused", Refused),
     "counting": ("counted", Counting),
     "growing": ("growing", Growing),
     "after": ("after", After),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
 
-from dbdyno.events.accounting import EndedBy, Few, Rate, Warmup, Whole
+from dbdyno.events.accounting import EndedBy, FailedByCode, Few, Rate, Warmup, Whole
 from dbdyno.events.base import Part
 from dbdyno.events.changes import Calls, ChangedCalls
 from dbdyno.events.latency import NoTimes, Summary, Times
@@ -62,6 +62,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             **{name: _sum([getattr(result, name) for result in results]) for name in _SUMMED},
             "rate": _rate(results, witness),
             "failures": {kind: message for each in reversed(results) for kind, message in each.failures.items()},
+            "failed_by_code": _failed_by_code(results),
             "next_use": max(result.next_use for result in results),
             "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
             "warmup": Warmup(seconds=max(result.warmup.seconds for result in results)),
@@ -76,6 +77,16 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             "waits": next((result.waits for result in results if result.waits is not None), None),
         }
     )
+
+
+def _failed_by_code(results: Sequence[TrialResult]) -> list[FailedByCode]:
+    """Add the failures of each code up; the first message of each is kept."""
+    found: dict[tuple[str, str], FailedByCode] = {}
+    for each in (each for result in results for each in result.failed_by_code):
+        key = each.kind, each.code
+        known = found.get(key)
+        found[key] = each if known is None else known.model_copy(update={"count": known.count + each.count})
+    return list(found.values())
 
 
 def _merged(results: Sequence[TrialResult], name: str) -> Histogram | None:

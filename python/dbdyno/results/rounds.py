@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.document.cell import Bottleneck, CpuPercent, Disk, Latency, RateBasis, Round
+from dbdyno.document.cell import FailedByCode as Failed
 from dbdyno.document.reading import JsonObject, count, part, ratio, text
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
-from dbdyno.events.accounting import Accounting, Few, Rate, Work
+from dbdyno.events.accounting import Accounting, FailedByCode, Few, Rate, Work
 from dbdyno.events.around import Allowed, Counting
 from dbdyno.events.base import Part
 from dbdyno.events.latency import NoTimes, Times
@@ -122,11 +123,13 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "status": status,
         "error": error,
         "error_kind": kind,
+        "error_code": None if trial.refused is None else trial.refused.code,
         "started": trial.started,
         "issued": accounting.issued,
         "ok": accounting.ok,
         "failed": failed,
         "failures": {} if worker is None else dict(worker.failures),
+        "failed_by_code": [] if worker is None else [_failed_by(each) for each in worker.failed_by_code],
         "skipped": accounting.skipped,
         "in_flight": accounting.in_flight,
         "retries": accounting.retries,
@@ -171,6 +174,10 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "intervals": [each.model_dump() for each in trial.intervals],
         "histograms": {} if result is None else result.histograms,
     }
+
+
+def _failed_by(told: FailedByCode) -> Failed:
+    return {"kind": told.kind, "code": told.code, "count": told.count, "message": told.message}
 
 
 def _throughput_of(result: TrialResult, measure: Measure) -> float:

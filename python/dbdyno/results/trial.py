@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines
+from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines, Refused
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.store.records import JsonObject, TrialStatus
@@ -15,6 +15,7 @@ class ReadTrial:
     """One cell in one block, as :class:`dbdyno.store.records.TrialRecord` has it, with its events read.
 
     ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
+    ``refused``: why its system did not let it begin;
     ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory;
     ``allowed``: the processors of its system's parts, and of the load; ``competed``: what competed for them.
     """
@@ -31,6 +32,7 @@ class ReadTrial:
     result: TrialResult | ProgramResult | None = None
     intervals: list[Interval] = field(default_factory=list)
     loading: Loading | None = None
+    refused: Refused | None = None
     counting: Counting | None = None
     growing: Growing | None = None
     after: After | None = None

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from dbdyno.cluster.dividing import divided
 from dbdyno.cluster.machines import LoadMachines
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.events.around import Refused
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.reading import Heard
 from dbdyno.events.trial import Interval, TrialResult
@@ -128,6 +129,8 @@ class Trial:
         if isinstance(error, InputError):
             raise error
         self.error, self.kind = str(error), getattr(error, "kind", "system")
+        if isinstance(error, WorkerFailed) and error.code is not None:
+            self.around["refused"] = Refused(code=error.code).model_dump(mode="json")
 
     def record(self, interrupted: Interrupted) -> TrialRecord:
         """Give what is stored of it."""

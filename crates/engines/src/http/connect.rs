@@ -1,7 +1,7 @@
 //! Connecting to a service.
 
 use super::target::HttpTarget;
-use crate::server::net::Connection;
+use crate::server::net::{self, Connection};
 use crate::server::tls;
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
@@ -100,7 +100,8 @@ impl Way {
 
 impl HttpTarget {
     fn unreachable(&self, error: &io::Error) -> Failure {
-        self.at(Failure::new(FailureKind::Connection, crate::server::net::reason(error)))
+        let failure = Failure::new(FailureKind::Connection, net::reason(error));
+        self.at(net::with_code(failure, error))
     }
 
     fn at(&self, failure: Failure) -> Failure {

@@ -47,11 +47,17 @@ struct Shared {
 
 impl Shared {
     #[cold]
-    fn late(&self, what: &str) -> Failure {
+    fn late(&self, (code, what): Late) -> Failure {
         let seconds = self.way.target.timeout().as_secs_f64();
-        Failure::new(FailureKind::Timeout, format!("{what} within {seconds} s"))
+        Failure::new(FailureKind::Timeout, format!("{what} within {seconds} s")).coded(code)
     }
 }
+
+/// What did not come in time: its name, and a clause.
+type Late = (&'static str, &'static str);
+
+const NO_CONNECTION: Late = ("no-connection", "no connection was made");
+const NO_REPLY: Late = ("no-reply", "no whole reply came");
 
 impl HttpEngine {
     /// An engine for a service; nothing is connected yet. An error names the statement that is no request.

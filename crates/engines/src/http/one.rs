@@ -1,8 +1,8 @@
 //! A session in HTTP/1.1: one request at a time, over a connection that is kept or not.
 
-use super::Shared;
 use super::reply::{self, Body, Chunks, Head};
 use super::request::Ready;
+use super::{NO_CONNECTION, NO_REPLY, Shared};
 use crate::server::net::Connection;
 use bytes::BytesMut;
 use dbdyno_engine::{Capture, Failure, Marks};
@@ -76,7 +76,7 @@ impl One {
 
     async fn connect(&mut self) -> Result<(), Failure> {
         let connected = tokio::time::timeout(self.shared.way.target.timeout(), self.shared.way.connect()).await;
-        self.connection = Some(connected.unwrap_or_else(|_| Err(self.shared.late("no connection was made")))?);
+        self.connection = Some(connected.unwrap_or_else(|_| Err(self.shared.late(NO_CONNECTION)))?);
         self.shared.opened.fetch_add(1, Ordering::Relaxed);
         self.block()
     }
@@ -104,7 +104,7 @@ impl One {
         } else {
             let longest = self.shared.way.target.timeout();
             let answered = tokio::time::timeout(longest, self.exchange(ready, capture, marks)).await;
-            answered.unwrap_or_else(|_| Err(self.shared.late("no whole reply came")))
+            answered.unwrap_or_else(|_| Err(self.shared.late(NO_REPLY)))
         };
         if let Err(failure) = &answered
             && failure.kind != FailureKind::Status
@@ -197,7 +197,7 @@ impl Patience {
         self.reads += 1;
         // The first reading has an end of its own.
         if self.reads > 1 && self.since.get_or_insert_with(Instant::now).elapsed() > shared.way.target.timeout() {
-            return Err(shared.late("no whole reply came"));
+            return Err(shared.late(NO_REPLY));
         }
         connection.read_or_end().await
     }

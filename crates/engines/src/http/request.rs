@@ -152,6 +152,10 @@ impl Ready {
             .secrets
             .iter()
             .fold(body, |body, secret| without(body, secret, is_cut));
+        let code = match named_error(&body) {
+            Some(name) => format!("{status} {name}"),
+            None => status.to_string(),
+        };
         let body: Vec<&str> = body.split_whitespace().collect();
         let told = if body.is_empty() {
             "an empty body".to_owned()
@@ -166,8 +170,17 @@ impl Ready {
             "{}: status {status}{reason} with {told}; expected: {expected}",
             self.name
         );
-        Failure::new(FailureKind::Status, message)
+        Failure::new(FailureKind::Status, message).coded(code)
     }
+}
+
+/// The word by which a service names an error in the beginning of its body: `"error": "too-many-connections"`.
+fn named_error(begins: &str) -> Option<&str> {
+    let (_, rest) = begins.split_once("\"error\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let (name, _) = rest.split_once('"')?;
+    let is_word = |one: char| one.is_ascii_alphanumeric() || matches!(one, '-' | '_' | '.');
+    (!name.is_empty() && name.chars().all(is_word)).then_some(name)
 }
 
 /// Name and password as basic authentication has them, as they are, and the password alone, or the name where there is
@@ -453,6 +466,30 @@ mod tests {
             "r: status 503 (Service Unavailable) with the body `try again`; expected: 200 or 204"
         );
     }
+
+    #[test]
+    fn the_code_of_an_unexpected_status_has_the_services_word_for_the_error() {
+        let request = json!({"method": "GET", "path": ["/"]});
+        let ready = ready(json!({"host": "h", "port": 80}), request).unwrap();
+        for (body, code) in [
+            ("", "503"),
+            (
+                r#"{"error":"too-many-connections","message":"x"}"#,
+                "503 too-many-connections",
+            ),
+            ("{ \"error\" : \"E_1.2\" , ", "503 E_1.2"),
+            (r#"{"error": "a sentence"}"#, "503"),
+            (r#"{"error": {"code": 1}}"#, "503"),
+            (r#"{"error": "cut-o"#, "503"),
+        ] {
+            assert_eq!(
+                ready.unexpected(503, body.as_bytes()).code.as_deref(),
+                Some(code),
+                "{body}"
+            );
+        }
+    }
+
     #[test]
     fn a_body_that_repeats_what_came_tells_no_password() {
         let request = json!({"method": "GET", "path": ["/"]});

@@ -1,10 +1,11 @@
 //! A session in HTTP/2: one request at a time, over a connection of its own.
 
-use super::Shared;
 use super::connect::Both;
 use super::fill::fill;
 use super::one::{MOST_TAKEN, TOLD, too_long};
 use super::request::Ready;
+use super::{NO_CONNECTION, NO_REPLY, Shared};
+use crate::server::net;
 use ::http::uri::PathAndQuery;
 use ::http::{HeaderName, HeaderValue, Method, Request, Uri};
 use bytes::{Bytes, BytesMut};
@@ -68,7 +69,7 @@ impl Two {
     pub async fn answer(&mut self, ready: &Ready, capture: &mut Capture<'_>, marks: &mut Marks) -> Result<(), Failure> {
         let longest = self.shared.way.target.timeout();
         let answered = tokio::time::timeout(longest, self.exchange(ready, capture, marks)).await;
-        let answered = answered.unwrap_or_else(|_| Err(self.shared.late("no whole reply came")));
+        let answered = answered.unwrap_or_else(|_| Err(self.shared.late(NO_REPLY)));
         if let Err(failure) = &answered
             && failure.kind != FailureKind::Status
         {
@@ -130,7 +131,7 @@ impl Link {
             })
         };
         let opened = tokio::time::timeout(shared.way.target.timeout(), opened).await;
-        let link = opened.unwrap_or_else(|_| Err(shared.late("no connection was made")))?;
+        let link = opened.unwrap_or_else(|_| Err(shared.late(NO_CONNECTION)))?;
         shared.opened.fetch_add(1, Ordering::Relaxed);
         Ok(link)
     }
@@ -261,9 +262,11 @@ fn copy(request: &Request<()>) -> Request<()> {
 
 #[cold]
 fn failed(error: &h2::Error) -> Failure {
-    let told = match error.get_io() {
-        Some(error) => format!("the connection broke: {}", crate::server::net::reason(error)),
-        None => format!("HTTP/2: {error}"),
-    };
-    Failure::new(FailureKind::Connection, told)
+    match error.get_io() {
+        Some(error) => {
+            let broke = format!("the connection broke: {}", net::reason(error));
+            net::with_code(Failure::new(FailureKind::Connection, broke), error)
+        }
+        None => Failure::new(FailureKind::Connection, format!("HTTP/2: {error}")),
+    }
 }

@@ -175,8 +175,9 @@ fn told(error: &RawDocument) -> Failure {
     let message = error.get_str("errmsg").unwrap_or("the server does not say why");
     let kind = code.map_or(FailureKind::Other, |code| kind_of(code, message));
     let code = code.map_or_else(|| "?".to_owned(), |code| code.to_string());
-    match error.get_str("codeName") {
+    let failure = match error.get_str("codeName") {
         Ok(name) => Failure::new(kind, format!("{message} ({code}, {name})")),
         Err(_) => Failure::new(kind, format!("{message} ({code})")),
-    }
+    };
+    failure.coded(code)
 }

@@ -248,7 +248,7 @@ pub fn error(body: &[u8]) -> Failure {
     } else {
         format!("{number}, {state}")
     };
-    Failure::new(kind(number, state), format!("{text} ({code})"))
+    Failure::new(kind(number, state), format!("{text} ({code})")).coded(number.to_string())
 }
 
 #[cold]

@@ -203,7 +203,7 @@ pub fn error(body: &[u8]) -> Failure {
         }
     }
     let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
-    Failure::new(kind(code), format!("{text}{detail} ({code})"))
+    Failure::new(kind(code), format!("{text}{detail} ({code})")).coded(code.to_owned())
 }
 
 #[cold]

@@ -325,7 +325,7 @@ fn read_into(stream: &mut impl io::Read, room: &mut ReadBuf<'_>) -> io::Result<(
 }
 
 fn refused(error: io::Error) -> Failure {
-    Failure::new(FailureKind::Connection, reason(&error))
+    with_code(Failure::new(FailureKind::Connection, reason(&error)), &error)
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -338,10 +338,27 @@ fn broken(error: &io::Error) -> Failure {
         // Only a reading that holds up its thread is told so, and only when it has waited for as long as it may.
         return Failure::new(FailureKind::Timeout, "no answer came in time");
     }
-    Failure::new(
-        FailureKind::Connection,
-        format!("the connection broke: {}", reason(error)),
-    )
+    let broke = format!("the connection broke: {}", reason(error));
+    with_code(Failure::new(FailureKind::Connection, broke), error)
+}
+
+/// The failure with the name of the kernel's error, where it has one that may say what limits the load.
+pub fn with_code(failure: Failure, error: &io::Error) -> Failure {
+    let name = match error.kind() {
+        io::ErrorKind::NotFound => "ENOENT",
+        io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
+        io::ErrorKind::ConnectionReset => "ECONNRESET",
+        io::ErrorKind::BrokenPipe => "EPIPE",
+        io::ErrorKind::TimedOut => "ETIMEDOUT",
+        io::ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
+        io::ErrorKind::WouldBlock => "EAGAIN",
+        _ => match error.raw_os_error() {
+            Some(libc::EMFILE) => "EMFILE",
+            Some(libc::ENFILE) => "ENFILE",
+            _ => return failure,
+        },
+    };
+    failure.coded(name)
 }
 
 /// Why a connection was not made, or broke, in words.

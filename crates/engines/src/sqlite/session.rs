@@ -265,7 +265,8 @@ impl SqliteSession {
             ((self.api.extended_errcode)(self.db), message)
         };
         let code = if extended & 0xff == code & 0xff { extended } else { code };
-        Failure::new(kind(code), format!("{message} ({})", code_name(code)))
+        let name = code_name(code);
+        Failure::new(kind(code), format!("{message} ({name})")).coded(name)
     }
 
     #[inline(always)]

@@ -161,12 +161,12 @@ fn failure(error: tiberius::error::Error) -> Failure {
             } else {
                 kind(token.code())
             };
-            Failure::new(kind, message)
+            Failure::new(kind, message).coded(token.code().to_string())
         }
         Error::Io {
             kind: IoErrorKind::ConnectionRefused,
             ..
-        } => Failure::new(FailureKind::Connection, "nothing listens there"),
+        } => Failure::new(FailureKind::Connection, "nothing listens there").coded("ECONNREFUSED"),
         Error::Io { message, .. } => Failure::new(
             FailureKind::Connection,
             format!("the connection broke: {}", message.to_lowercase()),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.http.settings import HttpSettings
+    from dbdyno.engines.limits import Limit
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.server.facts import Server
     from dbdyno.events.trial import TrialResult
@@ -72,6 +73,12 @@ class Http(Engine):
         from dbdyno.engines.http.facts import Service
 
         return Service.of(result, clients)
+
+    def limit(self, code: str) -> "Limit | None":
+        """Give the limit of which a reply tells in its body, as web servers of dbdyno's do, or one of the load's."""
+        from dbdyno.engines.http.limits import limit_of_reply
+
+        return limit_of_reply(code) or super().limit(code)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Any will do."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
+from dbdyno.engines.limits import Limit
 from dbdyno.engines.quoting import FLAGS, TICKED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
@@ -51,6 +52,22 @@ class Mysql(ServerEngine):
     durability: Mapping[str, Mapping[str, str]] = {
         POWER_SAFE: {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1", "innodb_doublewrite": "on"},
         PROCESS_SAFE: {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"},
+    }
+    limits: Mapping[str, Limit] = {
+        # ER_CON_COUNT_ERROR
+        "1040": Limit(
+            "max_connections",
+            "the server took no further connection",
+            "`max_connections` of the server, fewer clients, or a pool before it",
+        ),
+        # ER_TOO_MANY_USER_CONNECTIONS
+        "1203": Limit(
+            "max_user_connections", "the server took no further connection of the user", "`max_user_connections`"
+        ),
+        # ER_USER_LIMIT_REACHED
+        "1226": Limit("user-limit", "the user had all that it may have in an hour, or at once", "`ALTER USER … WITH`"),
+        # EE_OUT_OF_FILERESOURCES
+        "23": Limit("open-files", "the server may open no further file", "`open_files_limit` of the server"),
     }
     databases = Databases(
         port=3306,

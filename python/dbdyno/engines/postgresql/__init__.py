@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
+from dbdyno.engines.limits import Limit
 from dbdyno.engines.postgresql.quoting import QUOTED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
@@ -50,6 +51,16 @@ class Postgresql(ServerEngine):
     durability: Mapping[str, Mapping[str, str]] = {
         POWER_SAFE: {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
         PROCESS_SAFE: {"fsync": "off", "synchronous_commit": "on"},
+    }
+    limits: Mapping[str, Limit] = {
+        # too_many_connections
+        "53300": Limit(
+            "max_connections",
+            "the server took no further connection",
+            "`max_connections` of the server, fewer clients, or a pool before it",
+        ),
+        # insufficient_resources, with which it reports EMFILE and ENFILE
+        "53000": Limit("open-files", "the server may open no further file", "`ulimit -n` of the server"),
     }
     databases = Databases(
         port=5432,

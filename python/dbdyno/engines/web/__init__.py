@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
+    from dbdyno.engines.limits import Limit
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.web.settings import WebSettings
     from dbdyno.plan.system import SystemSpec
@@ -70,6 +71,12 @@ class Web(Engine):
             problem = "a web tier is started by dbdyno, and one that runs already is an HTTP service"
             raise InputError(system.name, problem, f"write `http://{system.host}/`")
         return WebProvisioner(place)
+
+    def limit(self, code: str) -> "Limit | None":
+        """Give the limit of which a reply tells in its body, as web servers of dbdyno's do, or one of the load's."""
+        from dbdyno.engines.http.limits import limit_of_reply
+
+        return limit_of_reply(code) or super().limit(code)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Say whether the application is built, or can be."""
