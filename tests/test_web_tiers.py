@@ -143,6 +143,21 @@ def test_tiers_keep_to_their_processors() -> None:
 
 
 @needs_application
+@pytest.mark.parametrize("named", [True, False])
+def test_nginx_has_a_process_for_each_of_its_processors(named: bool) -> None:
+    if shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip("nginx is not installed")
+    allowed = sorted(os.sched_getaffinity(0))
+    asked = f"&processors.proxy={allowed[-1]}" if named else ""
+    with running(f"web:?database=sqlite&proxy=nginx{asked}") as ready:
+        own = psutil.Process(tiers(ready)["proxy"])
+        serving = [each for each in own.children() if "worker process" in " ".join(each.cmdline())]
+        assert len(serving) == (1 if named else len(allowed))
+        if named:
+            assert {tuple(each.cpu_affinity() or ()) for each in [own, *serving]} == {(allowed[-1],)}
+
+
+@needs_application
 def test_a_web_server_that_ends_is_told() -> None:
     with running("web:?database=sqlite") as ready:
         ready.processes[0].kill()

@@ -94,10 +94,16 @@ class WebProvisioner:
             front = servers[0]
             if settings.proxy != NO_PROXY:
                 program = find_proxy(settings.proxy, compiled.cell.system.name)
-                under = bound_to(settings.processors.get("proxy"))
                 addresses = [each.address for each in servers]
                 front = stack.enter_context(
-                    start_proxy(settings.proxy, program, addresses, workspace.path, held=workspace.held, under=under)
+                    start_proxy(
+                        settings.proxy,
+                        program,
+                        addresses,
+                        workspace.path,
+                        held=workspace.held,
+                        processors=settings.processors.get("proxy"),
+                    )
                 )
             durations = database.durations | {"web_start_s": monotonic() - begun}
             processes = servers if front is servers[0] else [front, *servers]

@@ -15,6 +15,7 @@ from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.task import Task
 from dbdyno.engines.web.process import WebProcess, await_port
 from dbdyno.errors import InputError, SystemFailed, reason
+from dbdyno.workplace.processors import bound_to
 
 # Where distributions put programs that no user's PATH may have.
 _FURTHER = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -30,16 +31,16 @@ _ATTEMPTS = 5
 class Proxy:
     """A kind of proxy. ``package``: what installs it.
 
-    ``configuration``: of a port, the addresses of web servers, and a directory of its own. ``options``: of the file of
-    the configuration, and the directory.
+    ``configuration``: of a port, the addresses of web servers, a directory of its own, and how many processors it may
+    use. ``options``: of the file of the configuration, and the directory.
     """
 
     package: str
-    configuration: Callable[[int, Sequence[str], Path], str]
+    configuration: Callable[[int, Sequence[str], Path, int], str]
     options: Callable[[Path, Path], Sequence[str]]
 
 
-def _haproxy(port: int, servers: Sequence[str], _own: Path) -> str:
+def _haproxy(port: int, servers: Sequence[str], _own: Path, _processors: int) -> str:
     listed = "\n".join(f"    server web{number} {address}" for number, address in enumerate(servers, 1))
     return f"""global
     maxconn {_CONNECTIONS}
@@ -62,12 +63,12 @@ backend servers
 """
 
 
-def _nginx(port: int, servers: Sequence[str], own: Path) -> str:
+def _nginx(port: int, servers: Sequence[str], own: Path, processors: int) -> str:
     listed = "\n".join(f"        server {address} max_fails=0;" for address in servers)
     return f"""daemon off;
 pid {own}/pid;
 error_log stderr;
-worker_processes auto;
+worker_processes {processors};
 events {{
     worker_connections {_CONNECTIONS};
 }}
@@ -132,24 +133,27 @@ def start_proxy(
     work: Path,
     timeout_s: float = 30.0,
     held: int | None = None,
-    under: Sequence[str] = (),
+    processors: Sequence[int] | None = None,
 ) -> WebProcess:
     """Start a proxy on a free port of the loopback interface, and return when it listens.
 
-    ``servers``: the addresses of web servers. For the rest see :func:`dbdyno.engines.web.server.start_web_server`.
+    ``servers``: the addresses of web servers. ``processors``: those that it is kept to, for each of which it has a
+    process or a thread; ``None``: those that dbdyno may use, where nginx itself would count the machine's. For the
+    rest see :func:`dbdyno.engines.web.server.start_web_server`.
     Raises SystemFailed where it does not start.
     """
     kind = PROXIES[name]
+    allowed = len(processors or os.sched_getaffinity(0))
     for attempt in range(1, _ATTEMPTS + 1):
         own = work.absolute() / f"proxy-{secrets.token_hex(4)}"
         port = _free_port()
         file = work.absolute() / f"{own.name}.conf"
         try:
-            file.write_text(kind.configuration(port, servers, own), encoding="utf-8")
+            file.write_text(kind.configuration(port, servers, own, allowed), encoding="utf-8")
         except OSError as error:
             raise SystemFailed(f"{file}: {reason(error)}") from error
         task = Task(
-            command=(*under, str(program), *kind.options(file, own)),
+            command=(*bound_to(processors), str(program), *kind.options(file, own)),
             environment=environment(),
             directory=str(work.absolute()),
             owner=None,
