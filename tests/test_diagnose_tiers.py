@@ -6,6 +6,7 @@ import pytest
 
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.diagnose_tiers import tier_of
+from dbdyno.events.trial import TrialResult
 from dbdyno.findings.tiers import tier_findings
 from synthetic_events import result_of
 
@@ -147,6 +148,78 @@ def test_a_database_within_the_web_servers_is_not_said_to_be_unseen() -> None:
     first, second = tier_findings([within[0], cell("c", "web tier"), cell("d", "database")])
     assert (first["cells"], second["cells"]) == (["a"], ["c"])
     assert "as where the database was" not in first["text"] and "as where the database was" in second["text"]
+
+
+def threads(**parts: list[tuple[str, float]]) -> dict[str, Any]:
+    """The busiest threads of parts, by name; each of a process of its own."""
+    return {
+        part.replace("_", " "): [
+            {"name": name, "pid": 100 + number, "cpu_percent": used} for number, (name, used) in enumerate(known)
+        ]
+        for part, known in parts.items()
+    }
+
+
+def with_threads(made: Any, **parts: list[tuple[str, float]]) -> Any:
+    known = threads(**parts)
+    said = made.model_dump(mode="json")
+    for tier in said["tiers"]:
+        tier["threads"] = known.get(tier["name"], [])
+    return TrialResult.model_validate(said)
+
+
+@pytest.mark.parametrize(
+    ("used", "known", "clients", "resource", "words"),
+    [
+        # One thread, or some beside which others do next to nothing.
+        (
+            {"web_1": 97},
+            {"web_1": [("python3", 97)]},
+            9,
+            "web tier",
+            "one thread, `python3` of process 100, which kept 97",
+        ),
+        ({"web_1": 99}, {"web_1": [("serve", 93), ("log", 6)]}, 9, "web tier", "one thread, `serve`"),
+        (
+            {"proxy": 190},
+            {"proxy": [("nginx", 97), ("nginx", 93)]},
+            9,
+            "proxy tier",
+            "2 threads, as `nginx` of process 100",
+        ),
+        ({"database": 97}, {"database": [("postgres", 97)]}, 9, "database", "one thread, `postgres`"),
+        # Another does a part, and could do more; or none is full.
+        ({"web_1": 140}, {"web_1": [("a", 97), ("b", 43)]}, 9, "unclear", ""),
+        ({"web_1": 97}, {"web_1": [("a", 50), ("b", 47)]}, 9, "unclear", ""),
+        # Another web server has room.
+        ({"web_1": 97, "web_2": 40}, {"web_1": [("a", 97)], "web_2": [("a", 40)]}, 9, "unclear", ""),
+        ({"web_1": 97, "web_2": 92}, {"web_1": [("a", 97)], "web_2": [("a", 92)]}, 9, "web tier", "2 threads"),
+        # As many clients as threads: each waits for its own answer, which other rules tell.
+        ({"database": 190}, {"database": [("postgres", 97), ("postgres", 93)]}, 2, "database", "2 clients waited"),
+        # Nothing was read of threads, as in runs before they were.
+        ({"web_1": 97}, {}, 9, "unclear", ""),
+    ],
+)
+def test_a_tier_of_full_threads_is_named_with_the_thread(
+    used: dict[str, float], known: dict[str, Any], clients: int, resource: str, words: str
+) -> None:
+    found = diagnose_server(with_threads(trial(**used), **known), clients, processors={})
+    assert found is not None
+    assert (found["resource"], words in found["evidence"]) == (resource, True), found
+    if resource.endswith("tier"):
+        assert found["advice"] == f"more threads or processes of the {resource}, or another server of it"
+
+
+def test_a_full_thread_is_told_whatever_other_programs_do() -> None:
+    made = with_threads(trial(machine=700.0, web_1=97), web_1=[("a", 97)])
+    found = diagnose_server(made, 9, processors={})
+    assert found is not None and found["resource"] == "web tier"
+
+
+def test_threads_that_take_turns_are_asked_about() -> None:
+    made = with_threads(trial(web_1=97, database=31), web_1=[("a", 50), ("b", 47)])
+    found = diagnose_server(made, 9, processors={})
+    assert found is not None and "in 2 threads: if they take turns at a lock" in found["advice"]
 
 
 @pytest.mark.parametrize(("used", "cores", "said"), [(97, 8, True), (60, 8, False), (190, 8, False)])

@@ -200,6 +200,44 @@ def test_the_cpu_of_parts_is_told_apart(cli: Cli) -> None:
     assert cpu["server"] == pytest.approx(cpu["tiers"]["web"] + cpu["tiers"]["other"], abs=6)
 
 
+def test_a_part_of_one_thread_is_told_with_the_thread(cli: Cli) -> None:
+    serving = """
+import threading, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Service(BaseHTTPRequestHandler):
+    def do_GET(self):
+        end = time.thread_time() + 0.005
+        while time.thread_time() < end:
+            pass
+        self.send_response(204)
+        self.end_headers()
+    do_HEAD = do_GET
+    def log_message(self, *words):
+        pass
+server = HTTPServer(("127.0.0.1", 0), Service)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+    with subprocess.Popen([sys.executable, "-c", serving], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        text = EXPERIMENT.partition("[[transactions]]")[0].replace("transactions = 4", "seconds = 2")
+        text = text.replace("[load]", "[load]\nclients = 4")
+        text += f"[measure]\nprocesses = {{ web = [{process.pid}] }}\n"
+        text += '[[transactions]]\nname = "t"\nsteps = [{ request = "GET /" }]\n'
+        url = f"http://127.0.0.1:{port}/?keepalive=off"
+        document = cli.run(cli.write("one.toml", text), "--system", url)
+        process.kill()
+    (cell,) = document["cells"]
+    used = cell["cpu_percent"]
+    # A tick is 10 ms, and the two are read one after the other.
+    assert used["tier_threads"]["web"] == pytest.approx(used["tiers"]["web"], abs=5)
+    # On a machine with nothing else to do, or as far as others let it.
+    if used["tier_threads"]["web"] >= 86 and (os.cpu_count() or 1) > 1:
+        assert cell["bottleneck"]["resource"] == "web tier"
+        assert f"of process {process.pid}, which kept" in cell["bottleneck"]["evidence"]
+
+
 def test_a_part_that_ends_in_mid_trial_fails_the_trial(cli: Cli) -> None:
     serving = """
 import os, sys

@@ -10,7 +10,8 @@ match wins; docs/architecture.md gives the reasons for the bounds:
    loop were skipped all the same, the number of clients.
 4. A thread of the clients used 90 % or more of a processor: the client.
 5. A tier of a system of several kept 85 % or more of its processors busy: it (:mod:`dbdyno.diagnose_tiers`). The
-   clients are one more where they are kept to processors of their own.
+   clients are one more where they are kept to processors of their own. So did a tier of few threads each of which kept
+   85 % or more of a processor busy, and did nearly all that the tier did.
 6. Other programs kept the processors busy: the machine was disturbed.
 7. All processors of the machine were busy, and the system has several tiers: the one that used the most; of fewer
    clients than processors, the one that computed half of the time.
@@ -44,7 +45,7 @@ from dbdyno.bottleneck import (
 )
 from dbdyno.causes import FEWEST, Share, Sightings
 from dbdyno.causes.advice import advice, named, without_flush
-from dbdyno.diagnose_tiers import busiest_tier, full_tier, perhaps_one_thread, told_tiers
+from dbdyno.diagnose_tiers import busiest_tier, full_threads, full_tier, perhaps_one_thread, told_tiers
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
 from dbdyno.events.latency import Times
@@ -97,7 +98,7 @@ def diagnose_server(
         text = f"a thread of the clients used {hottest:.0f} % of a processor"
         return bottleneck(CLIENT, text, "a machine of its own for the load, or fewer clients")
     if result.tiers:
-        full = full_tier(result, processors or {}, load)
+        full = full_tier(result, processors or {}, load) or full_threads(result, clients, processors or {})
         if full is not None:
             return full
     if server is not None:

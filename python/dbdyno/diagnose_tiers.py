@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.bottleneck import CLIENT, FULL, Bottleneck, bottleneck, percent
+from dbdyno.events.machine import BusyThread, TierCpu
 from dbdyno.events.trial import TrialResult
 
 DATABASE = "database"
@@ -16,6 +17,9 @@ _NUMBER = re.compile(r"[\s_-]*\d+$")
 
 # What one thread and what is started beside it use at most, of a processor.
 _ONE_THREAD = 1.1
+
+# Of what a part of a tier used: what its full threads must have used for the rest to be no help of theirs.
+_NEARLY_ALL = 0.9
 
 # Of the time that few clients wait: a tier that computes for that much of it is what they wait for.
 _COMPUTING = 0.5
@@ -50,6 +54,42 @@ def full_tier(
     return None
 
 
+def full_threads(result: TrialResult, clients: int, processors: Mapping[str, Sequence[int]]) -> Bottleneck | None:
+    """Name a tier that computes in few threads, each of which kept ``FULL`` of a processor busy while it may use more.
+
+    Of each of its parts such threads used nearly all that the part did: there was no other to take a share of the work.
+    Where there are no more clients than such threads, each waits for its own answer, and none is named. ``None`` too
+    where no tier is so, or that is not known. ``processors``: as :func:`full_tier`.
+    """
+    parts: dict[str, list[list[BusyThread] | None]] = {}
+    for part in result.tiers:
+        parts.setdefault(tier_of(part.name), []).append(_full_threads(part))
+    full = {
+        tier: [thread for threads in known for thread in threads or ()] for tier, known in parts.items() if all(known)
+    }
+    if not full:
+        return None
+    used, allowed = _known(result), _allowed(result, processors)
+    tier = max(full, key=lambda each: full[each][0].cpu_percent)
+    threads = full[tier]
+    if clients <= len(threads) or len(allowed[tier]) <= len(threads):
+        return None
+    first = threads[0]
+    named = f"`{first.name}` of process {first.pid}"
+    how = (
+        f"one thread, {named}, which kept"
+        if len(threads) == 1
+        else f"{len(threads)} threads, as {named}, which each kept"
+    )
+    least = min(thread.cpu_percent for thread in threads)
+    text = f"the {tier} computes in {how} {least:.0f} % of a processor busy"
+    if used:
+        text += f": {_all(result, used, allowed)}"
+    if tier == DATABASE:
+        return bottleneck(tier, text, "cheaper statements, or more connections to the database where each has a thread")
+    return bottleneck(tier, text, f"more threads or processes of the {tier}, or another server of it")
+
+
 def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, Sequence[int]]) -> Bottleneck | None:
     """Name the tier that used the most where no tier is full and the machine is, unless the clients used more.
 
@@ -80,9 +120,9 @@ def told_tiers(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> 
 
 
 def perhaps_one_thread(result: TrialResult) -> str:
-    """Give what to look at where a tier used as much as one thread can; nothing where none did.
+    """Give what to look at where a tier used as much as one thread can, and none of its threads did; else nothing.
 
-    Programs that compute in one thread alone are as common as web servers. How many threads a tier has nobody reads.
+    That is not known of runs whose threads were not read. Threads that take turns at a lock use no more than one does.
     """
     used = _known(result)
     alike = [tier for tier, share in used.items() if FULL <= share <= _ONE_THREAD]
@@ -90,6 +130,9 @@ def perhaps_one_thread(result: TrialResult) -> str:
         return ""
     tier = max(alike, key=lambda each: used[each])
     told = f"the {tier} used {used[tier] * 100:.0f} % of a processor, all that one thread can"
+    threads = sum(len(each.threads) for each in result.tiers if tier_of(each.name) == tier)
+    if threads > 1:
+        return f"{told}, in {threads} threads: if they take turns at a lock, as Python's do, start several of it"
     return f"{told}: if it computes in one alone (`top -H` tells), start several of it"
 
 
@@ -105,6 +148,14 @@ def _of(tier: str, text: str) -> Bottleneck:
     if tier == DATABASE:
         return bottleneck(tier, text, "cheaper statements, or more processors for the database")
     return bottleneck(tier, text, f"more processors for the {tier}, or another server of it on processors of its own")
+
+
+def _full_threads(part: TierCpu) -> list[BusyThread] | None:
+    """Give the threads that a part of a tier computes in, where they are full; ``None`` where others take a share."""
+    full = [thread for thread in part.threads if thread.cpu_percent >= FULL * 100]
+    if not full or part.cpu_percent is None:
+        return None
+    return full if sum(thread.cpu_percent for thread in full) >= _NEARLY_ALL * part.cpu_percent else None
 
 
 def _used(result: TrialResult) -> dict[str, float | None]:

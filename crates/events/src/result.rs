@@ -190,6 +190,20 @@ struct Tier<'a> {
     name: &'a str,
     /// CPU that its processes used, in percent of one processor; null where they were not there.
     cpu_percent: Option<f64>,
+    /// Its busiest threads, the busiest first; left out where none was at work for a twentieth of the time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    threads: Vec<BusyThread<'a>>,
+}
+
+/// A thread that was at work.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BusyThread<'a> {
+    /// Its name, of at most 15 characters.
+    name: &'a str,
+    /// Its process.
+    pid: i32,
+    /// CPU that it used, in percent of one processor.
+    cpu_percent: f64,
 }
 
 /// What the kernel's scheduler did with the threads.
@@ -377,9 +391,18 @@ impl<'a> TrialResult<'a> {
             tiers: outcome
                 .tiers
                 .iter()
-                .map(|(name, cpu_percent)| Tier {
-                    name,
-                    cpu_percent: *cpu_percent,
+                .map(|tier| Tier {
+                    name: &tier.name,
+                    cpu_percent: tier.cpu_percent,
+                    threads: tier
+                        .threads
+                        .iter()
+                        .map(|(name, pid, cpu_percent)| BusyThread {
+                            name,
+                            pid: *pid,
+                            cpu_percent: *cpu_percent,
+                        })
+                        .collect(),
                 })
                 .collect(),
             scheduling: Scheduling {

@@ -14,7 +14,7 @@ use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::Tier;
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
-use dbdyno_probes::process::{Usage, tree_cpu_ns, trees_cpu_ns};
+use dbdyno_probes::process::{BusyThread, TreeUsage, Usage, tree_cpu_ns, trees_cpu_ns, trees_usage};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Nanoseconds between two looks at whether the others have ended of those that are interleaved.
@@ -38,6 +38,8 @@ pub(crate) struct Watched {
     pub(crate) backlog: Option<Result<Backlog, Failure>>,
     /// CPU of the server's processes and of its tiers, at the window's start and at its end.
     pub(crate) server_cpu: (ServerCpu, ServerCpu),
+    /// The busiest threads of each tier.
+    pub(crate) busy_threads: Vec<Vec<BusyThread>>,
     /// What the server's preloaded library counted between the two readings, where there is one.
     pub(crate) server_calls: Option<Readings>,
     /// How much longer the time is, to the end of the last transaction that counts, than the part of it in which contended
@@ -63,8 +65,12 @@ struct Machine<'a> {
     clock: Clock,
 }
 
-/// CPU nanoseconds of the server's processes, and of those of each tier; where they are there.
-pub(crate) type ServerCpu = (Option<u64>, Vec<Option<u64>>);
+/// CPU nanoseconds of the server's processes, and what those of each tier have used; where they are there.
+pub(crate) type ServerCpu = (Option<u64>, Vec<Option<TreeUsage>>);
+
+/// How many threads of a tier are told, and from which share of the time on that they were at work.
+const THREADS: usize = 32;
+const LEAST: f64 = 0.05;
 
 impl Machine<'_> {
     fn read(&self) -> Result<Reading, TrialError> {
@@ -78,7 +84,7 @@ impl Machine<'_> {
 
     /// Where no process is known as the server's, its tiers are what it is.
     fn server_cpu(&self) -> ServerCpu {
-        let tiers: Vec<_> = self.tiers.iter().map(|tier| trees_cpu_ns(&tier.pids)).collect();
+        let tiers: Vec<_> = self.tiers.iter().map(|tier| trees_usage(&tier.pids)).collect();
         let server = match self.server {
             Some(server) => tree_cpu_ns(server),
             None => {
@@ -199,6 +205,8 @@ pub(crate) fn coordinate<E: Engine>(
         }
     }
     let server_after = machine.server_cpu();
+    let seconds = (interleaving.active(last.at) - interleaving.active(first.at)) as f64 / 1e9;
+    let busy_threads = busy_threads(&server_before, &server_after, seconds);
     let calls_after = shared.preloaded.map(Preloaded::read);
     let backlog = shared.engine.probe().backlog();
     shared.watched.store(false, Ordering::Release);
@@ -215,18 +223,30 @@ pub(crate) fn coordinate<E: Engine>(
         window_start,
         began_ns,
         warmup_s: window_start.saturating_sub(warmup_start) as f64 / 1e9,
-        seconds: (interleaving.active(last.at) - interleaving.active(first.at)) as f64 / 1e9,
+        seconds,
         real_s: last.at.saturating_sub(first.at) as f64 / 1e9,
         disk: first.disk.zip(last.disk),
         before: first.usage,
         after: last.usage,
         server_cpu: (server_before, server_after),
+        busy_threads,
         server_calls: calls_before
             .zip(calls_after)
             .map(|(before, after)| rise(&before, &after)),
         backlog,
         watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
     })
+}
+
+/// The threads of each tier that were at work for a part of so many seconds that is worth a word.
+fn busy_threads((_, before): &ServerCpu, (_, after): &ServerCpu, seconds: f64) -> Vec<Vec<BusyThread>> {
+    let least_ns = (LEAST * seconds * 1e9) as u64;
+    let both = before.iter().zip(after);
+    both.map(|each| match each {
+        (Some(before), Some(after)) => after.busiest_since(before, THREADS, least_ns),
+        _ => Vec::new(),
+    })
+    .collect()
 }
 
 /// From now on what is changed is in force, or no longer.

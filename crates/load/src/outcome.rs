@@ -17,10 +17,10 @@ use dbdyno_engine::changes::Counted;
 use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::{Contention, SessionCounters, ThreadCounters};
 use dbdyno_engine::waits::Waits;
-use dbdyno_engine::{Engine, Failure};
+use dbdyno_engine::{Engine, Failure, printable};
 use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
-use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
+use dbdyno_probes::process::{CpuShare, TreeUsage, peak_rss_bytes};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,8 +75,8 @@ pub struct Outcome {
     pub cpu: CpuShare,
     /// CPU used by the server's processes, in percent of one processor; where they are known.
     pub server_cpu_percent: Option<f64>,
-    /// The same of each tier, by its name.
-    pub tiers: Vec<(String, Option<f64>)>,
+    /// What each tier used.
+    pub tiers: Vec<TierUse>,
     /// Switches of threads: voluntary, involuntary.
     pub switches: (u64, u64),
     /// How many of the clients' threads took no processor from another.
@@ -103,6 +103,17 @@ pub struct Outcome {
     pub peak_rss_bytes: u64,
 }
 
+/// What a tier used, in percent of one processor.
+#[derive(Debug, Clone)]
+pub struct TierUse {
+    /// Its name.
+    pub name: String,
+    /// All of its processes; `None` where they were not there.
+    pub cpu_percent: Option<f64>,
+    /// Its busiest threads: name, process, and what each used.
+    pub threads: Vec<(String, i32, f64)>,
+}
+
 /// Times of transactions: how many, their sum in seconds, and that of their squares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cycles {
@@ -117,7 +128,11 @@ pub struct Cycles {
 /// CPU used between two readings in nanoseconds, in percent of one processor.
 fn percent_of(watched: &Watched, before: Option<u64>, after: Option<u64>) -> Option<f64> {
     let (before, after) = before.zip(after)?;
-    Some(after.saturating_sub(before) as f64 / 1e7 / watched.seconds.max(1e-9))
+    Some(percent(watched, after.saturating_sub(before)))
+}
+
+fn percent(watched: &Watched, used_ns: u64) -> f64 {
+    used_ns as f64 / 1e7 / watched.seconds.max(1e-9)
 }
 
 /// Puts together what the clients and the coordinating thread have seen.
@@ -162,12 +177,22 @@ pub(crate) fn conclude<E: Engine>(
         server_cpu_percent: percent_of(watched, watched.server_cpu.0.0, watched.server_cpu.1.0),
         tiers: {
             let ((_, before), (_, after)) = &watched.server_cpu;
-            let used = before
-                .iter()
-                .zip(after)
-                .map(|(before, after)| percent_of(watched, *before, *after));
-            let names = trial.tiers.iter().map(|tier| tier.name.clone());
-            names.zip(used).collect()
+            let cpu = |usage: &Option<TreeUsage>| usage.as_ref().map(|usage| usage.cpu_ns);
+            let used = before.iter().zip(after).zip(&watched.busy_threads);
+            let tiers = trial.tiers.iter().zip(used);
+            tiers
+                .map(|(tier, ((before, after), threads))| TierUse {
+                    name: tier.name.clone(),
+                    cpu_percent: percent_of(watched, cpu(before), cpu(after)),
+                    threads: threads
+                        .iter()
+                        .map(|thread| {
+                            let name = printable(thread.name.clone());
+                            (name, thread.pid, percent(watched, thread.cpu_ns))
+                        })
+                        .collect(),
+                })
+                .collect()
         },
         switches: (
             watched

@@ -132,6 +132,86 @@ pub fn tree_cpu_ns(pid: u32) -> Option<u64> {
 
 /// The same of several processes, each of which counts once. `None` where all are gone.
 pub fn trees_cpu_ns(pids: &[u32]) -> Option<u64> {
+    trees(pids).map(|(sum, _)| sum)
+}
+
+/// What several processes and all that descend from them have used.
+#[derive(Debug, Clone, Default)]
+pub struct TreeUsage {
+    /// CPU time as [`trees_cpu_ns`] has it.
+    pub cpu_ns: u64,
+    /// The threads, by their ids.
+    threads: HashMap<i32, ThreadUsage>,
+}
+
+/// What a thread has used.
+#[derive(Debug, Clone, Copy)]
+struct ThreadUsage {
+    pid: i32,
+    cpu_ns: u64,
+}
+
+/// A thread and what it used between two readings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusyThread {
+    /// Its name, of at most 15 characters.
+    pub name: String,
+    /// Its process.
+    pub pid: i32,
+    /// CPU time in nanoseconds, as the scheduler counts it.
+    pub cpu_ns: u64,
+}
+
+/// CPU time of several processes, of all that descend from them, and of their threads. `None` where all are gone.
+pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
+    let (cpu_ns, processes) = trees(pids)?;
+    let mut usage = TreeUsage {
+        cpu_ns,
+        ..TreeUsage::default()
+    };
+    for pid in processes {
+        // What ends meanwhile is in the sum only.
+        let Ok(tasks) = Process::new(pid).and_then(|process| process.tasks()) else {
+            continue;
+        };
+        for task in tasks.flatten() {
+            if let Ok(schedule) = task.schedstat() {
+                let cpu_ns = schedule.sum_exec_runtime;
+                usage.threads.insert(task.tid, ThreadUsage { pid, cpu_ns });
+            }
+        }
+    }
+    Some(usage)
+}
+
+impl TreeUsage {
+    /// The threads that used the most since an earlier reading, at most so many and the busiest first, without those that
+    /// used less than `least_ns` or have ended.
+    pub fn busiest_since(&self, earlier: &Self, most: usize, least_ns: u64) -> Vec<BusyThread> {
+        let used = |(tid, now): (&i32, &ThreadUsage)| {
+            let before = earlier.threads.get(tid).map_or(0, |then| then.cpu_ns);
+            (now.cpu_ns.saturating_sub(before), *tid, now.pid)
+        };
+        let mut all: Vec<_> = self
+            .threads
+            .iter()
+            .map(used)
+            .filter(|each| each.0 >= least_ns.max(1))
+            .collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.into_iter()
+            .take(most)
+            .filter_map(|(cpu_ns, tid, pid)| {
+                let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+                let name = name.trim_end().to_owned();
+                Some(BusyThread { name, pid, cpu_ns })
+            })
+            .collect()
+    }
+}
+
+/// The CPU time of processes and of all that descend from them, and the ids of those. `None` where all are gone.
+fn trees(pids: &[u32]) -> Option<(u64, Vec<i32>)> {
     let is_root = |pid: i32| u32::try_from(pid).is_ok_and(|pid| pids.contains(&pid));
     let stats: Vec<_> = procfs::process::all_processes()
         .ok()?
@@ -149,8 +229,12 @@ pub fn trees_cpu_ns(pids: &[u32]) -> Option<u64> {
         let ticks = |stat: &procfs::process::Stat| {
             stat.utime + stat.stime + u64::try_from(stat.cutime + stat.cstime).unwrap_or(0)
         };
-        let sum: u64 = stats.iter().filter(|stat| descends(stat.pid)).map(ticks).sum();
-        sum * 1_000_000_000 / procfs::ticks_per_second()
+        let those = || stats.iter().filter(|stat| descends(stat.pid));
+        let sum: u64 = those().map(ticks).sum();
+        (
+            sum * 1_000_000_000 / procfs::ticks_per_second(),
+            those().map(|stat| stat.pid).collect(),
+        )
     })
 }
 
@@ -224,6 +308,40 @@ mod tests {
         let whole = tree_cpu_ns(parent).unwrap_or(after);
         let both = trees_cpu_ns(&[parent, me, me, u32::MAX >> 1]).expect("this process is there");
         assert!(both >= whole && both < 2 * whole.max(after), "{whole} {both}");
+    }
+
+    #[test]
+    fn the_busiest_thread_of_a_tree_is_named() {
+        let mut shell = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "read go; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo; read end",
+            ])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let before = trees_usage(&[shell.id()]).expect("it is there");
+        let mut input = shell.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut input, b"\n").expect("it reads");
+        let mut done = [0];
+        std::io::Read::read_exact(&mut shell.stdout.take().expect("a pipe"), &mut done).expect("it has done its work");
+        let after = trees_usage(&[shell.id()]).expect("it is there");
+        let [busy] = &after.busiest_since(&before, 4, 0)[..] else {
+            panic!("it has one thread: {after:?}");
+        };
+        assert_eq!(busy.pid, shell.id() as i32);
+        assert!(busy.name.contains("sh"), "{busy:?}");
+        // The sum is in ticks.
+        assert!(
+            busy.cpu_ns > 0 && busy.cpu_ns <= after.cpu_ns + 20_000_000,
+            "{busy:?} {after:?}"
+        );
+        assert_eq!(after.busiest_since(&before, 4, busy.cpu_ns + 1), []);
+        assert_eq!(after.busiest_since(&before, 0, 0), []);
+        drop(input);
+        shell.wait().expect("it ends");
+        assert!(trees_usage(&[u32::MAX >> 1]).is_none());
     }
 
     #[test]

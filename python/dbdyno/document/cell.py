@@ -101,6 +101,8 @@ class CpuPercent(TypedDict):
     cores: int | None
     tiers: dict[str, float | None]
     """The parts of the system that the experiment names in ``measure.processes``; null where a part was not there."""
+    tier_threads: dict[str, float | None]
+    """The busiest thread of each of these parts; without those that had none at work for a twentieth of the time."""
     processors: dict[str, list[int]]
     """The processors that each tier may use, where dbdyno started it, and ``load`` where that is kept to some."""
 

@@ -30,13 +30,14 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
         told = "" if evidence is None else evidence["evidence"]
         text = f"The {tier} was the bottleneck of {_share(held, tiered)}"
         text += f": {told}. " if len(held) == 1 else f", as in {held[0]['id']}: {told}. "
+        helps = {cell["bottleneck"]["advice"] for cell in held if cell["bottleneck"] is not None}
         systems = {cell["system"]["name"] for cell in held}
         if not is_before_database:
             text += "What a database took of that is not told apart: it runs within, or no process of it was named"
         elif len(systems) > 1:
-            text += f"Where it is, the databases behind it cannot be told apart: give the {tier} more processors"
+            text += f"Where it is, the databases behind it cannot be told apart: try {_either(helps, tier)}"
         else:
-            text += f"What the database behind it can do does not show: give the {tier} more processors"
+            text += f"What the database behind it can do does not show: try {_either(helps, tier)}"
         behind = [cell for cell in tiered if _tier(cell) == DATABASE]
         text += f", as where the database was ({_share(behind, tiered)})." if behind and is_before_database else "."
         observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
@@ -51,6 +52,11 @@ def _tier(cell: Cell) -> str | None:
 
 def _tiers(cell: Cell) -> set[str]:
     return {tier_of(name) for name in cell["cpu_percent"]["tiers"]}
+
+
+def _either(helps: set[str], tier: str) -> str:
+    """Give what all of the cells would be helped by."""
+    return next(iter(helps)) if len(helps) == 1 else f"more processors or more threads for the {tier}"
 
 
 def _share(held: Sequence[Cell], of: Sequence[Cell]) -> str:

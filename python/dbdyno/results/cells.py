@@ -219,6 +219,10 @@ def _cpu(rounds: Sequence[CpuPercent]) -> CpuPercent:
             name: mean(each["tiers"].get(name) for each in rounds)
             for name in dict.fromkeys(chain.from_iterable(each["tiers"] for each in rounds))
         },
+        "tier_threads": {
+            name: mean(each["tier_threads"].get(name) for each in rounds)
+            for name in dict.fromkeys(chain.from_iterable(each["tier_threads"] for each in rounds))
+        },
         "processors": next((each["processors"] for each in rounds if each["processors"]), {}),
     }
 

@@ -43,6 +43,7 @@ _NO_CPU: CpuPercent = {
     "steal": None,
     "cores": None,
     "tiers": {},
+    "tier_threads": {},
     "processors": {},
 }
 _NO_DISK: Disk = {
@@ -284,6 +285,7 @@ def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) ->
     if result is None:
         return _NO_CPU
     cpu, server = result.cpu, result.server if isinstance(result, TrialResult) else None
+    tiers = result.tiers if isinstance(result, TrialResult) else []
     return {
         "client": cpu.process_percent,
         "server": None if server is None else server.cpu.process_percent,
@@ -293,7 +295,8 @@ def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) ->
         "machine": cpu.machine_percent,
         "steal": cpu.steal_percent,
         "cores": cpu.cores,
-        "tiers": {each.name: each.cpu_percent for each in result.tiers} if isinstance(result, TrialResult) else {},
+        "tiers": {each.name: each.cpu_percent for each in tiers},
+        "tier_threads": {each.name: each.threads[0].cpu_percent for each in tiers if each.threads},
         "processors": {} if allowed is None else _processors(allowed),
     }
 
