@@ -1,24 +1,31 @@
-"""The load over HTTP against `wrk`: the same service (nginx, where it is installed), in turn, with full recording.
+"""The load over HTTP against `wrk` and `oha`: the same service (nginx, where it is installed), in turn, all recorded.
 
-Prints a line for each figure and ends with 1 when one misses its target; some four minutes. `--only NAME` picks
-those whose name contains it. CPU is the client's whole process, its start and its end included, by request.
+Prints a line for each figure and ends with 1 when one misses its target; some six minutes. `--only NAME` picks
+those whose name contains it. CPU is the client's whole process, its start and its end included, by request. `oha` is
+looked for on the PATH and in target/oha: `cargo install oha --version 1.16.0 --locked --root target/oha`.
 """
 
 import json
 import re
 import resource
 import shutil
+import signal
+import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 from figures import Figure, NotMeasuredError, descriptors_of, in_turn, run
 
 from dbdyno.plan.cell import PLAN
+from dbdyno.results.histograms import Histogram
 from dbdyno.worker import worker_path
 
 BLOCKS = 10
@@ -199,7 +206,122 @@ def descriptors() -> Figure:
     return Figure(name, max(last - first, 0), f"{min(seen)} to {max(seen)}, n={len(seen)}", 0, at_most=True)
 
 
-ALL = (one_thread, two_threads, one_client, a_connection_each, ten_thousand)
+# The service stands still for the third of five seconds, as long as each of the tools asks for.
+FROZEN_ROUNDS = 3
+FROZEN_SECONDS, FROZEN_AT, FROZEN_FOR = 5, 2.0, 1.0
+FROZEN_CLIENTS, FROZEN_RATE = 10, 1000
+
+Times = Mapping[str, float]
+"""``requests``, and of their times in milliseconds ``p50``, ``p90``, ``p99`` and ``max``."""
+
+
+def frozen(services: Services) -> Iterator[Figure]:
+    """What each tool shows of a service that stands still for a second; of the others it is printed, with no target."""
+    services.start()
+    url = f"http://127.0.0.1:{PORT}/"
+    oha = shutil.which("oha") or shutil.which(str(Path(__file__).parents[1] / "target/oha/bin/oha"))
+    wrk = shutil.which("wrk")
+    paced = [oha or "", "-z", f"{FROZEN_SECONDS}s", "-c", str(FROZEN_CLIENTS), "-q", str(FROZEN_RATE)]
+    paced += ["--no-tui", "--output-format", "json"]
+    closed = [wrk or "", "-t1", f"-c{FROZEN_CLIENTS}", f"-d{FROZEN_SECONDS}s", "--latency", url]
+    sides: dict[str, Callable[[], Mapping[str, Times]]] = {
+        "dbdyno, open": partial(_frozen_ours, services, open_loop=True)
+    }
+    sides["dbdyno, closed"] = partial(_frozen_ours, services, open_loop=False)
+    if wrk is None:
+        print("wrk: NOT MEASURED, it is not installed", flush=True)
+    else:
+        sides["wrk"] = lambda: {"": _of_wrk(_output(closed))}
+    if oha is None:
+        print("oha: NOT MEASURED, neither on the PATH nor in target/oha", flush=True)
+    else:
+        sides["oha -q"] = lambda: {"": _of_oha(_output([*paced, url]))}
+        sides["oha -q --latency-correction"] = lambda: {"": _of_oha(_output([*paced, "--latency-correction", url]))}
+    seen: dict[str, list[Times]] = {}
+    for number in range(FROZEN_ROUNDS):
+        order = list(sides) if number % 2 == 0 else list(sides)[::-1]
+        for side in order:
+            with freezing(services):
+                for name, times in sides[side]().items():
+                    seen.setdefault(f"{side} {name}".strip(), []).append(times)
+    for name, rounds in seen.items():
+        shown = {each: statistics.median(one[each] for one in rounds) for each in rounds[0]}
+        print(f"  {name:30}" + "".join(f" {each} {value:,.4g}" for each, value in shown.items()), flush=True)
+    late = [one["p90"] for one in seen["dbdyno, open response"]]
+    # A fifth of all was due while nothing was answered, and waited for as long as was left of that second.
+    least = FROZEN_FOR * 1000 * (1 - 0.1 / (FROZEN_FOR / FROZEN_SECONDS)) * 0.9
+    yield Figure.of("a second's standstill: p90 of response, ms", late, least, at_most=False)
+
+
+@contextmanager
+def freezing(services: Services) -> Iterator[None]:
+    """Stop the service for a while, some time after what is within has begun."""
+    assert services.nginx is not None
+    serving = psutil.Process(services.nginx.pid).children()
+
+    def freeze() -> None:
+        time.sleep(FROZEN_AT)
+        for each in serving:
+            each.send_signal(signal.SIGSTOP)
+        time.sleep(FROZEN_FOR)
+        for each in serving:
+            each.send_signal(signal.SIGCONT)
+
+    thread = threading.Thread(target=freeze)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _frozen_ours(services: Services, *, open_loop: bool) -> Mapping[str, Times]:
+    more: dict[str, Any] = {"window": {"seconds": FROZEN_SECONDS}}
+    if open_loop:
+        more["arrival"] = {"loop": "open", "rate": FROZEN_RATE}
+    result = services.ours(FROZEN_CLIENTS, 1, **more)
+    shown = {}
+    for name in ("response", "service"):
+        if name in result["histograms"]:
+            histogram = Histogram(result["histograms"][name])
+            told = histogram.latency_ms()
+            shown[name] = {"requests": histogram.count} | {
+                each: told[each] or 0.0 for each in ("p50", "p90", "p99", "max")
+            }
+    return shown
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _of_oha(out: str) -> Times:
+    told = json.loads(out)
+    percentiles = told["latencyPercentiles"]
+    times = {name: percentiles[name] * 1000 for name in ("p50", "p90", "p99")}
+    return (
+        {"requests": sum(told["statusCodeDistribution"].values())} | times | {"max": told["summary"]["slowest"] * 1000}
+    )
+
+
+def _of_wrk(out: str) -> Times:
+    units = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+    times = {}
+    for name, pattern in (
+        ("p50", r"50%\s+([\d.]+)(us|ms|s)"),
+        ("p90", r"90%\s+([\d.]+)(us|ms|s)"),
+        ("p99", r"99%\s+([\d.]+)(us|ms|s)"),
+        ("max", r"Latency\s+\S+\s+\S+\s+([\d.]+)(us|ms|s)"),
+    ):
+        found = re.search(pattern, out)
+        if found is None:
+            raise NotMeasuredError(out)
+        times[name] = float(found[1]) * units[found[2]]
+    requests = re.search(r"(\d+) requests in", out)
+    return {"requests": int(requests[1]) if requests else 0} | times
+
+
+ALL = (one_thread, two_threads, one_client, a_connection_each, ten_thousand, frozen)
 
 
 if __name__ == "__main__":
