@@ -375,6 +375,13 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
             ]
         )
     ),
+    "backlog full": lambda blind: around(
+        "listeners",
+        {
+            "sockets": [{"part": "", "address": "127.0.0.1:80", "backlog": 1, "dropped": 0 if blind else 3}],
+            "somaxconn": 4096,
+        },
+    ),
     "falls as it grows": lambda blind: grown([1000] * 4 + [1000 if blind else 200] * 4),
     "key order": lambda blind: grown([200] * 4 + [1000] * 4, kinds=("serial", "serial") if blind else ("v4", "serial")),
     "memory not limited": lambda blind: around(

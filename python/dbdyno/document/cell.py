@@ -386,6 +386,20 @@ class FailedByCode(TypedDict):
     """The first."""
 
 
+class Listener(TypedDict):
+    """A listening socket of the system on this machine."""
+
+    part: str
+    """The part whose it is, as in ``tiers``; empty: what clients connect to, where no part is named."""
+    address: str
+    backlog: int
+    """Connections that it holds until they are accepted."""
+    somaxconn: int
+    """The most that the kernel allows of those."""
+    dropped: int
+    """How often a connection found it full, from before the warm-up on."""
+
+
 class Round(TypedDict):
     """One trial of the cell."""
 
@@ -467,6 +481,8 @@ class Round(TypedDict):
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, total_s."""
     bottleneck: Bottleneck | None
+    listeners: list[Listener]
+    """Listening TCP sockets of this machine that clients, or parts of the system, connect to."""
     load_machines: list[LoadMachineRound]
     """Where the load came from, in the order of the clients' numbers; empty where it came from one place."""
     lost_machines: list[str]

@@ -322,6 +322,13 @@ class Engine:
         """
         return None
 
+    def listen_setting(self, part: str) -> str | None:
+        """Name the setting that decides how many connections may wait to be accepted; ``None``: that is not known.
+
+        ``part``: of a system of several, whose it is; empty for the system itself.
+        """
+        return None
+
     def limit(self, code: str) -> "Limit | None":
         """Give the limit that was met where transactions fail with a code; ``None``: it tells of none."""
         from dbdyno.engines.limits import OF_THE_LOAD

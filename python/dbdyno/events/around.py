@@ -79,6 +79,25 @@ class Limited(Part):
     refused: str | None
 
 
+class Listening(Part):
+    """A listening socket: the ``part`` of the system whose it is, empty for what clients connect to; its ``address``.
+
+    ``backlog``: connections that it holds until they are accepted; ``dropped``: those that found it full in the trial.
+    """
+
+    part: str
+    address: str
+    backlog: Count
+    dropped: Count
+
+
+class Listeners(Part):
+    """The listening sockets of a system, and the longest queue that the kernel allows (``somaxconn``)."""
+
+    sockets: list[Listening]
+    somaxconn: Count
+
+
 class LoadMachine(Part):
     """A machine that a part of a trial's load came from.
 

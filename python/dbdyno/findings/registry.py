@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dbdyno.document.finding import Kind
 from dbdyno.document.shape import Finding
 from dbdyno.findings import (
+    backlog_full,
     beyond_the_device,
     busy_client,
     changes,
@@ -100,6 +101,7 @@ RULES: tuple[Rule, ...] = (
     lost_updates.RULE,
     failures.RULE,
     limits_met.RULE,
+    backlog_full.RULE,
     skipped.RULE,
     cut_short.RULE,
     # What warns of figures.

@@ -11,7 +11,18 @@ from dataclasses import replace
 
 from dbdyno.document.reading import JsonObject, text
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines, Refused
+from dbdyno.events.around import (
+    After,
+    Allowed,
+    Competed,
+    Counting,
+    Growing,
+    Limited,
+    Listeners,
+    Loading,
+    LoadMachines,
+    Refused,
+)
 from dbdyno.events.base import Part
 from dbdyno.events.facts import Facts
 from dbdyno.events.program import ProgramResult
@@ -31,6 +42,7 @@ _PARTS: Mapping[str, tuple[str, type[Part]]] = {
     "after": ("after", After),
     "limited": ("memory_limit", Limited),
     "allowed": ("allowed", Allowed),
+    "listeners": ("listeners", Listeners),
     "competed": ("competed", Competed),
     "load_machines": ("load_machines", LoadMachines),
 }

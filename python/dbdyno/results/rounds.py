@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.document.cell import Bottleneck, CpuPercent, Disk, Latency, RateBasis, Round
+from dbdyno.document.cell import Bottleneck, CpuPercent, Disk, Latency, Listener, RateBasis, Round
 from dbdyno.document.cell import FailedByCode as Failed
 from dbdyno.document.reading import JsonObject, count, part, ratio, text
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
 from dbdyno.events.accounting import Accounting, FailedByCode, Few, Rate, Work
-from dbdyno.events.around import Allowed, Counting
+from dbdyno.events.around import Allowed, Counting, Listeners
 from dbdyno.events.base import Part
 from dbdyno.events.latency import NoTimes, Times
 from dbdyno.events.machine import CpuShare
@@ -170,6 +170,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "competitor": None if trial.competed is None else trial.competed.took,
         "durations": trial.durations,
         "bottleneck": bottleneck,
+        "listeners": [] if trial.listeners is None else _listeners(trial.listeners),
         "load_machines": machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
         "lost_machines": [] if trial.load_machines is None else trial.load_machines.lost,
         "intervals": [each.model_dump() for each in trial.intervals],
@@ -179,6 +180,19 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
 
 def _failed_by(told: FailedByCode) -> Failed:
     return {"kind": told.kind, "code": told.code, "count": told.count, "message": told.message}
+
+
+def _listeners(told: Listeners) -> list[Listener]:
+    return [
+        {
+            "part": each.part,
+            "address": each.address,
+            "backlog": each.backlog,
+            "somaxconn": told.somaxconn,
+            "dropped": each.dropped,
+        }
+        for each in told.sockets
+    ]
 
 
 def _throughput_of(result: TrialResult, measure: Measure) -> float:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.events.around import After, Allowed, Competed, Counting, Growing, Limited, Loading, LoadMachines, Refused
+from dbdyno.events.around import (
+    After,
+    Allowed,
+    Competed,
+    Counting,
+    Growing,
+    Limited,
+    Listeners,
+    Loading,
+    LoadMachines,
+    Refused,
+)
 from dbdyno.events.program import ProgramResult
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.store.records import JsonObject, TrialStatus
@@ -17,7 +28,8 @@ class ReadTrial:
     ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
     ``refused``: why its system did not let it begin;
     ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory;
-    ``allowed``: the processors of its system's parts, and of the load; ``competed``: what competed for them.
+    ``allowed``: the processors of its system's parts, and of the load; ``competed``: what competed for them;
+    ``listeners``: its listening sockets.
     """
 
     cell: str
@@ -39,6 +51,7 @@ class ReadTrial:
     limited: Limited | None = None
     competed: Competed | None = None
     allowed: Allowed | None = None
+    listeners: Listeners | None = None
     load_machines: LoadMachines | None = None
     parts: list[tuple[TrialResult, list[Interval]]] = field(default_factory=list)
     """What each of several workers said, where there are several."""

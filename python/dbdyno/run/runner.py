@@ -24,6 +24,7 @@ from dbdyno.run.counting import count_instructions
 from dbdyno.run.growing import grow
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.limiting import Limiting
+from dbdyno.run.listeners import queues, risen
 from dbdyno.run.places import Here
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
@@ -280,7 +281,11 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
     with Limiting(trial.compiled, system.target) as limiting, changed(trial, system):
         limiting.begin()
         trial.limiting = limiting
+        before = queues()
         run_trial(trial, watcher, interrupted)
+        listeners = risen(before, trial.request["task"])
+        if listeners is not None:
+            trial.around["listeners"] = listeners.model_dump(mode="json")
         limiting.end()
         if see_how_it_ended(trial, system) and not interrupted:
             trial.around |= look_afterwards(trial.compiled, system.target, interrupted, limiting)

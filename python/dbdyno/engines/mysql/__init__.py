@@ -78,6 +78,10 @@ class Mysql(ServerEngine):
         read_only="once",
     )
 
+    def listen_setting(self, part: str) -> str | None:
+        """Name `back_log`."""
+        return "`back_log` of the server"
+
     def control_text(self, verb: str, mode: str) -> str:
         """Write the verb, or `start transaction`."""
         return "start transaction" if verb == "begin" else verb

@@ -78,6 +78,10 @@ class Postgresql(ServerEngine):
 
         return read_server_settings(settings, place, named=named, index_directory=True)
 
+    def listen_setting(self, part: str) -> str | None:
+        """Name `max_connections`: it asks for a queue of twice that length."""
+        return "`max_connections` of the server"
+
     def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
         """Give ``ALTER SYSTEM`` for each parameter."""
         for name, value in settings.items():

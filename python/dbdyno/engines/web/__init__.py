@@ -72,6 +72,10 @@ class Web(Engine):
             raise InputError(system.name, problem, f"write `http://{system.host}/`")
         return WebProvisioner(place)
 
+    def listen_setting(self, part: str) -> str | None:
+        """Name that of the web servers and of the proxy."""
+        return "`backlog` of the web tier" if part.startswith(("web", "proxy")) else None
+
     def limit(self, code: str) -> "Limit | None":
         """Give the limit of which a reply tells in its body, as web servers of dbdyno's do, or one of the load's."""
         from dbdyno.engines.http.limits import limit_of_reply

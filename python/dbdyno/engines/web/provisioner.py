@@ -12,7 +12,7 @@ from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.engines.web.application import application
 from dbdyno.engines.web.databases import database_url, statements_at_connect
 from dbdyno.engines.web.process import WebProcess
-from dbdyno.engines.web.proxies import find_proxy, start_proxy
+from dbdyno.engines.web.proxies import BACKLOG, find_proxy, start_proxy
 from dbdyno.engines.web.server import start_web_server
 from dbdyno.engines.web.settings import LOAD, NO_PROXY, OF_DATABASE, WebSettings
 from dbdyno.events.answers import FactsRead
@@ -103,6 +103,7 @@ class WebProvisioner:
                         workspace.path,
                         held=workspace.held,
                         processors=settings.processors.get("proxy"),
+                        backlog=settings.numbers.get("backlog", BACKLOG),
                     )
                 )
             durations = database.durations | {"web_start_s": monotonic() - begun}

@@ -20,6 +20,9 @@ from dbdyno.workplace.processors import bound_to
 # Where distributions put programs that no user's PATH may have.
 _FURTHER = "/usr/local/sbin:/usr/sbin:/sbin"
 
+BACKLOG = 1024
+"""Connections that may wait to be accepted where nothing is said, as the web servers have it."""
+
 # Connections that a proxy takes at once, of both sides together.
 _CONNECTIONS = 8192
 
@@ -31,16 +34,29 @@ _ATTEMPTS = 5
 class Proxy:
     """A kind of proxy. ``package``: what installs it.
 
-    ``configuration``: of a port, the addresses of web servers, a directory of its own, and how many processors it may
-    use. ``options``: of the file of the configuration, and the directory.
+    ``configuration``: of where it is (:class:`Where`) and the addresses of web servers. ``options``: of the file of the
+    configuration, and the directory.
     """
 
     package: str
-    configuration: Callable[[int, Sequence[str], Path, int], str]
+    configuration: Callable[["Where", Sequence[str]], str]
     options: Callable[[Path, Path], Sequence[str]]
 
 
-def _haproxy(port: int, servers: Sequence[str], _own: Path, _processors: int) -> str:
+@dataclass(frozen=True)
+class Where:
+    """Where a proxy is. ``own``: a directory of its own; ``processors``: how many it may use.
+
+    ``backlog``: connections that may wait to be accepted.
+    """
+
+    port: int
+    own: Path
+    processors: int
+    backlog: int
+
+
+def _haproxy(where: Where, servers: Sequence[str]) -> str:
     listed = "\n".join(f"    server web{number} {address}" for number, address in enumerate(servers, 1))
     return f"""global
     maxconn {_CONNECTIONS}
@@ -55,7 +71,8 @@ defaults
     # A connection to a web server serves the next request of any client.
     http-reuse always
 frontend web
-    bind 127.0.0.1:{port}
+    bind 127.0.0.1:{where.port}
+    backlog {where.backlog}
     default_backend servers
 backend servers
     balance roundrobin
@@ -63,12 +80,13 @@ backend servers
 """
 
 
-def _nginx(port: int, servers: Sequence[str], own: Path, processors: int) -> str:
+def _nginx(where: Where, servers: Sequence[str]) -> str:
+    own = where.own
     listed = "\n".join(f"        server {address} max_fails=0;" for address in servers)
     return f"""daemon off;
 pid {own}/pid;
 error_log stderr;
-worker_processes {processors};
+worker_processes {where.processors};
 events {{
     worker_connections {_CONNECTIONS};
 }}
@@ -86,7 +104,7 @@ http {{
         keepalive 256;
     }}
     server {{
-        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{where.port} backlog={where.backlog};
         keepalive_requests 1000000000;
         location / {{
             proxy_pass http://servers;
@@ -134,12 +152,14 @@ def start_proxy(
     timeout_s: float = 30.0,
     held: int | None = None,
     processors: Sequence[int] | None = None,
+    backlog: int = BACKLOG,
 ) -> WebProcess:
     """Start a proxy on a free port of the loopback interface, and return when it listens.
 
     ``servers``: the addresses of web servers. ``processors``: those that it is kept to, for each of which it has a
-    process or a thread; ``None``: those that dbdyno may use, where nginx itself would count the machine's. For the
-    rest see :func:`dbdyno.engines.web.server.start_web_server`.
+    process or a thread; ``None``: those that dbdyno may use, where nginx itself would count the machine's.
+    ``backlog``: connections that may wait to be accepted. For the rest see
+    :func:`dbdyno.engines.web.server.start_web_server`.
     Raises SystemFailed where it does not start.
     """
     kind = PROXIES[name]
@@ -149,7 +169,7 @@ def start_proxy(
         port = _free_port()
         file = work.absolute() / f"{own.name}.conf"
         try:
-            file.write_text(kind.configuration(port, servers, own, allowed), encoding="utf-8")
+            file.write_text(kind.configuration(Where(port, own, allowed, backlog), servers), encoding="utf-8")
         except OSError as error:
             raise SystemFailed(f"{file}: {reason(error)}") from error
         task = Task(
