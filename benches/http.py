@@ -32,6 +32,9 @@ BLOCKS = 10
 SECONDS = 2
 PORT = 18_980
 
+# Where HTTP/2 is spoken, in the clear.
+TWO = 18_981
+
 CONFIGURATION = """
 worker_processes 1;
 pid {directory}/pid;
@@ -44,6 +47,7 @@ http {{
   uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
   server {{
     listen 127.0.0.1:{port} backlog=16384;
+    listen 127.0.0.1:{two} http2 backlog=16384;
     location / {{ return 200 "hello, world\\n"; }}
   }}
 }}
@@ -64,7 +68,7 @@ class Services:
         if program is None:
             raise NotMeasuredError("nginx is not installed")
         path = self.directory / "nginx.conf"
-        path.write_text(CONFIGURATION.format(directory=self.directory, port=PORT))
+        path.write_text(CONFIGURATION.format(directory=self.directory, port=PORT, two=TWO))
         self.nginx = subprocess.Popen([program, "-c", str(path), "-g", "daemon off;"])
         target = {"kind": "inspect", "target": {"engine": "http", "host": "127.0.0.1", "port": PORT}}
         while self._asked(target)["event"] != "facts":
@@ -178,12 +182,31 @@ def ten_thousand(services: Services) -> Iterator[Figure]:
     if limit[1] < most + 500:
         raise NotMeasuredError(f"this process may have {limit[1]} open files at most")
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit[1], limit[1]))
-    result = services.ours(most, 1)
-    if result["accounting"]["failed"]:
-        raise NotMeasuredError(f"requests failed: {result['failures']}")
-    megabytes = result["memory"]["peak_rss_bytes"] / 1e6
-    yield Figure(f"{most:,} connections, memory of the worker, MB", megabytes, "n=1", 200, at_most=True)
+    for version, target in (("HTTP/1.1", {}), ("HTTP/2", {"version": "2", "port": TWO})):
+        result = services.ours(most, 1, target=target)
+        if result["accounting"]["failed"]:
+            raise NotMeasuredError(f"requests failed: {result['failures']}")
+        megabytes = result["memory"]["peak_rss_bytes"] / 1e6
+        yield Figure(f"{most:,} connections, {version}, memory, MB", megabytes, "n=1", 200, at_most=True)
     yield descriptors()
+
+
+def version_two(services: Services) -> Iterator[Figure]:
+    """HTTP/2 against HTTP/1.1, both ours: the framing is to cost little, whatever the service makes of it."""
+    services.start()
+    two = {"version": "2", "port": TWO}
+    for clients in (1, 50):
+        rates, used = [], []
+        for block in range(BLOCKS):
+            ours, other = in_turn(
+                lambda clients=clients: cpu(partial(by_dbdyno, services, clients, 1, target=two)),
+                lambda clients=clients: cpu(partial(by_dbdyno, services, clients, 1)),
+                block,
+            )
+            rates.append(ours[0] / other[0])
+            used.append(ours[1] / other[1])
+        yield Figure.of(f"HTTP/2, {clients} clients: rate / HTTP/1.1's", rates, 0.5, at_most=False)
+        yield Figure.of(f"HTTP/2, {clients} clients: CPU / HTTP/1.1's", used, 1.5, at_most=True)
 
 
 def descriptors() -> Figure:
@@ -321,7 +344,7 @@ def _of_wrk(out: str) -> Times:
     return {"requests": int(requests[1]) if requests else 0} | times
 
 
-ALL = (one_thread, two_threads, one_client, a_connection_each, ten_thousand, frozen)
+ALL = (one_thread, two_threads, one_client, a_connection_each, ten_thousand, version_two, frozen)
 
 
 if __name__ == "__main__":

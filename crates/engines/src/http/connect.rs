@@ -2,13 +2,11 @@
 
 use super::target::HttpTarget;
 use crate::server::net::{self, Connection};
-use crate::server::tls;
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 
 /// Bytes of room for what comes: most heads fit, and ten thousand connections take little memory.
 const ROOM: usize = 4096;
@@ -19,11 +17,6 @@ pub struct Way {
     pub target: HttpTarget,
     addresses: Vec<SocketAddr>,
 }
-
-/// Both directions of a connection.
-pub trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
 
 impl Way {
     /// Resolves the host's name.
@@ -61,6 +54,20 @@ impl Way {
 
     /// Connects for HTTP/1.1.
     pub async fn connect(&self) -> Result<Connection, Failure> {
+        self.connect_for("http/1.1").await
+    }
+
+    /// Connects for HTTP/2.
+    pub async fn connect_for_two(&self) -> Result<Connection, Failure> {
+        let connection = self.connect_for("h2").await?;
+        if self.target.tls.is_some() && connection.protocol() != Some(b"h2") {
+            let problem = "the server does not agree to HTTP/2; use `version=1.1`";
+            return Err(self.target.at(Failure::new(FailureKind::Connection, problem)));
+        }
+        Ok(connection)
+    }
+
+    async fn connect_for(&self, protocol: &str) -> Result<Connection, Failure> {
         let target = &self.target;
         if target.host.starts_with('/') {
             return Connection::unix(&target.host)
@@ -69,32 +76,10 @@ impl Way {
         }
         let mut connection = Connection::of(self.tcp().await?, ROOM);
         if let Some(tls) = &target.tls {
-            let encrypted = connection.encrypt_for(tls, &target.host, &["http/1.1"]).await;
+            let encrypted = connection.encrypt_for(tls, &target.host, &[protocol]).await;
             encrypted.map_err(|failure| target.at(failure))?;
         }
         Ok(connection)
-    }
-
-    /// Connects for HTTP/2; gives the version of TLS too, where there is any.
-    pub async fn connect_for_two(&self) -> Result<(Box<dyn Both>, Option<String>), Failure> {
-        let target = &self.target;
-        if target.host.starts_with('/') {
-            let stream = UnixStream::connect(&target.host).await;
-            return Ok((Box::new(stream.map_err(|error| target.unreachable(&error))?), None));
-        }
-        let stream = self.tcp().await?;
-        let Some(tls) = &target.tls else {
-            return Ok((Box::new(stream), None));
-        };
-        let begun = tls::begin(stream, tls, &target.host, &["h2"]).await;
-        let stream = begun.map_err(|failure| target.at(failure))?;
-        let session = stream.get_ref().1;
-        if session.alpn_protocol() != Some(b"h2") {
-            let problem = "the server does not agree to HTTP/2; use `version=1.1`";
-            return Err(target.at(Failure::new(FailureKind::Connection, problem)));
-        }
-        let version = session.protocol_version().map(|version| format!("{version:?}"));
-        Ok((Box::new(stream), version))
     }
 }
 

@@ -8,6 +8,8 @@ mod check;
 mod connect;
 mod driver;
 mod fill;
+mod frames;
+mod hpack;
 mod inspect;
 mod one;
 mod reply;
@@ -17,6 +19,8 @@ mod session;
 mod take;
 mod target;
 mod two;
+#[cfg(test)]
+mod two_tests;
 
 pub use session::HttpSession;
 pub use target::{HttpTarget, Version};
@@ -38,6 +42,8 @@ pub struct HttpEngine {
 /// What all sessions share.
 struct Shared {
     way: Way,
+    /// What requests in HTTP/2 call the service.
+    authority: String,
     requests: Box<[Ready]>,
     /// Connections that were opened.
     opened: AtomicU64,
@@ -69,6 +75,7 @@ impl HttpEngine {
         Ok(Self {
             shared: Arc::new(Shared {
                 way: Way::new(target)?,
+                authority: target.authority(),
                 requests,
                 opened: AtomicU64::new(0),
                 resent: AtomicU64::new(0),

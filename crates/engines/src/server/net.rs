@@ -124,6 +124,14 @@ impl Connection {
         }
     }
 
+    /// The protocol that both sides agreed on when it was encrypted (ALPN).
+    pub fn protocol(&self) -> Option<&[u8]> {
+        match &self.stream {
+            Stream::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+            _ => None,
+        }
+    }
+
     /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves the
     /// event loop.
     pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
