@@ -199,8 +199,8 @@ def version_two(services: Services) -> Iterator[Figure]:
         rates, used = [], []
         for block in range(BLOCKS):
             ours, other = in_turn(
-                lambda clients=clients: cpu(partial(by_dbdyno, services, clients, 1, target=two)),
-                lambda clients=clients: cpu(partial(by_dbdyno, services, clients, 1)),
+                partial(cpu, partial(by_dbdyno, services, clients, 1, target=two)),
+                partial(cpu, partial(by_dbdyno, services, clients, 1)),
                 block,
             )
             rates.append(ours[0] / other[0])

@@ -25,10 +25,12 @@ from dbdyno.engines.web.provisioner import Tiers
 from dbdyno.engines.web.proxies import PROXIES, find_proxy
 from dbdyno.engines.web.settings import read_web_settings
 from dbdyno.errors import InputError
+from dbdyno.events.trial import TrialResult
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.worker import ask
 from waiting import eventually
 from web_database import TABLES
 
@@ -123,6 +125,26 @@ def test_a_proxy_spreads_requests_over_web_servers(proxy: str) -> None:
 
 
 @needs_application
+def test_without_a_proxy_clients_are_dealt_to_the_web_servers_in_turn() -> None:
+    with running("web:?database=sqlite&db.journal_mode=wal&servers=3&proxy=none") as ready:
+        assert list(tiers(ready)) == ["web 1", "web 2", "web 3"]
+        request = {"method": "GET", "path": ["/login?user_name=user1&password=Secret1"]}
+        task = {
+            "kind": "trial",
+            "target": ready.target,
+            "clients": 6,
+            "window": {"transactions": 5},
+            "statements": [{"name": "login", "sql": "", "request": request}],
+            "transactions": [{"name": "login", "steps": [{"do": "execute", "statement": 0}]}],
+        }
+        result = ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, 60)
+        assert (result.accounting.ok, result.accounting.failed) == (30, {})
+        assert [get(each.address, "/stats")[1]["served"] for each in ready.processes] == [10, 10, 10]
+        assert result.observed is not None
+        assert result.observed.counters["connections"] == 6
+
+
+@needs_application
 def test_tiers_keep_to_their_processors() -> None:
     needs("postgresql")
     allowed = sorted(os.sched_getaffinity(0))
@@ -195,7 +217,6 @@ def test_nothing_outlives_dbdyno(number: signal.Signals) -> None:
     [
         ({"database": "mongodb"}, "the web application has no database `mongodb`; known: `sqlite`"),
         ({"servers": "0"}, "`0` is no number from 1 to 64"),
-        ({"servers": "2", "proxy": "none"}, "nothing spreads requests over 2 web servers"),
         ({"proxy": "squid"}, "there is no proxy `squid`"),
         ({"persistent": "maybe"}, "`maybe` is neither on nor off"),
         ({"pools": "3"}, "a web tier has no such setting"),

@@ -49,7 +49,7 @@ impl Driver for HttpTarget {
     fn changeable(&self) -> Changeable {
         Changeable {
             files: false,
-            // Those of version 2 share a connection with others.
+            // Those of version 2 are more than requests and replies.
             messages: self.version == Version::One,
         }
     }

@@ -19,7 +19,7 @@ pub fn facts(target: &HttpTarget) -> Result<Facts, Failure> {
 
 async fn ask(target: &HttpTarget) -> Result<Facts, Failure> {
     let engine = HttpEngine::new(target, &[looking()])?;
-    let mut session = engine.open().await?;
+    let mut session = engine.open(0).await?;
     let encryption = session.encryption();
     let mut variables = [Owned::Null];
     let mut marks = Marks::new(None);

@@ -36,10 +36,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A service, and the requests that its sessions send.
 pub struct HttpEngine {
-    shared: Arc<Shared>,
+    /// At each of the service's places.
+    places: Vec<Arc<Shared>>,
 }
 
-/// What all sessions share.
+/// What all sessions at one place share.
 struct Shared {
     way: Way,
     /// What requests in HTTP/2 call the service.
@@ -52,6 +53,17 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(target: &HttpTarget, statements: &[Statement]) -> Result<Self, Failure> {
+        let requests = statements.iter().map(|statement| Ready::new(statement, target));
+        Ok(Self {
+            way: Way::new(target)?,
+            authority: target.authority(),
+            requests: requests.collect::<Result<_, _>>()?,
+            opened: AtomicU64::new(0),
+            resent: AtomicU64::new(0),
+        })
+    }
+
     #[cold]
     fn late(&self, (code, what): Late) -> Failure {
         let seconds = self.way.target.timeout().as_secs_f64();
@@ -68,23 +80,17 @@ const NO_REPLY: Late = ("no-reply", "no whole reply came");
 impl HttpEngine {
     /// An engine for a service; nothing is connected yet. An error names the statement that is no request.
     pub fn new(target: &HttpTarget, statements: &[Statement]) -> Result<Self, Failure> {
-        let requests = statements
-            .iter()
-            .map(|statement| Ready::new(statement, target))
-            .collect::<Result<_, _>>()?;
+        let places = target
+            .each()
+            .map(|target| Shared::new(&target, statements).map(Arc::new));
         Ok(Self {
-            shared: Arc::new(Shared {
-                way: Way::new(target)?,
-                authority: target.authority(),
-                requests,
-                opened: AtomicU64::new(0),
-                resent: AtomicU64::new(0),
-            }),
+            places: places.collect::<Result<_, _>>()?,
         })
     }
 
-    async fn open(&self) -> Result<HttpSession, Failure> {
-        HttpSession::open(self.shared.clone()).await
+    /// Opens a session of a client: clients are dealt to the places in turn.
+    async fn open(&self, client: u32) -> Result<HttpSession, Failure> {
+        HttpSession::open(self.places[client as usize % self.places.len()].clone()).await
     }
 }
 
@@ -93,12 +99,13 @@ impl Engine for HttpEngine {
 
     const REMOTE: bool = true;
 
-    async fn connect(&self, _client: u32) -> Result<HttpSession, Failure> {
-        self.open().await
+    async fn connect(&self, client: u32) -> Result<HttpSession, Failure> {
+        self.open(client).await
     }
 
+    /// At its first place: the others are the same service.
     fn facts(&self) -> Result<Facts, Failure> {
-        inspect::facts(&self.shared.way.target)
+        inspect::facts(&self.places[0].way.target)
     }
 
     fn probe(&self) -> &dyn Probe {
@@ -113,13 +120,13 @@ impl Probe for HttpEngine {
     }
 
     fn counters(&self) -> Option<Result<Counters, Failure>> {
-        let counts = [
-            ("connections", &self.shared.opened),
-            ("requests_resent", &self.shared.resent),
-        ];
-        Some(Ok(counts
-            .into_iter()
-            .map(|(name, count)| (name, count.load(Ordering::Relaxed) as f64))
-            .collect()))
+        let sum = |count: fn(&Shared) -> &AtomicU64| {
+            let counts = self.places.iter().map(|shared| count(shared).load(Ordering::Relaxed));
+            counts.sum::<u64>() as f64
+        };
+        Some(Ok(Counters::from([
+            ("connections", sum(|shared| &shared.opened)),
+            ("requests_resent", sum(|shared| &shared.resent)),
+        ])))
     }
 }

@@ -13,6 +13,9 @@ pub struct HttpTarget {
     pub host: String,
     /// Its port; of a Unix socket, any.
     pub port: u16,
+    /// Where it is besides: clients are dealt to all places in turn, the first to `host` and `port`.
+    #[serde(default)]
+    pub others: Vec<Place>,
     /// What stands before the path of each request: empty, or a path without a `/` at its end.
     #[serde(default)]
     pub base: String,
@@ -35,6 +38,16 @@ pub struct HttpTarget {
     /// The service, where it runs on this machine and is the laboratory's.
     #[serde(default)]
     pub process: Option<ServerProcess>,
+}
+
+/// A further place of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// As of the first.
+    pub host: String,
+    /// As of the first.
+    pub port: u16,
 }
 
 /// A version of HTTP.
@@ -71,6 +84,21 @@ impl HttpTarget {
     /// Where it is, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
+    }
+
+    /// The same service at each of its places, the first included.
+    pub fn each(&self) -> impl Iterator<Item = Self> {
+        let first = Self {
+            others: Vec::new(),
+            ..self.clone()
+        };
+        let others = self.others.iter().map(|place| Self {
+            host: place.host.clone(),
+            port: place.port,
+            others: Vec::new(),
+            ..self.clone()
+        });
+        std::iter::once(first).chain(others.collect::<Vec<_>>())
     }
 
     /// How long a request may take.

@@ -110,7 +110,7 @@ class WebProvisioner:
             processes = servers if front is servers[0] else [front, *servers]
             tiers = _tiers(front, servers, database)
             yield Tiers(
-                _target(front),
+                _target(front, servers),
                 durations,
                 database.loaded,
                 {name: [pid] for name, pid in tiers.items()},
@@ -161,10 +161,15 @@ def behind_web(compiled: CompiledCell) -> CompiledCell:
     return replace(compiled, cell=cell, trial=compiled.trial | {"statements": [], "transactions": []})
 
 
-def _target(front: WebProcess) -> dict[str, Any]:
-    """Give the service as a plan names it."""
-    host, _, port = front.address.rpartition(":")
-    return {"engine": "http", "host": host, "port": int(port)}
+def _target(front: WebProcess, servers: list[WebProcess]) -> dict[str, Any]:
+    """Give the service as a plan names it: the proxy, or all web servers, over which the clients are divided."""
+    others = servers[1:] if front is servers[0] else []
+    return {"engine": "http", **_place(front), "others": [_place(each) for each in others]}
+
+
+def _place(process: WebProcess) -> dict[str, Any]:
+    host, _, port = process.address.rpartition(":")
+    return {"host": host, "port": int(port)}
 
 
 def _tiers(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, int]:

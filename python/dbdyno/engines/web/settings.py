@@ -36,8 +36,9 @@ class WebSettings(Settings):
     """The settings of one system. ``database``: the engine's name; ``inner``: its settings, checked.
 
     ``servers``: web servers; ``persistent``: whether they keep connections to the database; ``proxy``: what is before
-    them. ``numbers``: what else the web servers are given, by the name of their option. ``processors``: the numbers of
-    those that a tier, or the load generator, may use; of one that is not in it, all.
+    them, ``none``: clients are dealt to several in turn. ``numbers``: what else the web servers are given, by the
+    name of their option. ``processors``: the numbers of those that a tier, or the load generator, may use; of one
+    that is not in it, all.
     """
 
     database: str = DATABASES[0]
@@ -102,9 +103,6 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     if proxy != NO_PROXY and proxy not in PROXIES:
         known = ", ".join(f"`{each}`" for each in (NO_PROXY, *PROXIES))
         raise InputError(f"{place}: proxy", f"there is no proxy `{proxy}`", f"known: {known}")
-    if proxy == NO_PROXY and servers > 1:
-        problem = f"nothing spreads requests over {servers} web servers"
-        raise InputError(f"{place}: proxy", problem, "write " + " or ".join(f"`proxy={each}`" for each in PROXIES))
     if proxy == NO_PROXY:
         # Of an experiment, some cells may have one and others not.
         processors.pop("proxy", None)
