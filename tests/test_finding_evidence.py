@@ -220,7 +220,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
             [
                 result(
                     **SYNCED,
-                    io={"syncs": 100 if blind else 0},
+                    io={"syncs": 100 if blind else 0, "writes": 300},
                     disk=None,
                     work={"rows_changed": 100, "transactions_changing": 100},
                 )
