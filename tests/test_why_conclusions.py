@@ -217,3 +217,17 @@ def test_a_change_that_gains_nothing_does_not_settle_what_is_open() -> None:
     found = resource(made.why(), "processors")
     assert {test["kind"]: test["verdict"] for test in found["tests"]} == {"free": "not", "slower": "inconclusive"}
     assert found["verdict"] == "inconclusive"
+
+
+def test_a_mutex_is_named_where_who_holds_it_is_stopped_and_reads_are_made_under_it() -> None:
+    """As with a shared cache: a competitor costs three times what it takes, and slow reads keep the mutex longer."""
+    made = Simulated()
+    made.processors(3.0)
+    made.calls("read", 0.6)
+    made.free("read", 1.84)
+    made.free("locks", 2.25)
+    why = made.why("mutex")
+    assert why["bottleneck"] == "locks"
+    assert resource(why, "processors")["verdict"] == "inconclusive"
+    assert resource(why, "read")["verdict"] == "part"
+    assert resource(why, "locks")["inferred_right"] is True

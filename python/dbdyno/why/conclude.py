@@ -27,6 +27,9 @@ from dbdyno.why.words import CALLED
 # Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
 _UNSURE = 0.25
 
+# An elasticity whose whole interval is above this is more than chance makes of one.
+_MORE_THAN_ALL = 1.1
+
 Ends = tuple[float, float] | None
 
 _SHOWN: tuple[Verdict, ...] = ("bottleneck", "part")
@@ -97,7 +100,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     own = _Own(base, _rates(base, again), confidence, 0.5 if twice else 1.0)
     tests = _tests(planned, by_level, own)
     strict = replace(own, confidence=1 - (1 - confidence) / max(len(tests), 1))
-    judged = [(test, _ends(test, own), verdict(_ends(test, strict))) for test in tests]
+    judged = [(test, _ends(test, own), _judge(test, _ends(test, strict))) for test in tests]
     inferred = None if base["bottleneck"] is None else base["bottleneck"]["resource"]
     named = resource_of(inferred)
     found = [
@@ -264,6 +267,17 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
     ]
 
 
+def _judge(test: _Test, ends: Ends) -> Verdict:
+    """Say what a test shows by its interval.
+
+    No resource decides more than all of the time. Where a competing program costs more than what it takes, it stops who
+    holds what the others wait for, and the loss tells nothing of computing.
+    """
+    if test.kind == "slower" and ends is not None and ends[0] > _MORE_THAN_ALL and test.changes[0][0].scale == "share":
+        return "inconclusive"
+    return verdict(ends)
+
+
 def _ends(test: _Test, own: _Own) -> Ends:
     if test.kind == "slower":
         return None if test.slope is None else test.slope.interval(own.confidence, test.spread)
@@ -362,7 +376,7 @@ def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> No
     """Leave the name to the largest of those that may be it, and say whether the report had inferred the right one."""
     main = max(
         (each for each in found if each["verdict"] == "bottleneck"),
-        key=lambda each: max(each["share"] or 0.0, each["elasticity"] or 0.0),
+        key=_weight,
         default=None,
     )
     for each in found:
@@ -372,6 +386,15 @@ def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> No
             each["inferred_right"] = {"bottleneck": True, "not": False}.get(each["verdict"])
             if main is not None and each is not main:
                 each["inferred_right"] = False
+
+
+def _weight(each: WhyResource) -> float:
+    """Return what a resource is named by: what it gained when it was free, and else its elasticity.
+
+    A call that is slow while a lock is held has an elasticity of its own, and it is the lock that would go.
+    """
+    free = [test["share"] for test in each["tests"] if test["kind"] == "free" and test["share"] is not None]
+    return max(free) if free else max(each["share"] or 0.0, each["elasticity"] or 0.0)
 
 
 def _untested(resource: str, why: str, share: float, named: Resource | None) -> WhyResource:
