@@ -100,7 +100,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     own = _Own(base, _rates(base, again), confidence, 0.5 if twice else 1.0)
     tests = _tests(planned, by_level, own)
     strict = replace(own, confidence=1 - (1 - confidence) / max(len(tests), 1))
-    judged = [(test, _ends(test, own), _judge(test, _ends(test, strict))) for test in tests]
+    judged = _judged([(test, _ends(test, own), _ends(test, strict)) for test in tests])
     inferred = None if base["bottleneck"] is None else base["bottleneck"]["resource"]
     named = resource_of(inferred)
     found = [
@@ -267,15 +267,22 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
     ]
 
 
-def _judge(test: _Test, ends: Ends) -> Verdict:
-    """Say what a test shows by its interval.
+def _judged(tests: Sequence[tuple[_Test, Ends, Ends]]) -> list[_Judged]:
+    """Say what each test shows by its stricter interval.
 
-    No resource decides more than all of the time. Where a competing program costs more than what it takes, it stops who
-    holds what the others wait for, and the loss tells nothing of computing.
+    No resource decides more than all of the time. Where clients wait for one another's locks, a competing program also
+    stops who holds one, and costs more than it takes: then the loss tells nothing of computing.
     """
-    if test.kind == "slower" and ends is not None and ends[0] > _MORE_THAN_ALL and test.changes[0][0].scale == "share":
-        return "inconclusive"
-    return verdict(ends)
+    words = [verdict(strict) for _, _, strict in tests]
+    waits = any(
+        test.resource == "locks" and test.kind == "free" and word == "bottleneck"
+        for (test, _, _), word in zip(tests, words, strict=True)
+    )
+    found: list[_Judged] = []
+    for (test, ends, strict), word in zip(tests, words, strict=True):
+        more = test.kind == "slower" and test.changes[0][0].scale == "share" and strict and strict[0] > _MORE_THAN_ALL
+        found.append((test, ends, "inconclusive" if waits and more else word))
+    return found
 
 
 def _ends(test: _Test, own: _Own) -> Ends:
