@@ -309,3 +309,17 @@ def test_many_configurations_are_drawn_with_their_intervals_and_hostile_names_st
     # Few are shown by the chart of throughput.
     few: Any = {"answer": answered(cells[:3], index="choice")}
     assert answer_chart(few) is None
+
+
+def test_an_answer_says_of_what_it_is_where_other_cells_gave_no_result() -> None:
+    lost = cell("system=b", [None, None], {"system": "exec:./b"}, system="exec:./b")
+    lost["throughput"]["mean"] = None
+    made = answered([a_cell(100, "exec:./a"), lost])
+    assert made["text"][-1] == "That is of ./a: 1 of 2 cells gave a result."
+
+
+def test_what_is_left_out_is_below_where_all_follows() -> None:
+    document = lookup_document()
+    brief, followed = ("\n".join(each.plain for each in brief_lines(document, 80, *rest)) for rest in ((), ("below",)))
+    assert "with --verbose" in brief
+    assert "--verbose" not in followed

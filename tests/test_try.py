@@ -106,3 +106,22 @@ def test_several_statements_in_one_text_are_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["select ';'", "select 1;", " select 1 ; ", "select 1 /* ; */"])
 def test_one_statement_is_one(text: str) -> None:
     assert statements_experiment([text]) is not None
+
+
+def test_one_wrong_statement_among_several_is_told_before_anything_is_measured(cli: Cli, shop: Path) -> None:
+    said = cli("try", "selec 1", "select 1", "--system", f"sqlite:{shop}", code=2)
+    assert "`selec 1`" in said
+    assert "syntax error" in said
+    assert "block" not in said
+
+
+def test_a_column_whose_name_needs_quotes_gives_values(cli: Cli) -> None:
+    path = cli.directory / "odd.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute('create table "order" (id integer primary key, "e mail" text)')
+        database.executemany('insert into "order" values (?, ?)', [(each, f"{each}@x") for each in range(100)])
+    asked = ['select count(*) from "order" where "e mail" = :mail', "--system", f"sqlite:{path}", "--budget", "1s"]
+    out = cli("try", *asked, "--set", 'mail=@"e mail" of "order"')
+    assert "executions/s" in out
+    said = cli("try", *asked, "--set", "mail=@id of order", code=2)
+    assert "in quotes where SQL wants them" in said

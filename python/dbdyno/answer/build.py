@@ -48,7 +48,7 @@ def build_answer(
     if len(ranking.configurations) < 2:
         times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
-        return _said(said, systems)
+        return _said([*said, *words.of_missing(measured, cells, systems)], systems)
     shown = by_effects(ranking, effects) if ranking.best is ranking.first else None
     return {
         "text": words.answer(ranking, systems, margin, shown),

@@ -60,6 +60,14 @@ def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[st
     return [f"From {rate_words(worst)} at {where[1]} to {rate_words(best)} at {where[0]}."]
 
 
+def of_missing(measured: Sequence[Cell], cells: Sequence[Cell], systems: Mapping[str, str]) -> list[str]:
+    """Say of which cells the answer is, where others gave no result and nothing can be compared."""
+    if len(measured) == len(cells):
+        return []
+    names = [named(cell["factors"], systems) or cell["id"] for cell in measured]
+    return [f"That is of {_some(names)}: {len(measured)} of {len(cells)} cells gave a result."]
+
+
 def of_chain(cells: Sequence[Cell], axis: str, confidence: float) -> list[str]:
     """Say what each change of a chain did to the one before, and which make transactions fail."""
     said = []

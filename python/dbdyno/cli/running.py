@@ -208,7 +208,7 @@ def finish(
 
     exports.write(document)
     console.print()
-    show_brief(document, console)
+    show_brief(document, console, followed=verbose)
     if verbose:
         from dbdyno.report.table import show_details
 

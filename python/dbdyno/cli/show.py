@@ -181,7 +181,7 @@ def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     if exports.to_output:
         return
     console = Console()
-    show_brief(document, console)
+    show_brief(document, console, followed=True)
     console.print()
     show_details(document, console)
 

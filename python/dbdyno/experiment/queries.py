@@ -32,7 +32,9 @@ _PARAMETER = re.compile(rf"(?<![:\w]):({_NAME})")
 _SAYS_NAME = re.compile(r"name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _SAYS_VALUES = re.compile(rf":({_NAME})\s*=\s*(\S.*)")
 _RANGE = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
-_COLUMN = re.compile(r"@\s*(\S+)\s+of\s+(\S+)", re.IGNORECASE)
+# A name as SQL has it, in quotes where it has blanks in it or is one of SQL's words.
+_SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
+_COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
 _LIST = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^,']+?))\s*(?:,|$)")
 
 _HINT = "write `1..1000`, `'a', 'b'`, or `@column of table`"
@@ -205,7 +207,9 @@ def statement_levels(
 
     unused = sorted(set(given) - {name for query in queries for name in query.parameters})
     if unused:
-        raise InputError("--set", f"no statement has a parameter :{unused[0]}", f"take one of {place}")
+        there = ", ".join(f":{name}" for name in dict.fromkeys(name for query in queries for name in query.parameters))
+        hint = f"they have {there}" if there else "they have none; write `:name` where a value is to stand"
+        raise InputError("--set", f"no statement has a parameter :{unused[0]}", hint)
     return {
         each.name: {"sql": each.sql, "params": [generator(each, name) for name in each.parameters]} for each in queries
     }

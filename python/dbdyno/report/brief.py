@@ -48,14 +48,17 @@ _NARROWEST = 40
 _SPARE = ("price", "published", "p99 ms", "95 %", "ms 95 %", "plan")
 
 
-def show_brief(document: Document, console: Console) -> None:
-    """Write the answer and what it rests on to the console, laid out for its width."""
-    for line in brief_lines(document, max(console.width, _NARROWEST)):
+def show_brief(document: Document, console: Console, *, followed: bool = False) -> None:
+    """Write the answer and what it rests on to the console, laid out for its width; ``followed``: by all the rest."""
+    for line in brief_lines(document, max(console.width, _NARROWEST), "below" if followed else "with --verbose"):
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def brief_lines(document: Document, width: int) -> Iterator[Text]:
-    """Give the lines for a terminal of ``width`` columns, none of them longer but where a single word is."""
+def brief_lines(document: Document, width: int, rest: str = "with --verbose") -> Iterator[Text]:
+    """Give the lines for a terminal of ``width`` columns, none of them longer but where a single word is.
+
+    ``rest``: where all is that is left out here.
+    """
     status = "" if document["status"] == "done" else f"  {document['status']}"
     yield Text.assemble((document["experiment"], "bold"), (f"  {document['id']}", "dim"), (status, "bold yellow"))
     yield from wrapped(document["question"], width)
@@ -68,17 +71,17 @@ def brief_lines(document: Document, width: int) -> Iterator[Text]:
         if document["why"]["fixes"] is not None:
             yield Text("")
             yield from fix_lines(document["why"]["fixes"], width)
-        yield from _warnings(document, width)
+        yield from _warnings(document, width, rest)
         return
     yield from _recommended(document, width)
-    yield from _effects(document, width)
+    yield from _effects(document, width, rest)
     yield Text("")
-    yield from _table(document, width)
-    yield from _scalability(document, width)
+    yield from _table(document, width, rest)
+    yield from _scalability(document, width, rest)
     yield from _time(document, width)
-    yield from _indexes(document, width)
+    yield from _indexes(document, width, rest)
     yield from _bottlenecks(document, width)
-    yield from _warnings(document, width)
+    yield from _warnings(document, width, rest)
 
 
 def _recommended(document: Document, width: int) -> Iterator[Text]:
@@ -97,7 +100,7 @@ def recommended_words(document: Document) -> str:
     return f"{'Take' if found['changes'] else 'Keep'} {found['configuration']}: {found['why']}{price}."
 
 
-def _effects(document: Document, width: int) -> Iterator[Text]:
+def _effects(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Write what each choice does, where several were varied: with one alone the answer says it."""
     chosen = [each for each in document["effects"] if each["role"] == "choice" and each["metric"] == _usual(document)]
     if len({each["factor"] for each in chosen}) < 2:
@@ -105,8 +108,8 @@ def _effects(document: Document, width: int) -> Iterator[Text]:
     whole = [each for each in chosen if not each["at"]]
     whole.sort(key=lambda each: -abs(_size(each)))
     parts = [effect_words(each, document) for each in whole[:_EFFECTS]]
-    rest = len(whole) - _EFFECTS
-    parts += [f"{rest} more with --verbose"] if rest > 0 else []
+    left = len(whole) - _EFFECTS
+    parts += [f"{left} more {rest}"] if left > 0 else []
     yield from wrapped("Effects: " + " · ".join(parts), width, "", "  ")
 
 
@@ -139,16 +142,17 @@ def effect_words(effect: Effect, document: Document) -> str:
     return words
 
 
-def _table(document: Document, width: int) -> Iterator[Text]:
+def _table(document: Document, width: int, rest: str) -> Iterator[Text]:
     rows = _rows(document)
-    shown, rest = rows[:_ROWS], len(rows) - _ROWS
-    if rest == 1:
-        shown, rest = rows, 0
+    shown, left = rows[:_ROWS], len(rows) - _ROWS
+    if left == 1:
+        shown, left = rows, 0
     # Where configurations stand beside one another, nothing says what their figures are.
     beside = any(_SECOND in row.values for row in rows)
     yield from laid_out(shown, width, _SPARE, known_of=rows, corner=_unit(document) if beside else "")
-    if rest > 0:
-        yield Text(f"… {rest} more with --verbose, or `dbdyno show {document['id']}`", style="dim")
+    if left > 0:
+        also = "" if rest == "below" else f", or `dbdyno show {document['id']}`"
+        yield Text(f"… {left} more {rest}{also}", style="dim")
 
 
 def _unit(document: Document) -> str:
@@ -276,13 +280,13 @@ def _compared(standing: Standing) -> tuple[str, str]:
     return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
 
 
-def _scalability(document: Document, width: int) -> Iterator[Text]:
+def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Say of each scalability model where throughput peaks, and its terms, or why there is none for enough levels."""
     told = sentences(document)
     for sentence in told[:_CURVES]:
         yield from wrapped(sentence, width, "", "  ")
     if len(told) > _CURVES:
-        yield from wrapped(f"  … {len(told) - _CURVES} more with --verbose", width)
+        yield from wrapped(f"  … {len(told) - _CURVES} more {rest}", width)
     # Who measured fewer levels did not ask for a curve.
     for each in refusals(document, LEAST_LEVELS)[:_CURVES]:
         yield from wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
@@ -323,7 +327,7 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
         yield from wrapped("Bottleneck, inferred: " + ", ".join(words) + ".", width, "", "  ")
 
 
-def _indexes(document: Document, width: int) -> Iterator[Text]:
+def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Give the statements that make the indexes which would spare a costly scan or sort."""
     missing = index_lines(document)
     if missing:
@@ -338,10 +342,10 @@ def _indexes(document: Document, width: int) -> Iterator[Text]:
         if comment:
             yield from wrapped(f"  -- {names}", width, "", "  -- ")
     if len(missing) > _EFFECTS:
-        yield from wrapped(f"  … {len(missing) - _EFFECTS} more with --verbose", width)
+        yield from wrapped(f"  … {len(missing) - _EFFECTS} more {rest}", width)
 
 
-def _warnings(document: Document, width: int) -> Iterator[Text]:
+def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
     failed = failed_trials(document)
     if failed:
         trials = len(document["failed_trials"])
@@ -349,7 +353,7 @@ def _warnings(document: Document, width: int) -> Iterator[Text]:
     elsewhere = {each["text"] for each in document["findings"] if _is_told_elsewhere(each, document)}
     told = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
     if told:
-        more = f" {len(told) - 1} more with --verbose." if len(told) > 1 else ""
+        more = f" {len(told) - 1} more {rest}." if len(told) > 1 else ""
         first = textwrap.shorten(told[0].text, 2 * width - len(more), placeholder=" …")
         yield from wrapped(f"! {first}{more}", width, "yellow", "  ")
 

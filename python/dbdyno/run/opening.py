@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dbdyno.answer.short import STATEMENT
 from dbdyno.definition.validation import ValidationErrors
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError, SystemFailed
@@ -116,6 +117,35 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
     refused = [wrong for name, found in errors.items() if name not in accepted for wrong in found.values()]
     if refused:
         raise _together(refused)
+
+
+def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
+    """Prepare each statement of a file, or of several that were given, on each system, before anything is measured.
+
+    Their tables are there, so that it takes a moment. Raises InputError with each statement that a system refuses.
+    """
+    of_systems: dict[str, CompiledCell] = {}
+    for each in cells:
+        if STATEMENT not in each.cell.factors or engine_of(each.cell.system.engine).grammar is None:
+            continue
+        known = of_systems.get(each.cell.system.name)
+        before = [] if known is None else known.trial["statements"]
+        of_systems[each.cell.system.name] = replace(
+            each, trial={**each.trial, "statements": [*before, *each.trial["statements"]]}
+        )
+    errors: dict[str, InputError] = {}
+    for each in of_systems.values():
+        try:
+            with unkept():
+                _prepare(each, provisioners)
+        except InputError as error:
+            several = error.errors if isinstance(error, ValidationErrors) else [error]
+            errors |= {str(wrong): wrong for wrong in several}
+        except SystemFailed:
+            # Its trials say so.
+            continue
+    if errors:
+        raise _together(list(errors.values()))
 
 
 def _loads_long(compiled: CompiledCell) -> bool:

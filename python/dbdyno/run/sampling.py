@@ -17,7 +17,8 @@ from dbdyno.plan.system import SystemSpec
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import ask
 
-_NAME = re.compile(r"[\w.$\"`]+")
+_NAME = re.compile(r"[\w.$]+|\"[^\"]+\"|`[^`]+`|[\w.$\"`]+")
+_HINT = 'name a table and a column that are there, in quotes where SQL wants them: `@"e mail" of "order"`'
 
 
 def sample_column(
@@ -30,7 +31,7 @@ def sample_column(
     """
     place = f"@{column} of {table}"
     if not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
-        raise InputError(place, "that is no name of a column and a table", "write them as in SQL, without blanks")
+        raise InputError(place, "that is no name of a column and a table", _HINT)
     engine = engine_of(system.engine)
     question = engine.sample(table, column, most)
     if question is None:
@@ -54,4 +55,4 @@ def _ask(task: dict[str, Any], place: str, system: SystemSpec) -> str | None:
     try:
         return ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer
     except SystemFailed as error:
-        raise InputError(f"{system.name}: {place}", str(error), "name a table and a column that are there") from error
+        raise InputError(f"{system.name}: {place}", str(error), _HINT) from error
