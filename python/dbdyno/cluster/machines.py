@@ -26,6 +26,10 @@ _NOTICE_TRIPS = 20
 _PLACED_S = 60.0
 _SENT_S = 300.0
 
+# How often a connection is tried, for which the head of a cluster, in its own words, began too late.
+_ATTEMPTS = 3
+_STARTED_LATE = "Initialization failure"
+
 
 class LoadMachines:
     """Where workers run that are on other machines (:class:`dbdyno.run.places.Place`). Use it as a context."""
@@ -123,13 +127,22 @@ class LoadMachines:
             return None
 
     def _connect(self, address: str) -> None:
-        try:
-            with _handlers_kept():
-                own = {} if self._local is None else {"_node_ip_address": LOOPBACK}
-                self._ray.init(address=address, log_to_driver=False, logging_level="error", namespace="dbdyno", **own)
-        except Exception as error:  # Ray raises many kinds
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise SystemFailed(f"--cluster {self.address.shown}: no connection to the cluster: {why}") from error
+        own = {} if self._local is None else {"_node_ip_address": LOOPBACK}
+        for attempt in range(_ATTEMPTS):
+            try:
+                with _handlers_kept():
+                    self._ray.init(
+                        address=address, log_to_driver=False, logging_level="error", namespace="dbdyno", **own
+                    )
+            except Exception as error:  # Ray raises many kinds
+                with suppress(Exception):  # what is half connected is left
+                    self._ray.shutdown()
+                # The head starts a process for each client, and on a busy machine gives it up too early.
+                if _STARTED_LATE in str(error) and attempt < _ATTEMPTS - 1:
+                    continue
+                why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                raise SystemFailed(f"--cluster {self.address.shown}: no connection to the cluster: {why}") from error
+            return
 
     def _nodes(self) -> list[JsonObject]:
         """Give the nodes of Ray that are alive and have a processor to give."""

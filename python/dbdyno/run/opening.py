@@ -126,13 +126,17 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
     """
     of_systems: dict[str, CompiledCell] = {}
     for each in cells:
-        if STATEMENT not in each.cell.factors or engine_of(each.cell.system.engine).grammar is None:
+        # Tables of a run's own are made first, and their statements are checked with them.
+        if STATEMENT not in each.cell.factors or each.tables or engine_of(each.cell.system.engine).grammar is None:
             continue
         known = of_systems.get(each.cell.system.name)
-        before = [] if known is None else known.trial["statements"]
-        of_systems[each.cell.system.name] = replace(
-            each, trial={**each.trial, "statements": [*before, *each.trial["statements"]]}
-        )
+        before = {"statements": [], "transactions": []} if known is None else known.trial
+        transactions = _moved(each.trial["transactions"], len(before["statements"]))
+        together = {
+            "statements": [*before["statements"], *each.trial["statements"]],
+            "transactions": [*before["transactions"], *transactions],
+        }
+        of_systems[each.cell.system.name] = replace(each, trial={**each.trial, **together})
     errors: dict[str, InputError] = {}
     for each in of_systems.values():
         try:
@@ -146,6 +150,18 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
             continue
     if errors:
         raise _together(list(errors.values()))
+
+
+def _moved(part: Any, by: int) -> Any:
+    """Give steps of a plan whose statements stand behind so many others."""
+    match part:
+        case {"do": "execute", "statement": int(statement)}:
+            return {**part, "statement": statement + by}
+        case dict():
+            return {name: _moved(each, by) for name, each in part.items()}
+        case list() | tuple():
+            return [_moved(each, by) for each in part]
+    return part
 
 
 def _loads_long(compiled: CompiledCell) -> bool:
