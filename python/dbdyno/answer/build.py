@@ -138,28 +138,24 @@ def _recommended(
         return None
     before = first if ranking.set_aside is None else ranking.set_aside
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
-    of_first, of_before = (next(iter(each.cells.values())) for each in (best, before))
-    if best is first and ranking.set_aside is not None:
-        return {
-            "configuration": first.name,
-            "why": words.failing_words(ranking.set_aside, first),
-            "changes": changed,
-            "price": [],
-            "apply": _lines(design, of_first, of_before),
-            "command": _command(experiment, changed),
-        }
-    if best is first:
+    of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
+    if best is before:
         others = [each for each in ranking.free if each is not first]
         slower = all(each.decision is not None and each.decision.verdict == "slower" for each in others)
         why = "it is the fastest" if others and slower else "no other that costs no more is shown to be faster"
         return {"configuration": first.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
-    own = f"{words.ratio_words(best.against)} times {first.name}"
+    if best is first:
+        taken = words.failing_words(before, first)
+    elif shown is None:
+        taken = f"{words.ratio_words(best.against)} times {first.name}"
+    else:
+        taken = f"{words.effect_words(shown, systems)} over all other choices"
     return {
         "configuration": best.name,
-        "why": own if shown is None else f"{words.effect_words(shown, systems)} over all other choices",
+        "why": taken,
         "changes": changed,
         "price": list(best.price),
-        "apply": _lines(design, of_first, of_before),
+        "apply": _lines(design, of_best, of_before),
         "command": _command(experiment, changed),
     }
 

@@ -155,14 +155,11 @@ def answer(ranking: Ranking, systems: Mapping[str, str], margin: float, shown: B
     ``shown``: the one that is ahead by its effects, where none is by itself.
     """
     first, best = ranking.first, ranking.best
-    others = list(ranking.configurations[1:])
-    said: list[str] = []
-    if ranking.set_aside is not None:
-        said.append(failing_words(ranking.set_aside, first) + ".")
-        others.remove(ranking.set_aside)
-    if not others:
-        pass
-    elif len(others) == 1 and ranking.set_aside is None:
+    others, aside = ranking.configurations[1:], ranking.set_aside
+    said = [] if aside is None else [failing_words(aside, first) + "."]
+    if list(others) == [aside]:
+        return said
+    if len(others) == 1:
         said.append(_two(first, others[0], systems, ranking.metric, margin))
     elif best is first:
         said += [_none_ahead(ranking, margin)] if shown is None else _by_effects(shown, ranking, systems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -223,4 +223,4 @@ def as_query(text: str, name: str, engine: str) -> Query | None:
     if len(several) > 1:
         problem = f"{len(several)} statements stand in one text, and one is measured"
         raise InputError(name, problem, "give each by itself, or a file of them to `dbdyno queries`")
-    return next(_query(text, engine, 1, name, {}, ()), None)
+    return replace(several[0], name=name, values={})

@@ -68,8 +68,7 @@ def open_systems(
                 errors[str(wrong)] = wrong
                 continue
             except InputError as error:
-                several = error.errors if isinstance(error, ValidationErrors) else [error]
-                errors |= {str(wrong): wrong for wrong in several}
+                errors |= _each(error)
                 continue
             texts = prepared.setdefault(system.name, set())
             texts.update(_texts(each))
@@ -108,8 +107,7 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
             with unkept():
                 _prepare(empty, provisioners)
         except InputError as error:
-            several = error.errors if isinstance(error, ValidationErrors) else [error]
-            errors.setdefault(name, {}).update({str(wrong): wrong for wrong in several})
+            errors.setdefault(name, {}).update(_each(error))
             continue
         except SystemFailed:
             pass
@@ -143,8 +141,7 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
             with unkept():
                 _prepare(each, provisioners)
         except InputError as error:
-            several = error.errors if isinstance(error, ValidationErrors) else [error]
-            errors |= {str(wrong): wrong for wrong in several}
+            errors |= _each(error)
         except SystemFailed:
             # Its trials say so.
             continue
@@ -239,6 +236,12 @@ def _connect(
         "transactions": [{"name": "nothing", "steps": []}],
     }
     return ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, _LONGEST_S, provisioners.interrupted)
+
+
+def _each(error: InputError) -> dict[str, InputError]:
+    """Give what an error is made of, by its words: the same is said once."""
+    several = error.errors if isinstance(error, ValidationErrors) else [error]
+    return {str(wrong): wrong for wrong in several}
 
 
 def _together(errors: list[InputError]) -> InputError:

@@ -41,12 +41,7 @@ def moderated(samples: Sequence[Sample]) -> list[Spread | None]:
     """
     found = [_own(each) for each in samples]
     told = [each for each in found if each is not None]
-    if len(told) < LEAST_TESTS:
-        return [
-            None if each is None else Spread(each.deviation * sample.scale, each.freedom)
-            for each, sample in zip(found, samples, strict=True)
-        ]
-    common = _common(told)
+    common = _common(told) if len(told) >= LEAST_TESTS else Spread(0.0, 0.0)
     return [
         None if each is None else _drawn(each, common, sample.scale)
         for each, sample in zip(found, samples, strict=True)

@@ -10,12 +10,11 @@ import altair as alt
 from dbdyno.document.effects import Configuration
 from dbdyno.document.shape import Document
 from dbdyno.report.charts.drawing import WIDE, WIDTH, Figure, colour, data, draw
+from dbdyno.report.charts.points import points
 
 # So many are drawn, the fastest of them.
 _MOST = 14
-_ROW = 27
-# Of a chart with the names beside the rows, and the pixels that they have.
-_WIDE_ROW, _NAME = 19, 340
+_WIDE_ROW = 19
 # Fewer series than that can be told apart along an axis.
 _FEW = 5
 _FREE, _PRICED = "costs no more", "has a price"
@@ -47,29 +46,12 @@ def answer_chart(document: Document) -> Figure | None:
 
 
 def _chart(rows: Sequence[dict[str, Any]], first: str, *, wide: bool) -> Any:
-    """Draw a row for each configuration: its name above it, or beside it where there is room."""
-    names = [row["name"] for row in rows]
     series = [each for each in (_FREE, _PRICED) if any(row["series"] == each for row in rows)]
-    beside = alt.Axis(title=None, labelLimit=_NAME, ticks=False, domain=False, labelPadding=8)
-    y = alt.Y("name:N", sort=names, axis=beside if wide else None, scale=alt.Scale(domain=names, paddingInner=0.2))
-    width = WIDE if wide else WIDTH
-    axis = alt.Axis(title=f"times {first}", titleLimit=width - 20, tickCount=5, format="~g")
+    axis = alt.Axis(title=f"times {first}", titleLimit=(WIDE if wide else WIDTH) - 20, tickCount=5, format="~g")
     x = alt.X("ratio:Q", scale=alt.Scale(type="log", nice=True), axis=axis)
-    base = alt.Chart(data(rows)).encode(y=y, color=colour(series))
-    down = 0 if wide else 7
-    layers = [
-        alt.Chart(data([{"ratio": 1.0}])).mark_rule(strokeDash=[4, 3], opacity=0.6).encode(x=x),
-        base.mark_rule(strokeWidth=2.5, yOffset=down).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
-        base.mark_point(size=55, filled=True, opacity=1, yOffset=down).encode(x=x),
-    ]
-    if not wide:
-        named = alt.Chart(data(rows)).mark_text(align="left", dy=-5, fontSize=11, limit=WIDTH)
-        layers.append(named.encode(y=y, x=alt.value(0), text="name:N"))
-    return alt.layer(*layers).properties(
-        width=width,
-        height=(_WIDE_ROW if wide else _ROW) * len(rows),
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-    )
+    as_fast = alt.Chart(data([{"ratio": 1.0}])).mark_rule(strokeDash=[4, 3], opacity=0.6).encode(x=x)
+    names = [row["name"] for row in rows]
+    return points(rows, names, x, colour(series), wide_row=_WIDE_ROW if wide else None, behind=[as_fast])
 
 
 def _row(each: Configuration) -> dict[str, Any]:

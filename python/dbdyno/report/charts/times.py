@@ -11,13 +11,12 @@ from dbdyno.answer.short import STATEMENT
 from dbdyno.answer.words import interval_of, time_of
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
-from dbdyno.report.charts.drawing import WIDE, WIDTH, Figure, colour, data, draw
+from dbdyno.report.charts.drawing import Figure, colour, draw
+from dbdyno.report.charts.points import points
 
 # So many are drawn, the slowest of them.
 _MOST = 14
-_ROW = 27
-# Of a chart with the names beside the rows, and the pixels that they have.
-_WIDE_ROW, _NAME = 24, 340
+_WIDE_ROW = 24
 
 
 def times_chart(document: Document) -> Figure | None:
@@ -42,27 +41,10 @@ def times_chart(document: Document) -> Figure | None:
 
 
 def _chart(rows: Sequence[dict[str, Any]], names: Sequence[str], *, wide: bool) -> Any:
-    """Draw a row for each statement: its name above it, or beside it where there is room."""
-    beside = alt.Axis(title=None, labelLimit=_NAME, ticks=False, domain=False, labelPadding=8)
-    y = alt.Y("name:N", sort=names, axis=beside if wide else None, scale=alt.Scale(domain=names, paddingInner=0.2))
     axis = alt.Axis(title="milliseconds of an execution", tickCount=5, format="~g")
     x = alt.X("ms:Q", scale=alt.Scale(type="log", nice=True), axis=axis)
     series = colour(list(dict.fromkeys(row["series"] for row in rows)), wide=wide)
-    base = alt.Chart(data(rows)).encode(y=y, color=series)
-    down = 0 if wide else 7
-    layers = [
-        base.mark_rule(strokeWidth=2.5, yOffset=down).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
-        base.mark_point(size=55, filled=True, opacity=1, yOffset=down).encode(x=x),
-    ]
-    if not wide:
-        labels = alt.Chart(data([{"name": name} for name in names]))
-        named = labels.mark_text(align="left", dy=-5, fontSize=11, limit=WIDTH)
-        layers.append(named.encode(y=y, x=alt.value(0), text="name:N"))
-    return alt.layer(*layers).properties(
-        width=WIDE if wide else WIDTH,
-        height=(_WIDE_ROW if wide else _ROW) * len(names),
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-    )
+    return points(rows, names, x, series, wide_row=_WIDE_ROW if wide else None)
 
 
 def _row(cell: Cell, series: str) -> dict[str, Any]:
