@@ -32,15 +32,26 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres team ferretdb webapp clean
 
-run: install
-	$(BIN)/dbdyno run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 25s --report pk-lookup.html
+RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 25s --report pk-lookup.html
+
+# Where nothing is installed yet, the first verdict comes before the engines of servers are compiled, which takes as long again.
+run:
+	@if $(MAKE) --question install 2>/dev/null; then $(BIN)/dbdyno $(RUN); else $(MAKE) --no-print-directory first; fi
+
+first:
+	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker WORKER_FEATURES=--no-default-features
+	PYTHONPATH=python DBDYNO_WORKER=$(CURDIR)/target/release/dbdyno-worker $(BIN)/python -m dbdyno $(RUN)
+	@echo
+	@echo "Now the engines of servers are built and all is installed. Where this is interrupted, \`make install\` goes on."
+	$(MAKE) --no-print-directory install
+	@echo "Installed: $(BIN)/dbdyno"
 
 install: $(VENV)/.installed
 
 worker:
-	cargo build --quiet --release --locked --package dbdyno-worker --package dbdyno-preload
+	cargo build --quiet --release --locked --package dbdyno-worker --package dbdyno-preload $(WORKER_FEATURES)
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) -m venv $(VENV)

@@ -1,6 +1,8 @@
 """The wheel that `make` builds, in an environment of its own where there is no Rust."""
 
 import os
+import re
+import shutil
 import subprocess
 import venv
 import zipfile
@@ -30,3 +32,24 @@ def test_a_wheel_is_installed_without_rust_and_works(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "14 checks: 14 ok" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
+def test_what_a_worker_without_servers_needs_is_compiled_once() -> None:
+    """`make run` builds such a worker first; where features differed, the other would be built from the beginning."""
+    small, whole = _packages("--no-default-features"), _packages()
+    own = {"dbdyno-engines", "dbdyno-worker"}
+    assert {name for name, _ in small} >= own
+    assert {each for each in small - whole if each[0] not in own} == set(), "crates/features is to name them"
+
+
+def _packages(*arguments: str) -> set[tuple[str, str]]:
+    """Give the packages of a worker, each with its version and features."""
+    command = ["cargo", "tree", "--locked", "--offline", "--package", "dbdyno-worker", "--edges", "normal,build"]
+    command += ["--prefix", "none", "--format", "{p} [{f}]", *arguments]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = set()
+    for line in said.splitlines():
+        name, rest = re.sub(r" \(\*\)$", "", line).split(" ", 1)
+        found.add((name, rest))
+    return found

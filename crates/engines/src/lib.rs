@@ -3,18 +3,27 @@
 //! What an engine's folder must hold is written in `dbdyno_engine::driver`. What several share lies beside the folders: what
 //! servers have in common, texts of SQL, which names lead beyond a database.
 
+// What only servers use of the files that all share.
+#![cfg_attr(not(feature = "servers"), allow(dead_code))]
+
 pub mod duckdb;
+#[cfg(feature = "servers")]
 pub mod http;
+#[cfg(feature = "servers")]
 pub mod mongodb;
+#[cfg(feature = "servers")]
 pub mod mysql;
 pub mod null;
 mod os_cache;
+#[cfg(feature = "servers")]
 pub mod postgresql;
 mod reach;
 pub mod registry;
+#[cfg(feature = "servers")]
 pub mod server;
 mod sql_text;
 pub mod sqlite;
+#[cfg(feature = "servers")]
 pub mod sqlserver;
 mod uses;
 

@@ -15,54 +15,58 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Makes [`Target`] of the engines, by the names that plans have for them in small letters, and passes on what it is asked.
+/// Behind `of` stands the feature without which a worker is built without the engine.
 macro_rules! engines {
-    ($($(#[$about:meta])* $name:ident($target:ty)),+ $(,)?) => {
+    ($($(#[$about:meta])* $name:ident($target:ty) $(of $feature:literal)?),+ $(,)?) => {
         /// A system as the worker sees it.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "engine", rename_all = "lowercase")]
         pub enum Target {
-            $($(#[$about])* $name($target)),+
+            $($(#[$about])* $(#[cfg(feature = $feature)])? $name($target)),+
         }
+
+        /// Engines that this worker is built without, as the registry writes them.
+        const LEFT_OUT: &[&str] = &[$($(#[cfg(not(feature = $feature))] stringify!($name),)?)+];
 
         impl Driver for Target {
             fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
-                match self { $(Self::$name(driver) => driver.measure(trial, measure)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.measure(trial, measure)),+ }
             }
 
             fn facts(&self) -> Result<Facts, Failure> {
-                match self { $(Self::$name(driver) => driver.facts()),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.facts()),+ }
             }
 
             fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
-                match self { $(Self::$name(driver) => driver.load(load, seed)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.load(load, seed)),+ }
             }
 
             fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure> {
-                match self { $(Self::$name(driver) => driver.writes(task, programs, seed)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.writes(task, programs, seed)),+ }
             }
 
             fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
-                match self { $(Self::$name(driver) => driver.reach(own, statements)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.reach(own, statements)),+ }
             }
 
             fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
-                match self { $(Self::$name(driver) => driver.check(tell)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.check(tell)),+ }
             }
 
             fn changeable(&self) -> Changeable {
-                match self { $(Self::$name(driver) => driver.changeable()),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.changeable()),+ }
             }
 
             fn site(&self) -> Site<'_> {
-                match self { $(Self::$name(driver) => driver.site()),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.site()),+ }
             }
 
             fn space(&self, tables: &[String]) -> Result<Vec<Object>, Failure> {
-                match self { $(Self::$name(driver) => driver.space(tables)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.space(tables)),+ }
             }
 
             fn set_file(&self) -> Result<(), Failure> {
-                match self { $(Self::$name(driver) => driver.set_file()),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.set_file()),+ }
             }
 
             fn hold(
@@ -71,7 +75,7 @@ macro_rules! engines {
                 say: &mut dyn FnMut(Vec<String>),
                 over: &dyn Fn() -> bool,
             ) -> Result<(), Failure> {
-                match self { $(Self::$name(driver) => driver.hold(token, say, over)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.hold(token, say, over)),+ }
             }
         }
     };
@@ -85,15 +89,15 @@ engines! {
     /// A DuckDB library and a database file.
     Duckdb(crate::duckdb::DuckdbTarget),
     /// A PostgreSQL server.
-    Postgresql(crate::postgresql::PostgresqlTarget),
+    Postgresql(crate::postgresql::PostgresqlTarget) of "servers",
     /// A MariaDB or MySQL server.
-    Mysql(crate::mysql::MysqlTarget),
+    Mysql(crate::mysql::MysqlTarget) of "servers",
     /// A MongoDB server, or one that speaks its protocol.
-    Mongodb(crate::mongodb::MongodbTarget),
+    Mongodb(crate::mongodb::MongodbTarget) of "servers",
     /// A service that speaks HTTP.
-    Http(crate::http::HttpTarget),
+    Http(crate::http::HttpTarget) of "servers",
     /// A Microsoft SQL Server.
-    Sqlserver(crate::sqlserver::SqlserverTarget),
+    Sqlserver(crate::sqlserver::SqlserverTarget) of "servers",
 }
 
 impl TryFrom<&dbdyno_plan::Target> for Target {
@@ -101,6 +105,13 @@ impl TryFrom<&dbdyno_plan::Target> for Target {
 
     /// Reads what a plan says of a system. Fails for an engine that is not known, and for what its target cannot be.
     fn try_from(target: &dbdyno_plan::Target) -> Result<Self, PlanError> {
+        let engine = target.0.get("engine").and_then(Value::as_str).unwrap_or_default();
+        if LEFT_OUT.iter().any(|each| each.eq_ignore_ascii_case(engine)) {
+            return Err(PlanError::Invalid {
+                place: "task.target.engine".into(),
+                problem: format!("this worker is built without `{engine}`; `make install` builds it with every engine"),
+            });
+        }
         serde_json::from_value(Value::Object(target.0.clone())).map_err(|error| PlanError::Invalid {
             place: "task.target".into(),
             problem: error.to_string(),

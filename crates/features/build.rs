@@ -1,0 +1,3 @@
+//! Nothing: with it Cargo takes the build dependencies, and their features, into account.
+
+fn main() {}

@@ -1,0 +1,9 @@
+"""`python -m dbdyno` is the command line, also of a source tree that is not installed."""
+
+import sys
+
+from dbdyno.cli import main
+
+# Help, and the command that a run keeps, name the command line as it is typed where it is installed.
+sys.argv[0] = "dbdyno"
+main()
