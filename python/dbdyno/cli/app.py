@@ -101,9 +101,9 @@ for _name, _command in (
 
 def _version(value: bool) -> None:
     if value:
-        from importlib.metadata import version
+        from dbdyno.version import own_version
 
-        typer.echo(f"dbdyno {version('dbdyno')}")
+        typer.echo(f"dbdyno {own_version()}")
         raise typer.Exit
 
 

@@ -1,6 +1,5 @@
 """One run from the request to the stored result."""
 
-import importlib.metadata
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -40,6 +39,7 @@ from dbdyno.store import RunRecord, Store
 from dbdyno.store.keeping import KeepingStore, keeping
 from dbdyno.store.process import this_process
 from dbdyno.stored.run import read_run, stored_experiment
+from dbdyno.version import own_version
 from dbdyno.why.cells import Why
 from dbdyno.worker import WorkerFailed
 
@@ -92,7 +92,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
             | seen_of(machines)
             | ({} if undecided else {"slice_s": request.slice_s}),
             host=host_facts(provisioners.workspace.path),
-            version=importlib.metadata.version("dbdyno"),
+            version=own_version(),
         )
         # From here to its end a run is never left as one that is going on.
         with provisioners.interrupted.listening():
