@@ -86,6 +86,31 @@ def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
     assert " ".join(document["why"]["text"][0].split()) in " ".join(shown.split())
 
 
+def test_writers_of_one_file_wait_for_its_lock(cli: Cli) -> None:
+    """Each holds it for 5 ms: with files of their own, four clients write at the same time."""
+    held = """steps = [
+    { begin = "immediate" },
+    { execute = "update t set n = n + 1 where id = ?", params = [{ key = "t.id" }] },
+    { think = 5 },
+    { commit = true },
+]"""
+    before, _, _ = UPDATES.partition("steps = ")
+    cli.write(
+        "held.toml", before.replace("[1, 2]", "[4]").replace("[system.sqlite]", "[system.sqlite]\nsynchronous = 0")
+    )
+    (cli.directory / "held.toml").write_text((cli.directory / "held.toml").read_text() + held)
+    _, document = why(cli, "./held.toml", "--verbose")
+    locks = resources(document)["locks"]
+    (free,) = [test for test in locks["tests"] if test["kind"] == "free"]
+    assert [each["change"] for each in free["changes"]] == ["own files"]
+    assert free["changes"][0]["rate"] > 2
+    cells = {each["factors"]["change"]: each for each in document["cells"]}
+    rounds = [each for name in ("unchanged", "own files") for each in cells[name]["rounds"]]
+    assert rounds
+    assert all(each["status"] == "done" and not each["failed"] for each in rounds)
+    assert not list(cli.work.rglob("*-client*")), "copies are removed"
+
+
 def test_a_run_points_to_what_would_prove_its_cause_and_says_so_afterwards(updates: Cli) -> None:
     out = updates("run", "./updates.toml", *ONE, "--rounds", "2", "--set", "clients=1", "--store", "w.db", code=2)
     assert "set twice" in out

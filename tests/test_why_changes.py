@@ -159,12 +159,12 @@ def test_an_experiment_may_not_have_a_factor_of_that_name() -> None:
         why_of(small("\n[factors]\nchange = [1]\n"), [])
 
 
-def updates(clients: int, rows: int = 100, key: str = '{ key = "user.id" }') -> CompiledCell:
+def updates(clients: int, rows: int = 100, key: str = '{ key = "user.id" }', url: str = "postgresql:") -> CompiledCell:
     table = TABLE.replace("rows = 10", f"rows = {rows}")
     load = LOAD.replace("[load]", f"[load]\nclients = {clients}")
     step = UPDATE.replace('{ key = "user.id" }', key)
     text = f'\n[[transactions]]\nname = "t"\nsteps = [{step}]\n'
-    return base(experiment(HEAD, table, load, text))
+    return base(experiment(HEAD, table, load, text), url)
 
 
 @pytest.mark.parametrize("key", ['{ key = "user.id" }', "{ constant = 7 }", "{ uniform = [1, 50] }"])
@@ -188,6 +188,40 @@ def test_keys_of_two_clients_never_meet(clients: int, rows: int) -> None:
     assert sum(map(len, keys)) == len(set().union(*keys))
     assert min(set().union(*keys)) >= 1
     assert max(set().union(*keys)) <= rows
+
+
+def test_clients_of_a_file_with_one_writer_can_have_files_of_their_own() -> None:
+    cell = updates(4, url="sqlite:")
+    changes = changes_of(cell, pilot({}, clients=4)).changes
+    assert "own keys" not in levels(changes), "the lock is that of the file"
+    own = next(each for each in changes if each.level == "own files")
+    assert (own.resource, own.kind) == ("locks", "free")
+
+
+@pytest.mark.parametrize(
+    ("clients", "sql", "data_bytes"),
+    [
+        (1, "update user set name = name", 1e6),
+        (4, "select name from user", 1e6),
+        (4, "update user set name = name", 1e9),
+        (4, "update user set name = name", None),
+    ],
+)
+def test_files_are_not_copied_where_that_means_nothing_or_takes_long(
+    clients: int, sql: str, data_bytes: float | None
+) -> None:
+    load = LOAD.replace("[load]", f"[load]\nclients = {clients}")
+    text = f'\n[[transactions]]\nname = "t"\nsteps = [{{ execute = "{sql}" }}]\n'
+    cell = base(experiment(HEAD, TABLE, load, text))
+    changes = changes_of(cell, pilot({}, clients=clients, data_bytes=data_bytes)).changes
+    assert "own files" not in levels(changes)
+
+
+def test_a_plan_says_that_clients_have_files_of_their_own() -> None:
+    change = Change("own files", "locks", "free", "", own_files=True)
+    cells = why_of(small(), [change])
+    assert cells[-1].trial["changes"]["own_files"] is True
+    assert "own_files" not in cells[0].trial["changes"]
 
 
 def test_keys_are_not_shared_out_where_that_means_nothing() -> None:

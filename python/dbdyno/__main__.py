@@ -4,6 +4,7 @@ import sys
 
 from dbdyno.cli import main
 
-# Help, and the command that a run keeps, name the command line as it is typed where it is installed.
-sys.argv[0] = "dbdyno"
-main()
+if __name__ == "__main__":
+    # Help, and the command that a run keeps, name the command line as it is typed where it is installed.
+    sys.argv[0] = "dbdyno"
+    main()

@@ -18,6 +18,8 @@ pub struct Changeable {
     pub files: bool,
     /// Messages to the server.
     pub messages: bool,
+    /// Which file a client opens: each can have a copy of the database.
+    pub copies: bool,
 }
 
 /// A kind of call that is changed.

@@ -31,6 +31,9 @@ pub struct Changes {
     /// engine's own file layer makes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<PreloadedServer>,
+    /// Each client opens a copy of the database's file that no other client has. The file itself stays as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_files: bool,
 }
 
 /// A delay of each call of a kind.

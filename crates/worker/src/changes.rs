@@ -28,6 +28,15 @@ pub fn check(trial: &Trial, changeable: Changeable) -> Result<(), PlanError> {
     if changes.message.is_some() && !changeable.messages {
         return wrong(".message", "messages of this engine's sessions cannot be delayed");
     }
+    if changes.own_files && !changeable.copies {
+        return wrong(".own_files", "this engine's clients can have no copies of the database");
+    }
+    if changes.own_files && (trial.part.is_some() || trial.record.groups.is_some()) {
+        return wrong(
+            ".own_files",
+            "clients have copies where one worker runs them all, and counts no instructions",
+        );
+    }
     changes.check()
 }
 
@@ -40,7 +49,14 @@ mod tests {
             "target": {"engine": "null"}, "clients": 1, "window": {"seconds": 1}, "statements": [], "transactions": [],
             "changes": changes,
         }));
-        let found = check(&trial.unwrap(), Changeable { files, messages });
+        let found = check(
+            &trial.unwrap(),
+            Changeable {
+                files,
+                messages,
+                copies: files,
+            },
+        );
         found.map_or_else(|error| error.to_string(), |()| String::new())
     }
 
@@ -66,5 +82,8 @@ mod tests {
             ""
         );
         assert!(problem(serde_json::json!({"connect": {"delay_us": -1}}), true, true).contains("delay_us"));
+        let own = serde_json::json!({"own_files": true});
+        assert_eq!(problem(own.clone(), true, false), "");
+        assert!(problem(own, false, true).contains("task.changes.own_files"));
     }
 }

@@ -44,6 +44,9 @@ Json = Mapping[str, Any]
 #: What a URL says after the engine's name: a server's host, a file, nothing, or a command line.
 Location = Literal["host", "file", "nothing", "command"]
 
+#: What a client that writes keeps others from writing: the same rows, or anything in the file.
+Locks = Literal["rows", "file"]
+
 #: What an engine in the worker's own process is timed at: its files, its waits for locks and its cache, its mutexes,
 #: its computing; of a server, what the client and the server did.
 Timed = Literal["files", "inside", "mutexes", "computing", "server"]
@@ -88,6 +91,8 @@ class Engine:
 
     in_worker = False
     """Whether it runs in the worker's own process, where clients can be suspended and instructions can be counted."""
+
+    locks: Locks = "rows"
 
     timed: frozenset[Timed] = frozenset({"server"})
 

@@ -55,7 +55,7 @@ class Change:
     How it is made: ``injected``, by kind of call, as in the field ``changes`` of a plan; ``settings`` of the system, in
     the place of those it has; ``load``: keys of an experiment's ``load`` with other values; ``competitor``: the share
     of each processor that another program takes; ``processors``: those that all may use, by number; ``own_keys``: each
-    client has keys that no other one has.
+    client has keys that no other one has; ``own_files``: each has a copy of the database's file.
     """
 
     level: str
@@ -71,6 +71,7 @@ class Change:
     competitor: float = 0.0
     processors: tuple[int, ...] = ()
     own_keys: bool = False
+    own_files: bool = False
 
     def stored(self) -> dict[str, Any]:
         """Return it as a run's design has it."""

@@ -102,6 +102,8 @@ def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why
     if change.own_keys:
         made = replace(made, trial=with_own_keys(made))
     made = _injected(made, why.planted, why.counted, change.injected)
+    if change.own_files:
+        made = replace(made, trial=made.trial | {"changes": made.trial.get("changes", {}) | {"own_files": True}})
     processors = change.processors or tuple(why.planted.get("processors", ()))
     return replace(_named(made, change.level), change=replace(change, processors=processors))
 

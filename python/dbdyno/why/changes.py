@@ -130,7 +130,8 @@ def _of_clients(compiled: CompiledCell) -> Iterator[Change]:
         kept: Mapping[str, str] = {"prepare": "once"}
         if load.connect == "once":
             yield Change("prepared once", "parsing", "free", does, load=kept)
-    if load.clients > 1 and can_have_own_keys(compiled):
+    rows = engine_of(compiled.cell.system.engine).locks == "rows"
+    if rows and load.clients > 1 and can_have_own_keys(compiled):
         does = "each client has keys that no other one has"
         yield Change("own keys", "locks", "free", does, own_keys=True)
 

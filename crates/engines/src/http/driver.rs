@@ -49,6 +49,7 @@ impl Driver for HttpTarget {
     fn changeable(&self) -> Changeable {
         Changeable {
             files: false,
+            copies: false,
             // Those of version 2 are more than requests and replies.
             messages: self.version == Version::One,
         }

@@ -39,6 +39,7 @@ impl Driver for MongodbTarget {
     fn changeable(&self) -> Changeable {
         Changeable {
             files: false,
+            copies: false,
             messages: true,
         }
     }

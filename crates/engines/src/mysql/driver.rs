@@ -51,6 +51,7 @@ impl Driver for MysqlTarget {
     fn changeable(&self) -> Changeable {
         Changeable {
             files: false,
+            copies: false,
             messages: true,
         }
     }

@@ -50,6 +50,7 @@ impl Driver for PostgresqlTarget {
     fn changeable(&self) -> Changeable {
         Changeable {
             files: false,
+            copies: false,
             messages: true,
         }
     }

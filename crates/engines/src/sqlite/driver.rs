@@ -1,5 +1,6 @@
 //! SQLite as the worker drives it.
 
+use super::copies::Copies;
 use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, space, writes};
 use crate::reach::reach as find_reach;
 use dbdyno_engine::changes::Changeable;
@@ -36,7 +37,10 @@ impl Driver for SqliteTarget {
                 None => WatchMutexes::Sampled,
             },
         };
-        let engine = SqliteEngine::new(self, &trial.statements, trial.prepare, watch)?;
+        let mut engine = SqliteEngine::new(self, &trial.statements, trial.prepare, watch)?;
+        if trial.changes.as_ref().is_some_and(|changes| changes.own_files) {
+            engine.copies = Copies::make(&self.path, trial.clients)?;
+        }
         Ok(measure.measure(&engine, self.site()))
     }
 
@@ -65,6 +69,7 @@ impl Driver for SqliteTarget {
         Changeable {
             files: true,
             messages: false,
+            copies: true,
         }
     }
 

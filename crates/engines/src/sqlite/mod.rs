@@ -4,6 +4,7 @@ mod api;
 mod bulk;
 mod catalog;
 mod check;
+mod copies;
 mod counters;
 mod driver;
 mod file;
@@ -22,6 +23,7 @@ pub use session::{CountedEngine, SqliteSession};
 pub use target::SqliteTarget;
 
 use api::Api;
+use copies::Copies;
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::probe::{Contention, Probe, Slices, ThreadCounters};
 use dbdyno_engine::{Engine, Facts, Failure};
@@ -67,6 +69,8 @@ pub struct SqliteEngine {
     statements: Arc<[Statement]>,
     prepare: PrepareMode,
     watch: Watch,
+    /// Of clients that have a file of their own.
+    copies: Copies,
 }
 
 impl SqliteEngine {
@@ -108,6 +112,7 @@ impl SqliteEngine {
             statements: statements.into(),
             prepare,
             watch,
+            copies: Copies::default(),
         };
         // SAFETY: it only reads a constant of the library.
         let has_mutexes = unsafe { (engine.api.threadsafe)() } != 0;
@@ -125,12 +130,12 @@ impl SqliteEngine {
 
     /// Opens a connection as a client does.
     fn open(&self) -> Result<SqliteSession, Failure> {
-        SqliteSession::open(self, self.target.busy_timeout_ms)
+        SqliteSession::open(self, &self.path, self.target.busy_timeout_ms)
     }
 
     /// Opens one that is not measured: the clients' busy timeout is not its own.
     fn open_patiently(&self) -> Result<SqliteSession, Failure> {
-        SqliteSession::open(self, self.target.busy_timeout_ms.max(PATIENCE_MS))
+        SqliteSession::open(self, &self.path, self.target.busy_timeout_ms.max(PATIENCE_MS))
     }
 
     fn open_flags(&self) -> c_int {
@@ -152,8 +157,11 @@ impl SqliteEngine {
 impl Engine for SqliteEngine {
     type Session = SqliteSession;
 
-    async fn connect(&self, _client: u32) -> Result<SqliteSession, Failure> {
-        self.open()
+    async fn connect(&self, client: u32) -> Result<SqliteSession, Failure> {
+        match self.copies.of(client) {
+            Some(own) => SqliteSession::open(self, &own, self.target.busy_timeout_ms),
+            None => self.open(),
+        }
     }
 
     fn facts(&self) -> Result<Facts, Failure> {

@@ -87,8 +87,8 @@ unsafe extern "C" fn wait_for_lock(argument: *mut c_void, tries: c_int) -> c_int
 }
 
 impl SqliteSession {
-    /// Opens the engine's file. `timeout_ms`: how long the connection waits for a lock.
-    pub(super) fn open(engine: &SqliteEngine, timeout_ms: u32) -> Result<Self, Failure> {
+    /// Opens a file with the engine's settings. `timeout_ms`: how long the connection waits for a lock.
+    pub(super) fn open(engine: &SqliteEngine, path: &CStr, timeout_ms: u32) -> Result<Self, Failure> {
         let api = engine.api;
         let vfs = if engine.watch.io {
             vfs::NAME.as_ptr()
@@ -97,7 +97,7 @@ impl SqliteSession {
         };
         let mut db = null_mut();
         // SAFETY: the path is a C string, and `db` takes the connection even where opening fails.
-        let code = unsafe { (api.open_v2)(engine.path.as_ptr(), &raw mut db, engine.open_flags(), vfs) };
+        let code = unsafe { (api.open_v2)(path.as_ptr(), &raw mut db, engine.open_flags(), vfs) };
         let wait = Box::new(BusyWait {
             clock: Clock::get(),
             timeout_ms,
@@ -122,7 +122,7 @@ impl SqliteSession {
             wait,
         };
         if code != ffi::SQLITE_OK {
-            let path = &engine.target.path;
+            let path = path.to_string_lossy();
             return Err(session
                 .failure(code)
                 .explained(|message| format!("cannot open {path}: {message}")));

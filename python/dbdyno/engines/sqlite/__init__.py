@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.engines.engine import Engine, Json, Location, Timed
+from dbdyno.engines.engine import Engine, Json, Location, Locks, Timed
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Sqlite(Engine):
     in_worker = True
     timed: frozenset[Timed] = frozenset({"files", "inside", "mutexes", "computing"})
     file_calls = True
+    locks: Locks = "file"
     grammar = "sqlite"
     # Without one of these words no statement leads to another file.
     leads_beyond = ("attach", "vacuum")
@@ -137,10 +138,10 @@ class Sqlite(Engine):
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give a smaller cache, files in memory, and caches that clients do not share."""
+        """Give a smaller cache, files in memory, and caches and files that clients do not share."""
         from dbdyno.engines.sqlite.changes import changes
 
-        return changes(_own(compiled.settings), settings, compiled.definition.load.clients, data_bytes)
+        return changes(compiled, settings, data_bytes)
 
     def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
         """Give the library, or its source, of a commit."""

@@ -5,23 +5,27 @@ from math import ceil
 
 from dbdyno.engines.caches import smaller_caches
 from dbdyno.engines.sqlite.advice import cache_bytes
-from dbdyno.engines.sqlite.settings import SqliteSettings
+from dbdyno.engines.sqlite.targets import settings_of
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.plan.change import Change
 
 # Bytes: with fewer pages SQLite has trouble of another kind.
 _LEAST = 64 << 10
 
+# How statements begin that only read.
+_READING = ("select", "values", "explain")
 
-def changes(
-    asked: SqliteSettings, settings: Mapping[str, str], clients: int, data_bytes: float | None
-) -> Sequence[Change]:
-    """Give them. ``asked``: the settings of the system, of which ``settings`` are in force."""
-    return [*_changes(asked, settings, clients, data_bytes)]
+# Bytes that the clients' copies of a file take in all; making them takes a second or two.
+_MOST_COPIED = 1 << 30
 
 
-def _changes(
-    asked: SqliteSettings, settings: Mapping[str, str], clients: int, data_bytes: float | None
-) -> Iterator[Change]:
+def changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: float | None) -> Sequence[Change]:
+    """Give them. ``settings``: what is in force."""
+    return [*_changes(compiled, settings, data_bytes)]
+
+
+def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: float | None) -> Iterator[Change]:
+    asked, clients = settings_of(compiled), compiled.definition.load.clients
     now = cache_bytes(settings)
     if now is not None and (data_bytes is None or data_bytes > now):
         yield from smaller_caches(now, "cache_size", _kibibytes, _LEAST)
@@ -31,6 +35,18 @@ def _changes(
     if clients > 1 and asked.cache == "shared":
         does = "each client has a cache of its own, and no mutex of a shared one"
         yield Change("private caches", "locks", "free", does, settings={"cache": "private"})
+    copied = None if data_bytes is None else data_bytes * clients
+    # What the kernel has not cached of one file it would not have of the copies either, and they have just been written.
+    cold = compiled.definition.load.fresh_os_cache == "cold"
+    if clients > 1 and copied is not None and copied <= _MOST_COPIED and not cold and _writes(compiled):
+        does = "each client has a copy of the file, and waits for no lock of another one"
+        yield Change("own files", "locks", "free", does, own_files=True)
+
+
+def _writes(compiled: CompiledCell) -> bool:
+    """Whether a cell's transactions take the lock that one writer has at a time."""
+    texts = (str(each["sql"]).lstrip().lower() for each in compiled.trial.get("statements", []))
+    return any(not text.startswith(_READING) for text in texts)
 
 
 def _kibibytes(size: float) -> str:
