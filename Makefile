@@ -38,7 +38,7 @@ RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budge
 
 # Where nothing is installed yet, the first verdict comes before the engines of servers are compiled, which takes as long again.
 run:
-	@if $(MAKE) --question install 2>/dev/null; then $(BIN)/dbdyno $(RUN); else $(MAKE) --no-print-directory first; fi
+	@if $(MAKE) --question install >/dev/null 2>&1; then $(BIN)/dbdyno $(RUN); else $(MAKE) --no-print-directory first; fi
 
 first:
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker WORKER_FEATURES=--no-default-features

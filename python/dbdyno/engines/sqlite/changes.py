@@ -36,7 +36,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
         does = "each client has a cache of its own, and no mutex of a shared one"
         yield Change("private caches", "locks", "free", does, settings={"cache": "private"})
     copied = None if data_bytes is None else data_bytes * clients
-    # What the kernel has not cached of one file it would not have of the copies either, and they have just been written.
+    # Copies have just been written, and are in the kernel's cache.
     cold = compiled.definition.load.fresh_os_cache == "cold"
     if clients > 1 and copied is not None and copied <= _MOST_COPIED and not cold and _writes(compiled):
         does = "each client has a copy of the file, and waits for no lock of another one"
