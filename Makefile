@@ -106,7 +106,12 @@ $(WEBAPP): $(wildcard $(WEBAPP_SOURCE)/Cargo.* $(WEBAPP_SOURCE)/src/*.rs)
 	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo build $(WEBAPP_CARGO)
 	touch $@
 
-test: servers lint test-rust test-python
+# What comes over the network is installed while the worker is compiled.
+test:
+	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP)
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
 servers:

@@ -17,7 +17,7 @@ from dbdyno.plan.change import Resource
 from dbdyno.plan.system import SystemSpec
 from dbdyno.run.machine import ceiling
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.runner import measure
+from dbdyno.run.runner import FRESH_WARMUP_S, measure
 from dbdyno.run.trial import Plan, Trial
 from dbdyno.store import TrialRecord
 from dbdyno.why.cells import Why, base_cell
@@ -107,7 +107,8 @@ def plan_why(
     tried = changes_of(base, pilot)
     # The cell as it is comes twice. Those that leave its system as it is share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
-    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), budget_s)
+    start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
+    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), start_s, budget_s)
     return Why(
         cell.id,
         pilot,
@@ -168,7 +169,10 @@ def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:
 def _client_us(base: CompiledCell, result: TrialResult) -> float:
     """Return what a client computes by itself in a transaction: of an embedded engine, as without one."""
     if engine_of(base.cell.system.engine).is_server:
-        return result.time.segments.client * 1e6 / max(result.completed, 1)
+        # What is planted is told by itself.
+        delayed = None if result.changes is None else result.changes.transaction
+        planted_us = delayed.added_s * 1e6 / delayed.calls if delayed is not None and delayed.calls else 0.0
+        return max(result.time.segments.client * 1e6 / max(result.completed, 1) - planted_us, 0.0)
     statements = result.work.statements / max(result.completed, 1)
     try:
         return statements * 1e6 / float(ceiling(base, None)["operations_per_s"])
@@ -176,12 +180,12 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
         return 0.0
 
 
-def _window(pilot: Pilot, cells: int, starts: int, budget_s: float) -> float:
+def _window(pilot: Pilot, cells: int, starts: int, start_s: float, budget_s: float) -> float:
     """Return the seconds of a window, so that five rounds of all cells have room in the time there is.
 
-    ``starts``: how often a system is made ready for them in a round.
+    ``starts``: how often a system is made ready for them in a round, which takes ``start_s``.
     """
-    around = (starts * pilot.around_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
+    around = (starts * start_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
     room = budget_s / (_ROUNDS * cells) - around
     enough = _FEW * pilot.time_us / 1e6
     seconds = min(max(room / (1 + _WARMUP), enough, _SHORTEST_S), _LONGEST_S)

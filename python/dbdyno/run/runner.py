@@ -50,6 +50,10 @@ from dbdyno.workplace.processors import bound_to
 # A trial that lost a load machine is tried so often in all.
 _TRIES = 3
 
+# Seconds of the first warm-up on a server that has just been started. Other trials find its caches filled, and so is
+# a server to be that is started for one trial alone.
+FRESH_WARMUP_S = 0.5
+
 
 def carry_out(
     plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
@@ -156,6 +160,7 @@ def _on_kept_systems(
                 values = ceil(steps[cell.id] / least)
                 if system is None:
                     system = _made_ready(trial, stack, provisioners, watcher)
+                    trial.request = _warmed(trial)
                 else:
                     _asked_of(trial, system, ceil(used / values))
                 if system is not None and trial.error is None:
@@ -165,6 +170,15 @@ def _on_kept_systems(
                     # It has ended: the next one has another started.
                     stack.close()
                     system, used = None, 0
+
+
+def _warmed(trial: Trial) -> dict[str, Any]:
+    """Give the plan of a trial that is a server's first, with a warm-up that fills the server's caches."""
+    task = trial.request.get("task")
+    if task is None or not engine_of(trial.compiled.cell.system.engine).is_server:
+        return trial.request
+    warmup = task["warmup"] | {"seconds": max(task["warmup"].get("seconds") or 0.0, FRESH_WARMUP_S)}
+    return trial.request | {"task": task | {"warmup": warmup}}
 
 
 def _asks_of_system(compiled: CompiledCell) -> Hashable:

@@ -16,7 +16,9 @@ _CHECKPOINTS = Source(
     "Write-Ahead Logging", "Performance Considerations", "https://www.sqlite.org/wal.html#performance_considerations"
 )
 _THREADS = Source(
-    "Using SQLite In Multi-Threaded Applications", "Run-time selection", "https://www.sqlite.org/threadsafe.html"
+    "Using SQLite In Multi-Threaded Applications",
+    "Run-time selection of threading mode",
+    "https://www.sqlite.org/threadsafe.html",
 )
 _SHARED = Source(
     "SQLite Shared-Cache Mode", "Use of shared-cache is discouraged", "https://www.sqlite.org/sharedcache.html"
