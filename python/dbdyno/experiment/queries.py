@@ -12,6 +12,7 @@ import tomli_w
 
 from dbdyno.engines.known import known_engine
 from dbdyno.engines.quoting import COMMENTS, FLAGS
+from dbdyno.engines.statements import places
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
@@ -36,6 +37,13 @@ _RANGE = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
 _COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
 _LIST = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^,']+?))\s*(?:,|$)")
+
+# What begins, ends or divides a transaction.
+_CONTROL = re.compile(
+    r"(begin|commit|end|rollback|abort)(\s+(work|transaction|deferred|immediate|exclusive))*$"
+    r"|start\s+transaction\b|savepoint\b|release\b|rollback\s+to\b",
+    re.IGNORECASE,
+)
 
 _HINT = "write `1..1000`, `'a', 'b'`, or `@column of table`"
 
@@ -79,9 +87,11 @@ def read_queries(text: str, place: str, engine: str) -> list[Query]:
             elif named:
                 name = named[1].strip()
         elif found[0] == ";":
-            queries += _query(text[begin : found.start()], engine, _line(text, begin), name, dict(values), queries)
+            queries += _query(
+                text[begin : found.start()], engine, (place, _line(text, begin)), name, dict(values), queries
+            )
             name, begin = "", found.end()
-    queries += _query(text[begin:], engine, _line(text, begin), name, dict(values), queries)
+    queries += _query(text[begin:], engine, (place, _line(text, begin)), name, dict(values), queries)
     if not queries:
         raise InputError(place, "there is no statement", "write statements that end with `;`")
     if len(queries) > _MOST:
@@ -94,13 +104,17 @@ def read_queries(text: str, place: str, engine: str) -> list[Query]:
 
 
 def _query(
-    text: str, engine: str, line: int, name: str, values: dict[str, str], before: Sequence[Query]
+    text: str, engine: str, place: tuple[str, int], name: str, values: dict[str, str], before: Sequence[Query]
 ) -> Iterator[Query]:
-    """Give the statement in a part of a file, if there is one."""
+    """Give the statement in a part of a file, if there is one; ``place``: the file, and the line of the part.
+
+    Raises InputError.
+    """
+    file, line = place
     quoted = known_engine(engine).quoted
     parameters: list[str] = []
 
-    def place(found: re.Match[str]) -> str:
+    def named(found: re.Match[str]) -> str:
         if found[0].startswith(("--", "/*")):
             return " "
         if found.lastindex is None:
@@ -109,16 +123,19 @@ def _query(
         return "?"
 
     pattern = re.compile(rf"{quoted.pattern} | {COMMENTS} | {_PARAMETER.pattern}", FLAGS)
-    sql = pattern.sub(place, text).strip()
+    sql = pattern.sub(named, text).strip()
     if sql:
         skipped = _BEFORE.match(text)
-        yield Query(
-            name or f"q{len(before) + 1}",
-            sql,
-            tuple(parameters),
-            line + (skipped[0].count("\n") if skipped else 0),
-            values,
-        )
+        at = line + (skipped[0].count("\n") if skipped else 0)
+        name = name or f"q{len(before) + 1}"
+        where = f"{file}, line {at}: {name}"
+        if places(sql, engine) > len(parameters):
+            hint = "write `:name` in its place, and its values as `-- :name = 1..1000` or `--set name=1..1000`"
+            raise InputError(where, "nothing says which values a `?` has", hint)
+        if _CONTROL.match(sql):
+            problem = f"`{' '.join(sql.split())}` changes nothing by itself: each statement is a transaction of its own"
+            raise InputError(where, problem, "for several in one, write an experiment: `dbdyno init`")
+        yield Query(name, sql, tuple(parameters), at, values)
 
 
 def _line(text: str, at: int) -> int:
