@@ -143,6 +143,18 @@ def test_run_takes_a_file_of_statements_too(cli: Cli) -> None:
     assert "q1" in told and "q2" in told
 
 
+def test_why_and_run_take_values_of_parameters(cli: Cli) -> None:
+    with shop(Path(cli.directory) / "my.db"):
+        pass
+    cli.write("my.sql", "select count(*) from orders; select state from orders where id = :id;")
+    chosen = ("my.sql", "--system", "sqlite:my.db", "--set", "id=1..1000", "--set", "statement=q2")
+    told = cli("run", *chosen, "--rounds", "1", "--store", "runs.db")
+    assert "q2" in told and "q1" not in told
+    cli("why", *chosen, "--rounds", "1", "--budget", "1s", "--store", "runs.db", "--json", "why.json")
+    document = json.loads((cli.directory / "why.json").read_text())
+    assert {each["factors"]["statement"] for each in document["cells"]} == {"q2"}
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "words"),
     [

@@ -44,6 +44,15 @@ def test_transcript(error: dict[str, str]) -> None:
     assert caught.value.exit_code == 2
 
 
+def test_a_factor_that_nothing_refers_to_is_an_error_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text("".join([HEAD, "[factors]\nrows = [1, 2]\n", TABLE, LOAD, READ]))
+    with pytest.raises(InputError) as caught:
+        load_experiment(str(file))
+    told = "factors.rows: nothing refers to it, so that its levels are all the same; write `${rows}`"
+    assert str(caught.value).endswith(told)
+
+
 def test_a_wrong_level_is_told_with_the_factor_it_came_from() -> None:
     load = '\n[load]\nclients = "${threads}"\nstop = { seconds = 1 }\n'
     assert message(HEAD, "[factors]\nthreads = [1, 0]\n", TABLE, load, READ) == (

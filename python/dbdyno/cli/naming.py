@@ -9,10 +9,22 @@ from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
+from dbdyno.experiment.factors import QUERY_FACTOR
 
 if TYPE_CHECKING:
     from dbdyno.experiment.queries import Column
     from dbdyno.plan.system import SystemSpec
+
+
+def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tell what is set of factors from values of parameters, which a file of statements has.
+
+    Its one factor is which of the statements is run.
+    """
+    if not any(each.endswith(".sql") for each in experiments):
+        return list(chosen), []
+    levels = [each for each in chosen if each.partition("=")[0].strip() == QUERY_FACTOR]
+    return levels, [each for each in chosen if each not in levels]
 
 
 @dataclass(frozen=True)

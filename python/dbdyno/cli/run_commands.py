@@ -101,13 +101,14 @@ def run(
     verbose: VerboseOption = False,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
-    from dbdyno.cli.naming import Named
+    from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.running import Asked, Exports
 
     exports = Exports(json, csv, markdown, report, parquet, openmetrics)
+    levels, values = divide_chosen(experiment or [], chosen or [])
     asked = Asked(
-        named=Named(experiment or [], pgbench, scale, define or []),
-        chosen=chosen or [],
+        named=Named(experiment or [], pgbench, scale, define or [], values=values),
+        chosen=levels,
         systems=system or [],
         rounds=rounds,
         seed=seed,

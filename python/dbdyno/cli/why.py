@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from dbdyno.cli.naming import Named
+from dbdyno.cli.naming import Named, divide_chosen
 from dbdyno.cli.running import Exports, command_line, finish, holder, writing_store
 from dbdyno.cli.values import read_duration, read_rounds
 from dbdyno.design import parse_set
@@ -92,8 +92,9 @@ def _of(asked: WhyAsked, store_place: str | None) -> _Of:
     """Find what is asked about: a file, a built-in experiment, or a run. Raises DbdynoError."""
     is_experiment = asked.asked.endswith((EXPERIMENT_SUFFIX, ".sql")) or asked.asked in builtin_names()
     if is_experiment or (asked.systems and all(map(names_program, asked.systems))):
-        experiment = Named([asked.asked]).experiment(asked.systems)
-        return _Of(experiment, asked.chosen, [parse_url(url) for url in asked.systems], asked.cell)
+        chosen, values = divide_chosen([asked.asked], asked.chosen)
+        experiment = Named([asked.asked], values=values).experiment(asked.systems)
+        return _Of(experiment, chosen, [parse_url(url) for url in asked.systems], asked.cell)
     store = open_store(store_place, make=False)
     try:
         return _of_run(asked, store.run(asked.asked), store)

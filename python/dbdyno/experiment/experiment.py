@@ -97,7 +97,11 @@ def load_experiment(name_or_path: str) -> Experiment:
     Every level of every factor is tried once, so that a file that loads has no error that shows in one level only.
     Raises InputError, or ValidationErrors where there are several, with file, key, problem and hint of each.
     """
-    return make_experiment(read_experiment_file(name_or_path))
+    document = read_experiment_file(name_or_path)
+    made = make_experiment(document)
+    # Runs that are stored are read all the same.
+    raise_all(document.place, _unused(made))
+    return made
 
 
 def builtin_experiments() -> list[Experiment]:
@@ -137,6 +141,18 @@ def make_experiment(document: Document) -> Experiment:
 def _unknown_keys(data: Mapping[str, Any]) -> list[Invalid]:
     known = [*Head.model_fields, *_FACTOR_KEYS, *Definition.model_fields]
     return [Invalid((key,), UNKNOWN, nearest(key, known)) for key in data if key not in known]
+
+
+def _unused(made: Experiment) -> list[Invalid]:
+    """Find factors whose levels would all be the same. Of programs each command can name a factor."""
+    if not made.document.get("transactions"):
+        return []
+    used = {name.partition(".")[0] for _, name in references(made.document)}
+    return [
+        Invalid(("factors", name), "nothing refers to it, so that its levels are all the same", f"write `${{{name}}}`")
+        for name in made.factors
+        if name != SYSTEM and name not in used
+    ]
 
 
 def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Invalid]:

@@ -169,3 +169,7 @@ def _read_engines(
         hint = "leave it out where all engines are meant"
         errors.append(Invalid((*where, key), "it is empty", hint))
     return tuple(map(str, engines)), errors
+
+
+QUERY_FACTOR = "statement"
+"""Of a file of statements the factor is which of them is run."""

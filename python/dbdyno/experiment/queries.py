@@ -16,6 +16,7 @@ from dbdyno.engines.statements import places
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
+from dbdyno.experiment.factors import QUERY_FACTOR
 
 MOST_VALUES = 1000
 """How many rows `@column of table` draws values from."""
@@ -193,13 +194,16 @@ def queries_experiment(
         "title": f"Statements of {Path(place).name}",
         "question": f"What does each statement of {Path(place).name} take?",
         "rounds": "auto",
-        "factors": {"statement": levels},
+        "factors": {QUERY_FACTOR: levels},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
         "measure": {"label": "executions", "estimates": True},
         # What a statement asks is given; a system is chosen.
-        "report": {"roles": {"statement": "load"}, "questions": ["statement"], "times": True},
+        "report": {"roles": {QUERY_FACTOR: "load"}, "questions": [QUERY_FACTOR], "times": True},
         "transactions": [
-            {"name": "statement", "steps": [{"execute": "${statement.sql}", "params": "${statement.params}"}]}
+            {
+                "name": "statement",
+                "steps": [{"execute": f"${{{QUERY_FACTOR}.sql}}", "params": f"${{{QUERY_FACTOR}.params}}"}],
+            }
         ],
     }
     return make_experiment(parse(tomli_w.dumps(data), place, Path()))

@@ -11,6 +11,7 @@ import tomli_w
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
+from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.experiment.queries import Column, Query, as_query, statement_levels
 
 NAMES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -45,13 +46,16 @@ def statements_experiment(
         "title": "Statements against each other" if several else "A statement",
         "question": "; ".join(f"{name}: {_short(level['sql'])}" for name, level in levels.items()),
         "rounds": "auto",
-        "factors": {"statement": levels},
+        "factors": {QUERY_FACTOR: levels},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
         "measure": {"label": "executions", "estimates": True},
         # Which of them is asked, whatever values it is asked with.
-        "report": {"roles": {"statement": "choice"}},
+        "report": {"roles": {QUERY_FACTOR: "choice"}},
         "transactions": [
-            {"name": "statement", "steps": [{"execute": "${statement.sql}", "params": "${statement.params}"}]}
+            {
+                "name": "statement",
+                "steps": [{"execute": f"${{{QUERY_FACTOR}.sql}}", "params": f"${{{QUERY_FACTOR}.params}}"}],
+            }
         ],
     }
     return make_experiment(parse(tomli_w.dumps(data), "try", Path()))
