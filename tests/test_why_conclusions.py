@@ -231,3 +231,36 @@ def test_a_mutex_is_named_where_who_holds_it_is_stopped_and_reads_are_made_under
     assert resource(why, "processors")["verdict"] == "inconclusive"
     assert resource(why, "read")["verdict"] == "part"
     assert resource(why, "locks")["inferred_right"] is True
+
+
+def test_computing_is_not_named_where_the_rate_was_many_times_higher_without_flushes() -> None:
+    """A competing program keeps waiting who is to hear that a flush has ended."""
+    made = Simulated()
+    made.processors(1.0)
+    made.calls("flush", 0.9)
+    made.free("flush", 19.0)
+    why = made.why("device sync")
+    assert why["bottleneck"] == "flush"
+    assert resource(why, "processors")["verdict"] == "inconclusive"
+    assert resource(why, "flush")["inferred_right"] is True
+
+
+def test_computing_takes_no_more_than_waits_leave() -> None:
+    """Flushes take 0.45 of the time: a competitor's loss of 0.9 is not all computing. Nothing is settled by that."""
+    made = Simulated()
+    made.processors(0.9)
+    made.calls("flush", 0.45)
+    made.free("flush", 1.9)
+    why = made.why()
+    assert why["bottleneck"] is None
+    assert resource(why, "processors")["verdict"] == "inconclusive"
+
+
+def test_parsing_is_named_and_is_computing() -> None:
+    made = Simulated()
+    made.processors(1.0)
+    made.free("parsing", 3.4)
+    why = made.why("CPU")
+    assert why["bottleneck"] == "parsing"
+    assert resource(why, "processors")["verdict"] == "part"
+    assert resource(why, "processors")["inferred_right"] is True

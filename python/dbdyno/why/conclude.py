@@ -27,8 +27,8 @@ from dbdyno.why.words import CALLED
 # Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
 _UNSURE = 0.25
 
-# An elasticity whose whole interval is above this is more than chance makes of one.
-_MORE_THAN_ALL = 1.1
+# What clients wait for without computing.
+_WAITED_FOR: tuple[Resource, ...] = ("flush", "locks", "message")
 
 Ends = tuple[float, float] | None
 
@@ -270,18 +270,22 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
 def _judged(tests: Sequence[tuple[_Test, Ends, Ends]]) -> list[_Judged]:
     """Say what each test shows by its stricter interval.
 
-    No resource decides more than all of the time. Where clients wait for one another's locks, a competing program also
-    stops who holds one, and costs more than it takes: then the loss tells nothing of computing.
+    A competing program also stops who holds a lock, and who is to hear that a flush has ended, and so costs more than
+    it takes. While clients wait for such things they do not compute: what was gained without them leaves so much for
+    computing at most. Where a competitor cost more than that, its loss tells nothing.
     """
     words = [verdict(strict) for _, _, strict in tests]
-    waits = any(
-        test.resource == "locks" and test.kind == "free" and word == "bottleneck"
-        for (test, _, _), word in zip(tests, words, strict=True)
-    )
+    waited = [
+        strict[0]
+        for (test, _, strict), word in zip(tests, words, strict=True)
+        if test.resource in _WAITED_FOR and test.kind == "free" and word in _SHOWN and strict is not None
+    ]
+    most = 1 - max(waited, default=0.0)
     found: list[_Judged] = []
     for (test, ends, strict), word in zip(tests, words, strict=True):
-        more = test.kind == "slower" and test.changes[0][0].scale == "share" and strict and strict[0] > _MORE_THAN_ALL
-        found.append((test, ends, "inconclusive" if waits and more else word))
+        competed = test.kind == "slower" and test.changes[0][0].scale == "share"
+        more = competed and bool(waited) and strict is not None and strict[0] > most
+        found.append((test, ends, "inconclusive" if more else word))
     return found
 
 
@@ -380,19 +384,24 @@ def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
 
 
 def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> None:
-    """Leave the name to the largest of those that may be it, and say whether the report had inferred the right one."""
-    main = max(
-        (each for each in found if each["verdict"] == "bottleneck"),
-        key=_weight,
-        default=None,
-    )
+    """Leave the name to the largest of those that may be it, and say whether the report had inferred the right one.
+
+    Where another one is gone and the rate is more than twice as high, computing takes less than half of the time,
+    whatever a competing program costs.
+    """
+    candidates = [each for each in found if each["verdict"] == "bottleneck"]
+    freed = [each for each in candidates if _is_freed(each)]
+    if freed:
+        candidates = [each for each in candidates if each["resource"] != "processors" or each in freed]
+    main = max(candidates, key=_weight, default=None)
     for each in found:
         if each["verdict"] == "bottleneck" and each is not main:
             each["verdict"] = "part"
         if each["resource"] == named:
             each["inferred_right"] = {"bottleneck": True, "not": False}.get(each["verdict"])
             if main is not None and each is not main:
-                each["inferred_right"] = False
+                # Whoever parses computes.
+                each["inferred_right"] = named == "processors" and main["resource"] == "parsing"
 
 
 def _weight(each: WhyResource) -> float:
@@ -402,6 +411,11 @@ def _weight(each: WhyResource) -> float:
     """
     free = [test["share"] for test in each["tests"] if test["kind"] == "free" and test["share"] is not None]
     return max(free) if free else max(each["share"] or 0.0, each["elasticity"] or 0.0)
+
+
+def _is_freed(each: WhyResource) -> bool:
+    """Whether the rate was more than twice as high without the resource."""
+    return any(test["kind"] == "free" and test["verdict"] == "bottleneck" for test in each["tests"])
 
 
 def _untested(resource: str, why: str, share: float, named: Resource | None) -> WhyResource:
