@@ -42,7 +42,7 @@ run:
 
 first:
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker WORKER_FEATURES=--no-default-features
-	PYTHONPATH=python DBDYNO_WORKER=$(CURDIR)/target/release/dbdyno-worker $(BIN)/python -m dbdyno $(RUN)
+	PYTHONPATH=python DBDYNO_WORKER=$(abspath $(or $(CARGO_TARGET_DIR),target))/release/dbdyno-worker $(BIN)/python -m dbdyno $(RUN)
 	@echo
 	@echo "Now the engines of servers are built and all is installed. Where this is interrupted, \`make install\` goes on."
 	$(MAKE) --no-print-directory install
