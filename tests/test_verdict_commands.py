@@ -162,7 +162,7 @@ def test_programs_are_timed_as_wholes(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("url", "code", "message"),
     [
-        ("exec:./nothing-there", 1, "./nothing-there cannot be started: no such file or directory"),
+        ("exec:./nothing-there", 2, "./nothing-there cannot be started: no such file or directory"),
         ("exec:sh -c 'echo what is wrong; exit 7'", 1, "sh ended with 7: what is wrong"),
         ("exec:echo {rows}", 2, "names 'rows', which is no factor"),
         ("exec:", 2, "there is no command"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -264,3 +265,15 @@ def test_parsing_is_named_and_is_computing() -> None:
     assert why["bottleneck"] == "parsing"
     assert resource(why, "processors")["verdict"] == "part"
     assert resource(why, "processors")["inferred_right"] is True
+
+
+def test_a_processor_more_proves_computing_by_what_it_gained_of_what_it_could() -> None:
+    """Twice as many processors are at most worth twice the rate, and not more than half of the time is saved."""
+    made = Simulated(noise=0.03)
+    made.free("processors", 1.9)
+    made.changes = [replace(each, processors=(0, 1)) if each.kind == "free" else each for each in made.changes]
+    made.calls("read", 0.4)
+    why = made.why("CPU")
+    assert why["bottleneck"] == "processors"
+    assert why["text"][0].startswith("Computing is the bottleneck: with one processor more, 1.9")
+    assert resource(why, "processors")["share"] == pytest.approx(0.93, abs=0.06)

@@ -27,7 +27,7 @@ from dbdyno.run.fixing import Fixer
 from dbdyno.run.going_on import check_can_go_on
 from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
-from dbdyno.run.opening import check_each_statement, check_statements
+from dbdyno.run.opening import check_each_statement, check_programs, check_statements
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
@@ -63,6 +63,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     with Provisioners(request.directory, request.allow_writes) as provisioners, ExitStack() as stack:
         _check(prepared.compiled, provisioners)
+        check_programs(prepared.compiled)
         check_statements(prepared.compiled, provisioners)
         check_each_statement(prepared.compiled, provisioners)
         undecided = _undecided(request, prepared)

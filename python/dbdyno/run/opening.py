@@ -3,8 +3,10 @@
 `describe --check` checks all of it, and a run its statements before it begins.
 """
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dbdyno.answer.short import STATEMENT
@@ -77,6 +79,22 @@ def open_systems(
     if errors:
         raise _together(list(errors.values()))
     return list(found.values())
+
+
+def check_programs(cells: Iterable[CompiledCell]) -> None:
+    """Find the programs of the user's own before any is measured. Raises InputError for one that is not there."""
+    for each in cells:
+        system = each.cell.system
+        if not engine_of(system.engine).runs_programs:
+            continue
+        program = each.command[0]
+        # As the kernel finds it in the folder that it is run in, and else by the PATH.
+        place = str(Path(system.folder or ".") / program) if "/" in program else program
+        if shutil.which(place) is None:
+            there = Path(place).exists() if "/" in program else False
+            problem = "it cannot be executed" if there else "no such file or directory"
+            hint = f"`chmod +x {program}` makes it a program" if there else "build it, or write where it is"
+            raise InputError(system.name, f"{program} cannot be started: {problem}", hint)
 
 
 def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:

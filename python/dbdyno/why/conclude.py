@@ -27,6 +27,9 @@ from dbdyno.why.words import CALLED
 # Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
 _UNSURE = 0.25
 
+# Of fewer processors than these none was there before.
+_TWO = 2
+
 # What clients wait for without computing.
 _WAITED_FOR: tuple[Resource, ...] = ("flush", "locks", "message")
 
@@ -75,7 +78,7 @@ class _Test:
         """The share of a transaction's time."""
         if self.kind == "slower":
             return None if self.slope is None else self.slope.mean
-        return None if self.best is None else saved(self.best[1])[0]
+        return None if self.best is None else _gained(self, self.best[1])[0]
 
     def sample(self, own: _Own) -> Sample:
         """Return what it says in each block, and how that follows the noise of a trial."""
@@ -293,7 +296,23 @@ def _ends(test: _Test, own: _Own) -> Ends:
     if test.kind == "slower":
         return None if test.slope is None else test.slope.interval(own.confidence, test.spread)
     ratio = None if test.best is None else own.ratio(test.best[0], test.spread)
-    return None if ratio is None else saved(ratio)[1]
+    return None if ratio is None else _gained(test, ratio)[1]
+
+
+def _gained(test: _Test, ratio: Ratio) -> tuple[float, Ends]:
+    """Return the share of the time that a free resource saved, with its ends.
+
+    One processor more of n frees nobody from computing: of it it is the elasticity, ln rate by ln (n + 1) / n.
+    """
+    share, ends = saved(ratio)
+    processors = len(test.changes[0][0].processors)
+    if test.resource != "processors" or processors < _TWO:
+        return share, ends
+    more = log(processors / (processors - 1))
+    return log(ratio.mean) / more, None if ratio.ends is None else (
+        log(ratio.ends[0]) / more,
+        log(ratio.ends[1]) / more,
+    )
 
 
 def _resource(
@@ -306,7 +325,8 @@ def _resource(
     free = next((each for each in judged if each[0].kind == "free"), None)
     # A gain was seen, and an elasticity tells what small changes do.
     first = free if free is not None and free[0].share is not None else slower
-    if free is not None and slower is not None and (slower[0].share or 0.0) > (free[0].share or 0.0):
+    shown = free is not None and free[2] == "bottleneck"
+    if free is not None and slower is not None and not shown and (slower[0].share or 0.0) > (free[0].share or 0.0):
         # What takes a resource away takes only a part of it, as one processor more does.
         first = slower if resource in ("processors", "read") else first
     share, ends, _ = (None, None, "") if first is None else (first[0].share, first[1], "")

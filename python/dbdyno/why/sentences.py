@@ -62,6 +62,7 @@ _WITHOUT = {
     "parsing": "prepared once",
     "connect": "were they kept",
     "flush": "were it free",
+    "processors": "with one processor more",
 }
 
 _LESS = {
