@@ -103,7 +103,9 @@ def test_a_run_that_finds_its_number_of_rounds_takes_interleaving_where_all_cell
         document = cli.run(file, *auto, *options)
         assert document["options"]["slice_s"] == slice_s, options
         assert all(bool(each["interleaving"]) is (slice_s is not None) for each in rounds_of(document))
-    open_loop = cli.write("open.toml", small(('clients = "${clients}"', "clients = 2\narrival = { rate = 500 }")))
+    open_loop = cli.write(
+        "open.toml", small(('clients = "${clients}"', 'clients = "${clients}"\narrival = { rate = 500 }'))
+    )
     document = cli.run(open_loop, "--set", "clients=1,2", *auto)
     assert document["options"]["slice_s"] is None
 
@@ -174,10 +176,15 @@ def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Smal
         (
             INTERLEAVED,
             'clients = "${clients}"',
-            "clients = 2\narrival = { rate = 50 }",
+            'clients = "${clients}"\narrival = { rate = 50 }',
             "transactions start by the clock",
         ),
-        (INTERLEAVED, 'clients = "${clients}"', 'clients = 2\nclients_as = "processes"', "processes of their own"),
+        (
+            INTERLEAVED,
+            'clients = "${clients}"',
+            'clients = "${clients}"\nclients_as = "processes"',
+            "processes of their own",
+        ),
         ((*INTERLEAVED, "--system", "postgresql:"), "", "", "is not suspended between the slices"),
     ],
 )

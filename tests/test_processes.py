@@ -27,7 +27,7 @@ APART = ('clients = "${clients}"', 'clients = "${clients}"\nclients_as = "${as}"
 BOTH = ("clients = [1, 2]", 'clients = [1, 3]\nas = ["threads", "processes"]')
 LONG = (
     ("clients = [1, 2]", "clients = [2]"),
-    ('clients = "${clients}"', 'clients = 2\nclients_as = "processes"'),
+    ('clients = "${clients}"', 'clients = "${clients}"\nclients_as = "processes"'),
     ("stop = { transactions = 500 }", "stop = { seconds = 30 }"),
 )
 

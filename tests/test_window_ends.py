@@ -62,8 +62,8 @@ def test_a_small_change_that_moves_a_count_is_as_small_as_it_is(cli: Cli) -> Non
 
 def test_cpu_and_counts_are_of_the_time_they_are_divided_by(cli: Cli) -> None:
     # A statement of half a second or so, on one processor, of which the window's end cuts the last.
-    slow = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500000) select count(*) from n"
-    text = experiment(f'{{ execute = "{slow}" }}', "clients = 1\nstop = { seconds = 0.7 }", "n = [1]")
+    slow = "with recursive n(i) as (select 1 union all select i + 1 from n where i < ${n}) select count(*) from n"
+    text = experiment(f'{{ execute = "{slow}" }}', "clients = 1\nstop = { seconds = 0.7 }", "n = [1500000]")
     document = cli.run(cli.write("slow.toml", text), "--rounds", "2")
     for each in document["cells"][0]["rounds"]:
         assert each["cpu_percent"]["client"] <= 103

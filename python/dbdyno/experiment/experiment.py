@@ -148,6 +148,8 @@ def _unused(made: Experiment) -> list[Invalid]:
     if not made.document.get("transactions"):
         return []
     used = {name.partition(".")[0] for _, name in references(made.document)}
+    # What is wrong with the factor of a table that grows is told with its growth.
+    used |= {made.head.growth.factor} if made.head.growth is not None else set()
     return [
         Invalid(("factors", name), "nothing refers to it, so that its levels are all the same", f"write `${{{name}}}`")
         for name in made.factors

@@ -89,7 +89,7 @@ def check_programs(cells: Iterable[CompiledCell]) -> None:
             continue
         program = each.command[0]
         # As the kernel finds it in the folder that it is run in, and else by the PATH.
-        place = str(Path(system.folder or ".") / program) if "/" in program else program
+        place = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
         if shutil.which(place) is None:
             there = Path(place).exists() if "/" in program else False
             problem = "it cannot be executed" if there else "no such file or directory"
