@@ -1,5 +1,119 @@
-//! The program. All of it is in the library, which is compiled while the engines still are.
+//! The worker: reads one plan on standard input, carries it out, writes one JSON event a line on standard output.
+//!
+//! It ends with 0 when the plan was carried out, with 1 when it could not be (the last event says why), and with 2 when
+//! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written.
 
-fn main() -> std::process::ExitCode {
-    dbdyno_worker::main()
+mod amalgamation;
+mod asking;
+mod changes;
+mod coordinated;
+mod error;
+mod events;
+mod work;
+mod writes;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use dbdyno_events::Event;
+use dbdyno_plan::Plan;
+use error::WorkError;
+use events::Events;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+/// Set by a signal: the window is to end.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+#[derive(Parser)]
+#[command(
+    name = "dbdyno-worker",
+    version,
+    about = "Carries out one dbdyno plan: JSON on standard input, events on standard output"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the JSON Schema of plans or of events
+    Schema {
+        /// Of which
+        #[arg(value_enum, default_value = "plan")]
+        of: Of,
+    },
+    /// Write the source of the bundled SQLite (sqlite3.c, sqlite3.h) into a directory
+    Amalgamation {
+        /// The directory; it must exist
+        directory: PathBuf,
+    },
+}
+
+/// What is described.
+#[derive(Clone, Copy, ValueEnum)]
+enum Of {
+    Plan,
+    Event,
+}
+
+fn main() -> ExitCode {
+    let events = Events;
+    let result = match Arguments::parse().command {
+        Some(Command::Schema { of }) => print(&match of {
+            Of::Plan => dbdyno_engines::registry::plan_schema(),
+            Of::Event => dbdyno_events::json_schema(),
+        }),
+        Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
+        None => run(&events),
+    };
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    // If standard output is gone there is nobody to tell.
+    let _ = events.write(&Event::Error {
+        kind: error.kind(),
+        message: error.to_string(),
+        code: error.code().map(str::to_owned),
+    });
+    match error {
+        WorkError::Plan(_) => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn print(schema: &serde_json::Value) -> Result<(), WorkError> {
+    writeln!(std::io::stdout(), "{schema}")?;
+    Ok(())
+}
+
+fn run(events: &Events) -> Result<(), WorkError> {
+    listen()?;
+    work::carry_out(&read_plan()?, events, &STOP)
+}
+
+/// Reads the plan: a line, behind which others may follow later, or all there is.
+fn read_plan() -> Result<Plan, WorkError> {
+    let mut text = String::new();
+    std::io::stdin().read_line(&mut text)?;
+    if let Ok(plan) = Plan::from_json(&text) {
+        return Ok(plan);
+    }
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(Plan::from_json(&text)?)
+}
+
+/// Makes SIGINT and SIGTERM set [`STOP`], and ties the worker's life to its parent's where the kernel can.
+fn listen() -> Result<(), std::io::Error> {
+    extern "C" fn stop(_: libc::c_int) {
+        STOP.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler only stores to an atomic, which a signal handler may do.
+        if unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) } == libc::SIG_ERR {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    // However the laboratory ends, no load goes on without it.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
 }
