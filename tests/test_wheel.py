@@ -1,7 +1,6 @@
 """The wheel that `make` builds, in an environment of its own where there is no Rust."""
 
 import os
-import re
 import shutil
 import subprocess
 import venv
@@ -49,8 +48,4 @@ def _packages(*arguments: str) -> set[tuple[str, str]]:
     command = ["cargo", "tree", "--locked", "--offline", "--package", "dbdyno-worker", "--edges", "normal,build"]
     command += ["--prefix", "none", "--format", "{p} [{f}]", *arguments]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    found = set()
-    for line in said.splitlines():
-        name, rest = re.sub(r" \(\*\)$", "", line).split(" ", 1)
-        found.add((name, rest))
-    return found
+    return {(name, rest.removesuffix(" (*)")) for name, _, rest in (line.partition(" ") for line in said.splitlines())}

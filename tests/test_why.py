@@ -95,10 +95,8 @@ def test_writers_of_one_file_wait_for_its_lock(cli: Cli) -> None:
     { commit = true },
 ]"""
     before, _, _ = UPDATES.partition("steps = ")
-    cli.write(
-        "held.toml", before.replace("[1, 2]", "[4]").replace("[system.sqlite]", "[system.sqlite]\nsynchronous = 0")
-    )
-    (cli.directory / "held.toml").write_text((cli.directory / "held.toml").read_text() + held)
+    before = before.replace("[1, 2]", "[4]").replace("[system.sqlite]", "[system.sqlite]\nsynchronous = 0")
+    cli.write("held.toml", before + held)
     _, document = why(cli, "./held.toml", "--verbose")
     locks = resources(document)["locks"]
     (free,) = [test for test in locks["tests"] if test["kind"] == "free"]

@@ -27,9 +27,6 @@ from dbdyno.why.words import CALLED
 # Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
 _UNSURE = 0.25
 
-# Of fewer processors than these none was there before.
-_TWO = 2
-
 # What clients wait for without computing.
 _WAITED_FOR: tuple[Resource, ...] = ("flush", "locks", "message")
 
@@ -304,15 +301,12 @@ def _gained(test: _Test, ratio: Ratio) -> tuple[float, Ends]:
 
     One processor more of n frees nobody from computing: of it it is the elasticity, ln rate by ln (n + 1) / n.
     """
-    share, ends = saved(ratio)
     processors = len(test.changes[0][0].processors)
-    if test.resource != "processors" or processors < _TWO:
-        return share, ends
+    if not processors:
+        return saved(ratio)
     more = log(processors / (processors - 1))
-    return log(ratio.mean) / more, None if ratio.ends is None else (
-        log(ratio.ends[0]) / more,
-        log(ratio.ends[1]) / more,
-    )
+    ends = None if ratio.ends is None else (log(ratio.ends[0]) / more, log(ratio.ends[1]) / more)
+    return log(ratio.mean) / more, ends
 
 
 def _resource(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
 from dbdyno.engines.caches import smaller_caches
+from dbdyno.engines.fixes import Asked
 from dbdyno.engines.sqlite.advice import cache_bytes
 from dbdyno.engines.sqlite.targets import settings_of
 from dbdyno.plan.cell import CompiledCell
@@ -11,9 +12,6 @@ from dbdyno.plan.change import Change
 
 # Bytes: with fewer pages SQLite has trouble of another kind.
 _LEAST = 64 << 10
-
-# How statements begin that only read.
-_READING = ("select", "values", "explain")
 
 # Bytes that the clients' copies of a file take in all; making them takes a second or two.
 _MOST_COPIED = 1 << 30
@@ -45,8 +43,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
 
 def _writes(compiled: CompiledCell) -> bool:
     """Whether a cell's transactions take the lock that one writer has at a time."""
-    texts = (str(each["sql"]).lstrip().lower() for each in compiled.trial.get("statements", []))
-    return any(not text.startswith(_READING) for text in texts)
+    return any(Asked("", str(each["sql"])).writes for each in compiled.trial.get("statements", []))
 
 
 def _kibibytes(size: float) -> str:
