@@ -113,6 +113,30 @@ def test_what_clients_do_each_time_can_be_done_once() -> None:
     assert not {"prepared once", "connections kept"} & set(levels(changes_of(base(small()), pilot({})).changes))
 
 
+def test_of_a_server_elsewhere_the_processors_cannot_be_had() -> None:
+    cell = base(small(), "postgresql://db.example/")
+    tried = changes_of(cell, pilot({}), here=False)
+    assert not [each for each in tried.changes if each.resource == "processors"]
+    (untried,) = tried.untried
+    assert (untried.resource, untried.share) == ("processors", None)
+    assert "db.example" in untried.why
+    assert "processors -40%" in levels(changes_of(cell, pilot({})).changes)
+
+
+def test_messages_are_tried_over_a_unix_socket_where_they_matter() -> None:
+    cell = base(small(), "postgresql://localhost/")
+    socket = {"host": "/run/postgresql"}
+    (free,) = [
+        each
+        for each in changes_of(cell, pilot({"message": Calls(1.0, 100.0)}), socket=socket).changes
+        if each.kind == "free"
+    ]
+    assert (free.level, free.resource, free.address) == ("Unix socket", "message", socket)
+    rare = changes_of(cell, pilot({"message": Calls(1.0, 0.1)}), socket=socket)
+    assert "Unix socket" not in levels(rare.changes)
+    assert "Unix socket" not in levels(changes_of(cell, pilot({"message": Calls(1.0, 100.0)})).changes)
+
+
 def test_shared_caches_can_be_private() -> None:
     load = "\n[load]\nclients = 2\nstop = { seconds = 1 }\n"
     shared = changes_of(base(small(load=load), "sqlite:?cache=shared"), pilot({}))

@@ -23,7 +23,7 @@ BLOCKS = 6
 SIZES = (0.2, 0.5, 1.0)
 
 PILOT = Pilot(TIME_US, 1, {}, {}, None, 0.1, 1000, 1.0, 100.0)
-KINDS: dict[Resource, str] = {"flush": "sync", "read": "read", "client": "transaction"}
+KINDS: dict[Resource, str] = {"flush": "sync", "read": "read", "client": "transaction", "message": "message"}
 
 
 class Simulated:
@@ -34,6 +34,7 @@ class Simulated:
         self._together = self._random.normal(0, 0.1, BLOCKS)
         self._noise = noise
         self.changes: list[Change] = []
+        self.untried: list[dict[str, Any]] = [{"resource": "write", "why": "not used", "share": 0.0}]
         self.cells: list[Any] = [self._cell(UNCHANGED, 1.0), self._cell(AGAIN, 1.0)]
 
     def _cell(self, level: str, longer: float, **rounds: Any) -> Any:
@@ -78,8 +79,7 @@ class Simulated:
 
     def why(self, inferred: str | None = None) -> Why:
         self.cells[0]["bottleneck"] = None if inferred is None else {"resource": inferred}
-        untried = [{"resource": "write", "why": "not used", "share": 0.0}]
-        planned = Planned("single", PILOT, self.changes, untried, 0.5, 0.1, [], {})
+        planned = Planned("single", PILOT, self.changes, self.untried, 0.5, 0.1, [], {})
         found = conclude(planned, self.cells)
         assert found is not None
         return found
@@ -114,6 +114,39 @@ def test_the_largest_share_is_the_bottleneck() -> None:
     assert settled(why)
     assert why["resources"][0] is flush, "the largest first"
     assert resource(why, "write")["untested"] == "not used"
+
+
+def test_a_unix_socket_frees_messages_in_part_alone() -> None:
+    made = Simulated()
+    made.calls("message", 0.7)
+    made.free("message", 1.2)
+    made.processors(0.3)
+    why = made.why()
+    assert why["bottleneck"] == "message"
+    assert "1 % less of it makes the whole 0.7" in why["text"][0]
+    assert "over a Unix socket" not in why["text"][0]
+
+
+def test_a_unix_socket_that_gains_most_is_named() -> None:
+    made = Simulated()
+    made.calls("message", 0.6)
+    made.free("message", 3.0)
+    made.processors(0.2)
+    assert "is the bottleneck: over a Unix socket, " in made.why()["text"][0]
+
+
+def test_what_cannot_be_tested_is_left_open_and_needs_no_further_rounds() -> None:
+    made = Simulated()
+    made.untried.append({"resource": "processors", "why": "db.example is another machine", "share": None})
+    made.calls("client", 0.02)
+    why = made.why("CPU")
+    processors = resource(why, "processors")
+    assert processors["verdict"] == "inconclusive"
+    assert processors["inferred_right"] is None
+    assert why["text"][0] == (
+        "None of the resources that were changed limits it; processors, which could not be changed, may."
+    )
+    assert settled(why)
 
 
 def test_what_a_report_inferred_is_refuted() -> None:

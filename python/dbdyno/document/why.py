@@ -63,7 +63,7 @@ class WhyResource(TypedDict):
     elasticity_ci95: list[float] | None
     tests: list[ResourceTest]
     untested: str
-    """Why it needed no test; empty where it was tested."""
+    """Why it needed no test, or, where the verdict is open, could have none; empty where it was tested."""
     inferred: bool
     """Whether the report names it as the bottleneck, by where time went."""
     inferred_right: bool | None

@@ -151,6 +151,8 @@ class CompiledCell:
         ``seed``: that of the block; ``first_use``: how often counters were used by trials before, as the worker told;
         ``analyzed``: an earlier trial has run the statements for their estimates.
         """
+        if self.change is not None:
+            target = {**target, **self.change.address}
         task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
         if analyzed and "statements" in task:
             task["statements"] = not_analyzed(task["statements"])

@@ -103,8 +103,9 @@ def plan_why(
     base = base_cell(experiment, cell, _PILOT_S, _PILOT_WARMUP_S, counted, planted)
     with Provisioners(directory, allow_writes) as provisioners, provisioners.interrupted.listening():
         provisioners.of(base).check(base)
-        pilot = _pilot(base, seed, provisioners)
-    tried = changes_of(base, pilot)
+        pilot, target = _pilot(base, seed, provisioners)
+        socket = engine.unix_socket(target)
+    tried = changes_of(base, pilot, here=engine.runs_here(cell.system), socket=socket)
     # The cell as it is comes twice. Those that leave its system as it is share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
@@ -142,7 +143,8 @@ def _planted() -> Mapping[str, Any]:
     return planted if isinstance(planted, dict) else {}
 
 
-def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> Pilot:
+def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[Pilot, dict[str, Any]]:
+    """Try the cell; give what that showed, and its system as the plan named it."""
     trial = Trial(base, 0, 0, Plan("pilot", [base], 1, seed))
     (record,) = measure([trial], provisioners, _Nobody(), provisioners.interrupted)
     if provisioners.interrupted:
@@ -152,9 +154,10 @@ def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> Pilot:
     size = float(provisioners.of(base).bytes_of_copy(base)) or None
     total = record.durations["total_s"] - record.durations.get("load_s", 0.0)
     try:
-        return read_pilot(trial.result, base.definition.load.clients, _assumed(base, trial.result), size, total)
+        pilot = read_pilot(trial.result, base.definition.load.clients, _assumed(base, trial.result), size, total)
     except ValueError as error:
         raise SystemFailed(f"{base.cell.id}: {error}") from None
+    return pilot, trial.request["task"]["target"]
 
 
 def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:

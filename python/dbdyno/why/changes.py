@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dbdyno.engines import engine_of
 from dbdyno.plan.cell import CompiledCell
@@ -21,11 +22,14 @@ _FEWEST = 1e-4
 
 @dataclass(frozen=True)
 class Untried:
-    """A resource that needs no test. ``share``: which part of the clients' time its calls take, 0 where it has none."""
+    """A resource that has no test. ``share``: which part of the clients' time its calls take, 0 where it has none.
+
+    ``None``: it cannot be tested, and may matter.
+    """
 
     resource: Resource
     why: str
-    share: float
+    share: float | None
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,13 @@ class Tried:
     untried: Sequence[Untried]
 
 
-def changes_of(compiled: CompiledCell, pilot: Pilot) -> Tried:
+def changes_of(
+    compiled: CompiledCell, pilot: Pilot, *, here: bool = True, socket: Mapping[str, Any] | None = None
+) -> Tried:
     """Give the changes of a cell: of a size that its pilot tells, for what it uses.
 
-    ``compiled``: the cell as it is; that its processors are a part of those there are, its ``change`` says.
+    ``compiled``: the cell as it is; that its processors are a part of those there are, its ``change`` says. ``here``:
+    its system runs on this machine. ``socket``: by what a plan names its Unix socket, where clients use another way.
     """
     changes: list[Change] = []
     untried: list[Untried] = []
@@ -61,7 +68,13 @@ def changes_of(compiled: CompiledCell, pilot: Pilot) -> Tried:
                 injected={INJECTED["flush"]: {"skip": True}},
             )
         )
-    changes += _processors(compiled.change)
+    if socket is not None and any(each.resource == "message" for each in changes):
+        does = "clients connect over the server's Unix socket"
+        changes.append(Change("Unix socket", "message", "free", does, address=socket))
+    if here:
+        changes += _processors(compiled.change)
+    else:
+        untried.append(Untried("processors", f"{compiled.cell.system.host} is another machine", None))
     changes += _of_clients(compiled)
     changes += engine_of(compiled.cell.system.engine).changes(compiled, pilot.settings, pilot.data_bytes)
     return Tried(changes, untried)

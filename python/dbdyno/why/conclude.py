@@ -27,6 +27,9 @@ from dbdyno.why.words import CALLED
 # Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
 _UNSURE = 0.25
 
+# What is made free in part alone: a Unix socket is a way as well.
+_IN_PART: tuple[Resource, ...] = ("message",)
+
 # What clients wait for without computing.
 _WAITED_FOR: tuple[Resource, ...] = ("flush", "locks", "message")
 
@@ -113,7 +116,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         key=lambda each: (each["verdict"] != "bottleneck", -(each["share"] if each["share"] is not None else -1))
     )
     untested = [
-        _untested(each["resource"], str(each["why"]), float(each["share"]), named)
+        _untested(each["resource"], str(each["why"]), each["share"], named)
         for each in planned.untried
         if not any(one["resource"] == each["resource"] for one in found)
     ]
@@ -138,7 +141,7 @@ def settled(why: Why | None) -> bool:
     """Whether no further round is needed: it is known what each resource is, and no other may be the bottleneck."""
     if why is None:
         return False
-    known = all(each["verdict"] != "inconclusive" for each in why["resources"])
+    known = all(each["verdict"] != "inconclusive" or each["untested"] for each in why["resources"])
     return known and (why["bottleneck"] is not None or not any(map(may_be_main, why["resources"])))
 
 
@@ -322,7 +325,7 @@ def _resource(
     shown = free is not None and free[2] == "bottleneck"
     if free is not None and slower is not None and not shown and (slower[0].share or 0.0) > (free[0].share or 0.0):
         # What takes a resource away takes only a part of it, as one processor more does.
-        first = slower if resource in ("processors", "read") else first
+        first = slower if resource in ("processors", "read", *_IN_PART) else first
     share, ends, _ = (None, None, "") if first is None else (first[0].share, first[1], "")
     return {
         "resource": resource,
@@ -424,7 +427,9 @@ def _weight(each: WhyResource) -> float:
     A call that is slow while a lock is held has an elasticity of its own, and it is the lock that would go.
     """
     free = [test["share"] for test in each["tests"] if test["kind"] == "free" and test["share"] is not None]
-    return max(free) if free else max(each["share"] or 0.0, each["elasticity"] or 0.0)
+    if free and each["resource"] not in _IN_PART:
+        return max(free)
+    return max(each["share"] or 0.0, each["elasticity"] or 0.0)
 
 
 def _is_freed(each: WhyResource) -> bool:
@@ -432,12 +437,12 @@ def _is_freed(each: WhyResource) -> bool:
     return any(test["kind"] == "free" and test["verdict"] == "bottleneck" for test in each["tests"])
 
 
-def _untested(resource: str, why: str, share: float, named: Resource | None) -> WhyResource:
+def _untested(resource: str, why: str, share: float | None, named: Resource | None) -> WhyResource:
     known: Resource = next(each for each in CALLED if each == resource)
     return {
         "resource": resource,
         "name": CALLED[known].name,
-        "verdict": "not",
+        "verdict": "not" if share is not None else "inconclusive",
         "share": share,
         "ci95": None,
         "elasticity": None,
@@ -445,7 +450,7 @@ def _untested(resource: str, why: str, share: float, named: Resource | None) -> 
         "tests": [],
         "untested": why,
         "inferred": resource == named,
-        "inferred_right": False if resource == named else None,
+        "inferred_right": False if resource == named and share is not None else None,
     }
 
 

@@ -33,9 +33,13 @@ def _answer(why: Why) -> str:
     if some:
         parts = " and ".join(f"{each['name']} {_share(each)}" for each in some[:3])
         return f"No resource by itself is the bottleneck; a part of the time each: {parts}."
-    open_ones = [each["name"] for each in why["resources"] if each["verdict"] == "inconclusive"]
+    open_ones = [each for each in why["resources"] if each["verdict"] == "inconclusive"]
+    tested = [each["name"] for each in open_ones if not each["untested"]]
+    if tested:
+        return f"What limits it is not settled: {', '.join(tested[:4])} may be it. More rounds would tell."
     if open_ones:
-        return f"What limits it is not settled: {', '.join(open_ones[:4])} may be it. More rounds would tell."
+        names = " or ".join(each["name"] for each in open_ones)
+        return f"None of the resources that were changed limits it; {names}, which could not be changed, may."
     return "None of the resources that were changed limits it."
 
 
@@ -63,6 +67,7 @@ _WITHOUT = {
     "connect": "were they kept",
     "flush": "were it free",
     "processors": "with one processor more",
+    "message": "over a Unix socket",
 }
 
 _LESS = {

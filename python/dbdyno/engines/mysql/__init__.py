@@ -11,6 +11,7 @@ from dbdyno.engines.limits import Limit
 from dbdyno.engines.quoting import FLAGS, TICKED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
+from dbdyno.engines.server.questions import SocketQuestions
 from dbdyno.engines.waits import WaitList
 from dbdyno.plan.settings import Scalar, Settings
 
@@ -76,6 +77,9 @@ class Mysql(ServerEngine):
         create="create database {name} character set utf8mb4",
         session_lock=True,
         read_only="once",
+    )
+    socket_questions = SocketQuestions(
+        place="select @@socket", identity="select concat_ws(' ', @@hostname, @@port, @@datadir, @@pid_file)"
     )
 
     def listen_setting(self, part: str) -> str | None:

@@ -11,6 +11,7 @@ from dbdyno.engines.limits import Limit
 from dbdyno.engines.postgresql.quoting import QUOTED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
+from dbdyno.engines.server.questions import SocketQuestions
 from dbdyno.engines.waits import WaitList
 from dbdyno.plan.settings import Scalar, Settings
 
@@ -70,6 +71,14 @@ class Postgresql(ServerEngine):
         session_lock=True,
         # PostgreSQL is told so when a session is opened.
         read_only="always",
+    )
+
+    socket_questions = SocketQuestions(
+        place="select btrim(split_part(current_setting('unix_socket_directories'), ',', 1), ' \"')",
+        # To users without rights it does not say where its socket is.
+        usual=("/var/run/postgresql", "/tmp"),  # noqa: S108
+        file=".s.PGSQL.{port}",
+        identity="select pg_postmaster_start_time()::text",
     )
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from dbdyno.engines.engine import Engine
+from dbdyno.engines.engine import Engine, Json
 from dbdyno.engines.server.databases import Databases
+from dbdyno.engines.server.questions import SocketQuestions
 from dbdyno.errors import InputError
 from dbdyno.plan.settings import Scalar
 
@@ -24,6 +25,9 @@ class ServerEngine(Engine):
     databases: Databases
     """How databases are made on one that runs already."""
 
+    socket_questions: SocketQuestions | None = None
+    """What one that runs already is asked for its Unix socket; ``None``: its clients use none."""
+
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
         """Check what is dbdyno's; the server checks its own parameters."""
         from dbdyno.engines.server.settings import read_server_settings
@@ -36,6 +40,18 @@ class ServerEngine(Engine):
 
         files = ("sync", "read", "write") if managed and preload_library() is not None else ()
         return (*files, *super().counted_calls(managed=managed))
+
+    def runs_here(self, system: "SystemSpec") -> bool:
+        """Whether it is dbdyno's, or its host is this machine."""
+        from dbdyno.engines.server.local import runs_here
+
+        return runs_here(system.host)
+
+    def unix_socket(self, target: Json) -> Json | None:
+        """Give the socket by which the same server lets the same user in, where it is reached over TCP."""
+        from dbdyno.engines.server.local import unix_socket
+
+        return None if self.socket_questions is None else unix_socket(target, self.socket_questions)
 
     def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Give the program that moves the tables' indexes from data no server runs on to an empty directory.
