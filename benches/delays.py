@@ -3,6 +3,7 @@
 Of each kind of call, on SQLite, PostgreSQL and MariaDB, one client: by how much longer a transaction took, as a
 multiple of what the worker says that it added, and that as a multiple of what was asked for; in blocks with all sizes
 and none in random order. On a machine with other work a delay ends late, which the second shows and not the first.
+Servers that time their own calls say by how much longer one took: what else a transaction does has no part in that.
 Prints a line for each figure and ends with 1 when one misses its target; some 15 minutes. `--only NAME` picks those
 whose name contains it.
 """
@@ -25,7 +26,7 @@ from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
-from dbdyno.events.answers import Loaded
+from dbdyno.events.answers import Answer, Loaded
 from dbdyno.events.changes import Calls
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import PLAN
@@ -66,6 +67,30 @@ LARGE = {"postgresql": {"shared_buffers": "512MB"}, "mysql": {"innodb_buffer_poo
 SMALL = {"postgresql": {"shared_buffers": "1MB"}, "mysql": {"innodb_buffer_pool_size": "8M"}}
 SETTINGS = {"postgresql": POSTGRESQL, "mysql": MARIADB}
 
+# By kind of call: what servers answer of their own clocks, and what has them look at these.
+TIMED = {
+    "postgresql": {
+        "track_io_timing": "on",
+        "track_wal_io_timing": "on",
+        "shared_preload_libraries": "pg_stat_statements",
+    },
+    "mysql": {"performance_schema": "ON"},
+}
+CLOCKS = {
+    "postgresql": {
+        "sync": "select wal_sync || ' ' || wal_sync_time from pg_stat_wal",
+        "write": "select wal_write || ' ' || wal_write_time from pg_stat_wal",
+        # Of the statement alone: a session reads its catalogue before delays begin.
+        "read": "select coalesce(sum(shared_blks_read), 0) || ' ' || coalesce(sum(blk_read_time), 0) "
+        "from pg_stat_statements where query like 'select v from t%'",
+    },
+    # It times no call on its log.
+    "mysql": {
+        "read": "select concat(sum(count_read), ' ', sum(sum_timer_read) / 1e9) from "
+        "performance_schema.file_summary_by_event_name where event_name = 'wait/io/file/innodb/innodb_data_file'",
+    },
+}
+
 
 @dataclass
 class System:
@@ -92,6 +117,11 @@ class System:
             trial["changes"] = {**changes, **self.changes}
         return ask({"schema": PLAN, "seed": time.monotonic_ns() % 2**32, "task": trial | task}, TrialResult)
 
+    def asked(self, question: str) -> list[float]:
+        """Return the numbers that answer a question."""
+        task = {"kind": "ask", "target": self.target, "sql": question}
+        return [float(each) for each in (ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer or "").split()]
+
     def filled(self) -> "System":
         """Fill the table."""
         fills = {
@@ -100,15 +130,14 @@ class System:
             "v": {"kind": "constant", "value": "x" * 100},
         }
         columns = [{"name": name, "stream": at, "fill": fill} for at, (name, fill) in enumerate(fills.items())]
-        load = {
-            "kind": "load",
-            "target": self.target,
-            "before": ["create table t (id integer primary key, n integer, v varchar(200))"],
-            "tables": [{"name": "t", "rows": ROWS, "columns": columns}],
-            "after": [],
-        }
-        ask({"schema": PLAN, "seed": 1, "task": load}, Loaded)
+        table = {"name": "t", "rows": ROWS, "columns": columns}
+        self.do("create table t (id integer primary key, n integer, v varchar(200))", table)
         return self
+
+    def do(self, statement: str, *tables: Mapping[str, Any]) -> None:
+        """Run a statement, and fill tables."""
+        load = {"kind": "load", "target": self.target, "before": [statement], "tables": tables, "after": []}
+        ask({"schema": PLAN, "seed": 1, "task": load}, Loaded)
 
 
 class Systems:
@@ -133,9 +162,11 @@ class Systems:
         self.stack.callback(server.stop, 5.0)
         return System(target(server)).filled(), server
 
-    def changed(self, engine: str, cache: Mapping[str, Mapping[str, str]]) -> tuple[System, System]:
+    def changed(
+        self, engine: str, cache: Mapping[str, Mapping[str, str]], more: Mapping[str, str] | None = None
+    ) -> tuple[System, System]:
         """Give a server as trials change its own calls, and as they change their clients'."""
-        system, server = self.server(engine, SETTINGS[engine] | dict(cache[engine]), preloaded=True)
+        system, server = self.server(engine, {**SETTINGS[engine], **cache[engine], **(more or {})}, preloaded=True)
         assert server.preload is not None
         return System(system.target, {"server": {"file": str(server.preload.page)}}), system
 
@@ -164,11 +195,40 @@ def calibrated(
             observed[size].append((seconds(results[size]) - usual) * results[size].completed / calls.added_s)
             injected[size].append(calls.added_s / (calls.calls * size / 1e6))
     for size in SIZES_US:
-        for what, ratios in (("observed by injected", observed[size]), ("injected by asked", injected[size])):
-            ratio = statistics.median(ratios)
-            yield Figure(
-                f"{name}, {kind} +{size} µs, {what}: off by", abs(ratio - 1), told(ratios), TARGET, at_most=True
-            )
+        yield off(f"{name}, {kind} +{size} µs, observed by injected", observed[size])
+        yield off(f"{name}, {kind} +{size} µs, injected by asked", injected[size])
+
+
+def off(what: str, ratios: Sequence[float]) -> Figure:
+    return Figure(f"{what}: off by", abs(statistics.median(ratios) - 1), told(ratios), TARGET, at_most=True)
+
+
+def by_own_clock(
+    name: str, system: System, kind: str, sql: str, question: str, own: Mapping[str, Any] | None = None
+) -> Iterator[Figure]:
+    """Give, for each size of a delay, how near what calls took longer by the server's clock came to what was added.
+
+    ``question``: SQL whose answer is how many calls of the kind the server has made, and their milliseconds. What it
+    takes to be asked is taken off, as that has no delay. ``own``: as :func:`calibrated`.
+    """
+    observed: dict[int, list[float]] = {size: [] for size in SIZES_US}
+    for _ in range(BLOCKS):
+        usual = 0.0
+        for size in [0, *random.sample(SIZES_US, len(SIZES_US))]:
+            first, before = system.asked(question), system.asked(question)
+            result = system.tried({kind: {**(own or {}), "delay_us": size}}, sql)
+            after = system.asked(question)
+            asking = [each - one for each, one in zip(before, first, strict=True)]
+            calls, ms = (each - one - of_asking for each, one, of_asking in zip(after, before, asking, strict=True))
+            if calls <= 0:
+                raise NotMeasuredError(f"{name} counts no {kind} of its own")
+            if size:
+                told_of = counted(result, kind)
+                observed[size].append((ms / calls / 1e3 - usual) / (told_of.added_s / told_of.calls))
+            else:
+                usual = ms / calls / 1e3
+    for size in SIZES_US:
+        yield off(f"{name}, {kind} +{size} µs, by its own clock", observed[size])
 
 
 def told(ratios: Sequence[float]) -> str:
@@ -218,6 +278,17 @@ def postgresql(systems: Systems) -> Iterator[Figure]:
 
 def mariadb(systems: Systems) -> Iterator[Figure]:
     yield from server_figures("MariaDB", "mysql", systems)
+
+
+def own_clocks(systems: Systems) -> Iterator[Figure]:
+    """How much longer a call takes by the server's own clock."""
+    for name, engine in (("PostgreSQL", "postgresql"), ("MariaDB", "mysql")):
+        for kind, question in CLOCKS[engine].items():
+            cache, sql = (SMALL, SELECT) if kind == "read" else (LARGE, UPDATE)
+            system, _ = systems.changed(engine, cache, TIMED[engine])
+            if engine == "postgresql":
+                system.do("create extension pg_stat_statements")
+            yield from by_own_clock(name, system, kind, sql, question, WITHOUT if kind == "sync" else None)
 
 
 def cost_of_the_library(systems: Systems) -> Iterator[Figure]:
@@ -307,6 +378,7 @@ ALL: tuple[Callable[[Systems], Iterator[Figure]], ...] = (
     sqlite,
     postgresql,
     mariadb,
+    own_clocks,
     cost_of_the_library,
     cost_of_a_call,
 )
