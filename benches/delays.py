@@ -347,8 +347,23 @@ int main(int argc, char **argv) {
 """
 
 
+def share_of_a_transaction(systems: Systems, ns: float) -> Iterator[Figure]:
+    """Say which share of a transaction calls of PostgreSQL take that are longer by so many nanoseconds.
+
+    Two starts of a server differ by more than the library costs, so that two rates would not tell it.
+    """
+    for name, cache, sql in (("selects that read", SMALL, SELECT), ("updates", LARGE, UPDATE)):
+        system, _ = systems.changed("postgresql", cache, {"synchronous_commit": "off"})
+        shares = []
+        for _ in range(BLOCKS):
+            result = system.tried({kind: {"delay_us": 0} for kind in ("sync", "read", "write")}, sql)
+            made = [each for _, each in result.changes or () if isinstance(each, Calls)]
+            shares.append(sum(each.calls for each in made) / result.completed * ns / 1e9 / seconds(result))
+        yield Figure.of(f"library loaded, {name}: share of a transaction", shares, 0.005, at_most=True)
+
+
 def cost_of_a_call(systems: Systems) -> Iterator[Figure]:
-    """Nanoseconds that the library adds to a read of a page, which nobody asks it to count; and where somebody does."""
+    """What the library adds to a read of a page, which nobody asks it to count; and where somebody does."""
     from dbdyno.engines.server.preload import Preload
 
     source, program = systems.directory / "reads.c", systems.directory / "reads"
@@ -367,11 +382,13 @@ def cost_of_a_call(systems: Systems) -> Iterator[Figure]:
         page[128:132] = on.to_bytes(4, "little")
         preload.page.write_bytes(page)
         added = []
-        for block in range(2 * BLOCKS):
+        for block in range(2 * PAIRS):
             with_it = partial(nanoseconds, preload.environment({}))
             a, b = in_turn(partial(nanoseconds, {}), with_it, block)
             added.append(b - a)
         yield Figure.of(f"library {what}, a read of a page, ns more", added, most, at_most=True)
+        if not on:
+            yield from share_of_a_transaction(systems, statistics.median(added))
 
 
 ALL: tuple[Callable[[Systems], Iterator[Figure]], ...] = (
