@@ -116,6 +116,16 @@ def test_the_largest_share_is_the_bottleneck() -> None:
     assert resource(why, "write")["untested"] == "not used"
 
 
+def test_no_processor_gives_more_than_it_is_faster_by() -> None:
+    """A competing program costs more than it takes, where two processors share a core."""
+    made = Simulated()
+    made.processors(1.6)
+    why = made.why()
+    assert why["text"][0] == "Computing is the bottleneck: the whole is as fast as its processors."
+    assert "the competing program cost more than it took" in why["text"][1]
+    assert "counts twice" not in " ".join(why["text"])
+
+
 def test_a_unix_socket_frees_messages_in_part_alone() -> None:
     made = Simulated()
     made.calls("message", 0.7)

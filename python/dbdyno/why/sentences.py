@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.why import Why, WhyResource
@@ -28,10 +29,10 @@ def _answer(why: Why) -> str:
     # Of the bottleneck none is said yet; those that may be it come first.
     likely = [each for each in some if any(test["ci95"] and test["ci95"][1] >= MAIN for test in each["tests"])]
     if likely:
-        parts = " or ".join(f"{each['name']} {_share(each)}" for each in likely[:3])
+        parts = " or ".join(f"{each['name']} {_share(each, 1.0)}" for each in likely[:3])
         return f"Not settled: the bottleneck may be {parts}, by its share of the time. More rounds would tell."
     if some:
-        parts = " and ".join(f"{each['name']} {_share(each)}" for each in some[:3])
+        parts = " and ".join(f"{each['name']} {_share(each, 1.0)}" for each in some[:3])
         return f"No resource by itself is the bottleneck; a part of the time each: {parts}."
     open_ones = [each for each in why["resources"] if each["verdict"] == "inconclusive"]
     tested = [each["name"] for each in open_ones if not each["untested"]]
@@ -58,6 +59,9 @@ def _effect(each: WhyResource) -> str:
     partly = each["share"] is not None and free is not None and each["share"] != free["share"]
     if best is not None and best["rate"] is not None and not partly:
         return f"{_WITHOUT.get(each['resource'], 'were it free')}, {bracketed(best['rate'], best['rate_ci95'])} times"
+    if each["resource"] == "processors" and (each["share"] or 0.0) >= 1:
+        # No processor gives more than it is faster by: the competing program cost more than it took.
+        return "the whole is as fast as its processors"
     return f"{_LESS.get(each['resource'], '1 % less of it makes')} the whole {_share(each)} % faster"
 
 
@@ -76,10 +80,12 @@ _LESS = {
 }
 
 
-def _share(each: WhyResource) -> str:
+def _share(each: WhyResource, most: float = inf) -> str:
+    """Give a resource's elasticity with its interval. ``most``: 1 where it is told as a share of the time."""
     if each["share"] is None:
         return "unknown"
-    return f"{each['share']:.2f}" + ("" if each["ci95"] is None else f" [{each['ci95'][0]:.2f}, {each['ci95'][1]:.2f}]")
+    ends = "" if each["ci95"] is None else " [{:.2f}, {:.2f}]".format(*(min(end, most) for end in each["ci95"]))
+    return f"{min(each['share'], most):.2f}{ends}"
 
 
 def _rest(why: Why, base: Cell) -> Iterator[str]:
@@ -91,9 +97,17 @@ def _rest(why: Why, base: Cell) -> Iterator[str]:
             text = f"The elasticities sum to {total:.2f}: {percent(why['missing'])} of the time is in nothing"
             yield f"{text} that was changed, as waiting for one another."
         elif why["missing"] < -_MISSING:
-            yield f"The elasticities sum to {total:.2f}: some of it counts twice, as reading from memory computes."
+            yield f"The elasticities sum to {total:.2f}: {_too_much(why, total)}."
     if base["throughput"]["mean"] is None:
         yield "The cell as it is gave no throughput."
+
+
+def _too_much(why: Why, total: float) -> str:
+    """Say why elasticities sum to more than 1."""
+    computing = next((each["elasticity"] for each in why["resources"] if each["resource"] == "processors"), None)
+    if computing is not None and computing > 1 and total - (computing - 1) <= 1 + _MISSING:
+        return "the competing program cost more than it took, as where two processors share a core"
+    return "some of it counts twice, as reading from memory computes"
 
 
 def _of_inferred(why: Why) -> Iterator[str]:
