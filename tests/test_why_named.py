@@ -58,9 +58,10 @@ def test_a_server_on_tcp_is_tried_over_its_socket(
     server_cli: Cli, make_place: Callable[[str], Place], engine: str
 ) -> None:
     place = make_place(engine)
-    with place.start(None, demanded=False) as server:
-        target = over_tcp(place, server)
-        assert unix_socket(target, questions(engine)) == {"host": str(server.socket)}
+    with place.start("server", demanded=False) as server:
+        assert unix_socket(over_tcp(place, server), questions(engine)) == {"host": str(server.socket)}
+        encrypted = over_tcp(place, server, tls={"mode": "require", "roots": None})
+        assert unix_socket(encrypted, questions(engine)) == {"host": str(server.socket), "tls": None}
         assert unix_socket(over_tcp(place, server, user="nobody"), questions(engine)) is None
         assert unix_socket(over_tcp(place, server, host=str(server.socket)), questions(engine)) is None
         url = f"{engine}://{place.login}@127.0.0.1:{server.port}/"

@@ -13,6 +13,9 @@ from dbdyno.events.answers import Answer
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import ask
 
+# Seconds for an answer.
+_LONGEST_S = 10.0
+
 
 def runs_here(host: str | None) -> bool:
     """Whether a host is this machine, by its addresses. Where a name is not resolved, it is not.
@@ -45,7 +48,8 @@ def unix_socket(target: Mapping[str, Any], questions: SocketQuestions) -> dict[s
         path = Path(place) / questions.file.format(port=target.get("port"))
         if not place.startswith("/") or not path.is_socket():
             continue
-        address = {"host": place}
+        # Nothing that stays on the machine is encrypted.
+        address: dict[str, Any] = {"host": place} | ({"tls": None} if "tls" in target else {})
         if _answer({**target, **address}, questions.identity) == identity:
             return address
     return None
@@ -54,6 +58,6 @@ def unix_socket(target: Mapping[str, Any], questions: SocketQuestions) -> dict[s
 def _answer(target: Mapping[str, Any], sql: str) -> str | None:
     try:
         task = {"kind": "ask", "target": dict(target), "sql": sql}
-        return ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer
+        return ask({"schema": PLAN, "seed": 1, "task": task}, Answer, _LONGEST_S).answer
     except SystemFailed:
         return None
