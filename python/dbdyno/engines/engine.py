@@ -262,10 +262,6 @@ class Engine:
         """
         return ()
 
-    def runs_here(self, system: "SystemSpec") -> bool:
-        """Whether a system runs on this machine, so that its processors can be had."""
-        return True
-
     def unix_socket(self, target: Json) -> Json | None:
         """Give what a plan names the Unix socket of a server by; ``None`` where clients cannot use one, or do.
 

@@ -9,6 +9,7 @@ from typing import Any
 from dbdyno.compile import refusal
 from dbdyno.design import Chosen, make_cells
 from dbdyno.engines import engine_of
+from dbdyno.engines.server.local import runs_here
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.events.trial import Interval, TrialResult
 from dbdyno.experiment import Experiment
@@ -105,7 +106,7 @@ def plan_why(
         provisioners.of(base).check(base)
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)
-    tried = changes_of(base, pilot, here=engine.runs_here(cell.system), socket=socket)
+    tried = changes_of(base, pilot, here=runs_here(cell.system.host), socket=socket)
     # The cell as it is comes twice. Those that leave its system as it is share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)

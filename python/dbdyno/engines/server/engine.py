@@ -41,12 +41,6 @@ class ServerEngine(Engine):
         files = ("sync", "read", "write") if managed and preload_library() is not None else ()
         return (*files, *super().counted_calls(managed=managed))
 
-    def runs_here(self, system: "SystemSpec") -> bool:
-        """Whether it is dbdyno's, or its host is this machine."""
-        from dbdyno.engines.server.local import runs_here
-
-        return runs_here(system.host)
-
     def unix_socket(self, target: Json) -> Json | None:
         """Give the socket by which the same server lets the same user in, where it is reached over TCP."""
         from dbdyno.engines.server.local import unix_socket

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ _LONGEST_S = 10.0
 
 
 def runs_here(host: str | None) -> bool:
-    """Whether a host is this machine, by its addresses. Where a name is not resolved, it is not.
+    """Whether a host is this machine, by its addresses; without one the system is dbdyno's own.
 
-    A tunnel or a container behind an address of this machine cannot be told from it.
+    Where a name is not resolved, it is not. A tunnel or a container behind an address of this machine cannot be told
+    from it.
     """
     if host is None or host.startswith("/"):
         return True
@@ -29,7 +31,8 @@ def runs_here(host: str | None) -> bool:
         resolved = {str(each[4][0]) for each in socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)}
     except OSError:
         return False
-    return bool(resolved) and resolved <= own | {"127.0.0.1", "::1"}
+    # Debian has a machine's name at 127.0.1.1, which no interface has.
+    return all(each in own or ip_address(each).is_loopback for each in resolved)
 
 
 def unix_socket(target: Mapping[str, Any], questions: SocketQuestions) -> dict[str, Any] | None:
