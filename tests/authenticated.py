@@ -92,11 +92,15 @@ class Place:
         task = {"kind": "load", "target": target(server), "before": statements}
         ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task | {"tables": [], "after": []}}, Loaded)
 
+    def over_tcp(self, server: Server, host: str = "127.0.0.1", **other: Any) -> dict[str, Any]:
+        """Name it as a plan does, with what is other."""
+        where = {"host": host, "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
+        return {"engine": self.engine} | where | other
+
     def facts(self, server: Server, host: str, **tls: Any) -> dict[str, Any]:
         """Connect and look."""
-        where = {"host": host, "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
         tls.setdefault("roots", None)
-        task = {"kind": "inspect", "target": {"engine": self.engine, "tls": tls} | where}
+        task = {"kind": "inspect", "target": self.over_tcp(server, host, tls=tls)}
         found = ask({"schema": "dbdyno.plan/1", "seed": 1, "task": task}, FactsRead)
         return found.engine.model_dump(mode="json")
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -16,6 +16,9 @@ from hypothesis import settings
 
 from command_line import CommandLine
 from team_database import INSTALLED, TeamServer, team_server
+
+if TYPE_CHECKING:
+    from authenticated import Place
 
 # How long an example takes is the machine's to say.
 settings.register_profile("without a clock", deadline=None)
@@ -183,6 +186,15 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "runs.db")
     team: TeamServer = request.getfixturevalue("team")
     return team.empty()
+
+
+@pytest.fixture
+def make_place() -> Iterator[Callable[[str], "Place"]]:
+    """What makes a server of an engine that listens on TCP."""
+    from authenticated import places
+
+    with places() as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,22 +1,16 @@
 """Going on with a run on a server whose URL has a password: none is stored."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
 
-from authenticated import ENGINES, PASSWORD, Place, places
+from authenticated import ENGINES, PASSWORD, Place
 from conftest import Cli
 
 # Servers are started.
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def place() -> Iterator[Callable[[str], Place]]:
-    with places() as made:
-        yield made
 
 
 def cut_short(cli: Cli) -> None:
@@ -28,9 +22,9 @@ def cut_short(cli: Cli) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_system_of_one_server_has_its_own_password(
-    place: Callable[[str], Place], engine: str, small: Callable[..., str]
+    make_place: Callable[[str], Place], engine: str, small: Callable[..., str]
 ) -> None:
-    here = place(engine)
+    here = make_place(engine)
     with here.start(None, demanded=False) as server:
         cli = Cli(here.work)
         text = small(("clients = [1, 2]", "clients = [1]"))
@@ -45,9 +39,9 @@ def test_each_system_of_one_server_has_its_own_password(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_goes_on_when_the_password_is_given_again(
-    place: Callable[[str], Place], engine: str, small: Callable[..., str]
+    make_place: Callable[[str], Place], engine: str, small: Callable[..., str]
 ) -> None:
-    here = place(engine)
+    here = make_place(engine)
     with here.start(None, demanded=False) as server:
         cli = Cli(here.work)
         at = f"localhost:{server.port}/"

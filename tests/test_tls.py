@@ -1,12 +1,12 @@
 """Encrypted connections to servers that are named, on those that are installed here."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from authenticated import ENGINES, PASSWORD, Place, places
+from authenticated import ENGINES, PASSWORD, Place
 from conftest import Cli
 from dbdyno.engines.mysql.settings import TLS
 from dbdyno.engines.server.tls import LIBPQ, Tls, split_tls
@@ -21,16 +21,10 @@ needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="ther
 OPTIONS = {"postgresql": LIBPQ, "mysql": TLS}
 
 
-@pytest.fixture
-def place() -> Iterator[Callable[[str], Place]]:
-    with places() as made:
-        yield made
-
-
 @needs_openssl
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_connection_is_as_safe_as_the_mode_says(place: Callable[[str], Place], engine: str) -> None:
-    here = place(engine)
+def test_a_connection_is_as_safe_as_the_mode_says(make_place: Callable[[str], Place], engine: str) -> None:
+    here = make_place(engine)
     ca, other = str(here.work / "ca.crt"), str(here.work / "other.crt")
     with here.start("server") as server:
         for host, tls in (
@@ -53,8 +47,10 @@ def test_a_connection_is_as_safe_as_the_mode_says(place: Callable[[str], Place],
 
 @needs_openssl
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_server_without_tls_is_used_only_where_that_is_allowed(place: Callable[[str], Place], engine: str) -> None:
-    here = place(engine)
+def test_a_server_without_tls_is_used_only_where_that_is_allowed(
+    make_place: Callable[[str], Place], engine: str
+) -> None:
+    here = make_place(engine)
     with here.start(None, demanded=False) as server:
         assert "tls" not in here.facts(server, "127.0.0.1", mode="prefer")["settings"]
         for mode in ("require", "verify-ca", "verify-full"):
@@ -63,8 +59,10 @@ def test_a_server_without_tls_is_used_only_where_that_is_allowed(place: Callable
 
 @needs_openssl
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_certificate_that_is_its_own_authority_can_be_believed(place: Callable[[str], Place], engine: str) -> None:
-    here = place(engine)
+def test_a_certificate_that_is_its_own_authority_can_be_believed(
+    make_place: Callable[[str], Place], engine: str
+) -> None:
+    here = make_place(engine)
     with here.start("ca") as server:
         own = str(here.work / "ca.crt")
         assert here.facts(server, "127.0.0.1", mode="verify-ca", roots=own)["settings"]["tls"].startswith("TLSv1")
@@ -76,9 +74,9 @@ def test_a_certificate_that_is_its_own_authority_can_be_believed(place: Callable
 @needs_openssl
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_over_tls_loads_measures_and_says_so(
-    place: Callable[[str], Place], engine: str, small: Callable[..., str]
+    make_place: Callable[[str], Place], engine: str, small: Callable[..., str]
 ) -> None:
-    here = place(engine)
+    here = make_place(engine)
     with here.start("server") as server:
         cli = Cli(here.work)
         # More than one client on a thread, and answers longer than a record of TLS.

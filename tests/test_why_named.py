@@ -3,48 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+import shutil
+from collections.abc import Callable
 
 import pytest
 
-from authenticated import ENGINES, PASSWORD, Place, places
+from authenticated import ENGINES, Place
 from conftest import Cli
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.local import runs_here, unix_socket
 from dbdyno.engines.server.questions import SocketQuestions
-from dbdyno.engines.server.server import Server
 from dbdyno.engines.url import parse_url
 from dbdyno.store import open_store
+from experiment_files import HEAD, LOAD, READ, TABLE
 
-LOOKUPS = """
-name = "lookups"
-title = "Look-ups"
-
-[tables.t]
-rows = 2000
-[tables.t.columns]
-id = { type = "integer", primary_key = true, fill = { serial = 1 } }
-n = { type = "integer", fill = { uniform = [0, 9] } }
-
-[load]
-stop = { seconds = 2 }
-
-[[transactions]]
-name = "look"
-steps = [{ execute = "select n from t where id = ?", params = [{ key = "t.id" }] }]
-"""
-
-
-@pytest.fixture
-def make_place() -> Iterator[Callable[[str], Place]]:
-    with places() as make:
-        yield make
-
-
-def over_tcp(place: Place, server: Server, **other: Any) -> dict[str, Any]:
-    at = {"host": "127.0.0.1", "port": server.port, "user": "me", "password": PASSWORD, "database": server.database}
-    return {"engine": place.engine} | at | other
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates")
 
 
 def questions(engine: str) -> SocketQuestions:
@@ -53,21 +26,23 @@ def questions(engine: str) -> SocketQuestions:
     return found
 
 
+@pytest.mark.slow
+@needs_openssl
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_server_on_tcp_is_tried_over_its_socket(
     server_cli: Cli, make_place: Callable[[str], Place], engine: str
 ) -> None:
     place = make_place(engine)
     with place.start("server", demanded=False) as server:
-        assert unix_socket(over_tcp(place, server), questions(engine)) == {"host": str(server.socket)}
-        encrypted = over_tcp(place, server, tls={"mode": "require", "roots": None})
+        assert unix_socket(place.over_tcp(server), questions(engine)) == {"host": str(server.socket)}
+        encrypted = place.over_tcp(server, tls={"mode": "require", "roots": None})
         assert unix_socket(encrypted, questions(engine)) == {"host": str(server.socket), "tls": None}
-        assert unix_socket(over_tcp(place, server, user="nobody"), questions(engine)) is None
-        assert unix_socket(over_tcp(place, server, host=str(server.socket)), questions(engine)) is None
+        assert unix_socket(place.over_tcp(server, user="nobody"), questions(engine)) is None
+        assert unix_socket(place.over_tcp(server, host=str(server.socket)), questions(engine)) is None
         url = f"{engine}://{place.login}@127.0.0.1:{server.port}/"
-        server_cli.write("lookups.toml", LOOKUPS)
+        server_cli.write("small.toml", HEAD + TABLE + LOAD + READ)
         brief = ("--rounds", "2", "--budget", "5s", "--store", "w.db", "--json", "why.json")
-        out = server_cli("why", "./lookups.toml", "--system", url, *brief)
+        out = server_cli("why", "./small.toml", "--system", url, *brief)
     document = json.loads((server_cli.directory / "why.json").read_text())
     found = {each["resource"]: each for each in document["why"]["resources"]}
     (free,) = [test for test in found["message"]["tests"] if test["kind"] == "free"]
@@ -82,12 +57,13 @@ def test_a_server_on_tcp_is_tried_over_its_socket(
     assert hosts["change=Unix socket"] == str(server.socket)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES[:1])
 def test_another_server_at_the_socket_is_not_taken(make_place: Callable[[str], Place], engine: str) -> None:
     place = make_place(engine)
     with place.start(None, demanded=False) as server:
         usual = questions(engine)
-        target = over_tcp(place, server)
+        target = place.over_tcp(server)
         # Each session answers something else, as another server would.
         other = SocketQuestions(place=usual.place, identity="select pg_backend_pid()::text", file=usual.file)
         assert unix_socket(target, other) is None
@@ -104,6 +80,7 @@ def test_another_server_at_the_socket_is_not_taken(make_place: Callable[[str], P
         ("/run/postgresql", True),
         ("localhost", True),
         ("127.0.0.1", True),
+        ("127.0.1.1", True),
         ("[::1]", True),
         ("192.0.2.1", False),
         ("db.invalid", False),
@@ -114,5 +91,6 @@ def test_this_machine_is_told_from_others(host: str | None, here: bool) -> None:
 
 
 def test_what_runs_in_the_worker_runs_here() -> None:
-    assert engine_of("sqlite").runs_here(parse_url("sqlite:"))
-    assert not engine_of("postgresql").runs_here(parse_url("postgresql://192.0.2.1/db"))
+    assert runs_here(parse_url("sqlite:").host)
+    assert not runs_here(parse_url("postgresql://192.0.2.1/db").host)
+    assert not runs_here(parse_url("http://192.0.2.1:8080/").host)
