@@ -127,6 +127,7 @@ lint: dev
 	$(TEST_BIN)/ruff check .
 	$(TEST_BIN)/ruff format --check .
 	$(TEST_BIN)/mypy
+	$(TEST_BIN)/pytest --quiet tests/test_schemas.py
 
 # For the edit loop: lint, types, and the tests of both languages that start no command line and no server.
 check: lint

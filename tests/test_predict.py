@@ -10,7 +10,6 @@ import pytest
 
 from conftest import Cli
 from dbdyno.predict import schema
-from experiment_files import ROOT
 from test_growth import GROWING, INSERTING
 from test_server_runs import needs_mysql, needs_postgresql
 
@@ -147,8 +146,3 @@ def test_a_run_without_growth_is_refused(cli: Cli, tmp_path: Path) -> None:
     text = TREE.replace('[growth]\nfactor = "rows"\ntable = "t"\nwindows = 2\n', "")
     cli.run(cli.write("still.toml", text), "--set", "key=counted", "--store", "runs.db")
     assert "has no table that grows" in cli("predict", *STORED, code=2)
-
-
-def test_the_published_schema_is_that_of_the_types() -> None:
-    published = json.loads((ROOT / "docs/prediction.schema.json").read_text())
-    assert published == schema.json_schema(), "run `make schema`"

@@ -11,9 +11,11 @@ import jsonschema
 import pytest
 from pydantic import TypeAdapter
 
+from dbdyno.document import schema
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.events.reading import Event, NotAnEvent, read_event, read_line
 from dbdyno.plan.cell import PLAN
+from dbdyno.predict import schema as prediction
 from dbdyno.worker import worker_path
 from experiment_files import ROOT, compiled, event_schema, small
 from synthetic import lookup_design, lookup_trials
@@ -43,6 +45,14 @@ def task(kind: str, **keys: Any) -> dict[str, Any]:
 def test_the_schema_is_that_of_the_worker(of: str) -> None:
     printed = subprocess.run([worker_path(), "schema", of], capture_output=True, text=True, check=True).stdout
     assert json.loads(printed) == json.loads((ROOT / f"docs/{of}.schema.json").read_text()), "run `make schema`"
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [("result", schema.as_text(schema.json_schema())), ("prediction", schema.as_text(prediction.json_schema()))],
+)
+def test_the_published_schema_is_that_of_the_types(of: str, text: str) -> None:
+    assert (ROOT / f"docs/{of}.schema.json").read_text(encoding="utf-8") == text, "run `make schema`"
 
 
 def test_a_wrong_plan_is_refused() -> None:

@@ -40,15 +40,10 @@ def schema_of(kind: Any, modules: Iterable[ModuleType], title: str, *, closed: b
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
-def schema_text() -> str:
-    """Return the published schema as it stands in the file."""
-    return as_text(json_schema())
-
-
 def as_text(schema: dict[str, Any]) -> str:
     """Write a schema as it stands in a file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(schema_text(), encoding="utf-8")
+    Path(sys.argv[1]).write_text(as_text(json_schema()), encoding="utf-8")
