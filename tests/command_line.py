@@ -25,6 +25,13 @@ from typing import IO
 
 PROGRAM = Path(sys.executable).parent / "dbdyno"
 
+# What the command line imports where it needs it. SQLGlot's dialects are read in one by one.
+_ASKED_FOR_LATER = (
+    *("altair", "jinja2", "psycopg", "pygments.lexers", "rich._emoji_codes", "scipy.optimize", "scipy.stats"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite", "sqlglot", "vl_convert"),
+    *(f"sqlglot.dialects.{name}" for name in ("duckdb", "mysql", "postgres", "sqlite", "tsql")),
+)
+
 
 class CommandLine(subprocess.Popen[str]):
     """A run of the command line, with the interface of what the module subprocess starts."""
@@ -191,7 +198,7 @@ def _read_in() -> None:
 
     for each in pkgutil.walk_packages(dbdyno.__path__, "dbdyno."):
         import_module(each.name)
-    for name in ("altair", "jinja2", "scipy.optimize", "scipy.stats", "vl_convert"):
+    for name in _ASKED_FOR_LATER:
         import_module(name)
 
 

@@ -141,6 +141,9 @@ DUCKDB: dict[str, Any] = {
     ),
 }
 
+# They start servers, and wait for as long as a statement may take.
+pytestmark = pytest.mark.slow
+
 KINDS = [
     pytest.param("postgresql", marks=needs_postgresql),
     pytest.param("mariadb", marks=needs_mysql),

@@ -150,20 +150,16 @@ class _Alike:
     """Finds cells that differ in nothing but the settings of systems other than their own: one of them is enough."""
 
     def __init__(self) -> None:
-        self._firsts: list[ResolvedCell] = []
+        self._firsts: dict[tuple[str, str], ResolvedCell] = {}
 
     def reason(self, cell: ResolvedCell) -> str | None:
         """Say why a cell need not be measured, or ``None``."""
         engine = cell.system.engine
-        for first in self._firsts:
-            alike = _for(cell.definition, engine) == _for(first.definition, engine)
-            if first.system.name == cell.system.name and alike:
-                break
-        else:
-            self._firsts.append(cell)
-            return None
+        # As text: a screening has hundreds of cells, and each would be held against all before it.
+        seen = _for(cell.definition, engine).model_dump_json(warnings=False)
+        first = self._firsts.setdefault((cell.system.name, seen), cell)
         # Where nothing differs at all, somebody wants to see the noise.
-        if cell.definition.system == first.definition.system:
+        if first is cell or cell.definition.system == first.definition.system:
             return None
         names = [f"`{name}`" for name, level in cell.levels.items() if level != first.levels[name]]
         return f"{' and '.join(names)} {'make' if len(names) > 1 else 'makes'} no difference to {engine}"

@@ -38,7 +38,9 @@ class LocalNodes:
         self._nodes: list[Any] = []
         try:
             cluster_utils = importlib.import_module("ray.cluster_utils")
-            head = {**_HERE, "num_cpus": 0, "temp_dir": self._directory}
+            # Nobody reads what its workers print, and the number of nodes is the user's.
+            spared = {"include_log_monitor": False, "no_monitor": True}
+            head = {**_HERE, **spared, "num_cpus": 0, "temp_dir": self._directory}
             with self._noting_its_address():
                 self._cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
             self.complete()

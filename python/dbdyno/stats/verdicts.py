@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -122,12 +123,17 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN, tested: int = 1, level: fl
         return None
     effect, width = abs(math.log(ratio.mean)), math.log1p(margin)
     strict, alpha = _level(ratio, level) / max(tested, 1), (1 - ratio.confidence) / max(tested, 1)
-    for count in range(ratio.count + 1, MOST_ROUNDS + 1):
-        error = ratio.deviation / math.sqrt(count)
+    deviation = ratio.deviation
+
+    def settled(count: int) -> bool:
+        error = deviation / math.sqrt(count)
         different = t_quantile(1 - strict / 2, count - 1) * error * ratio.wider < effect
-        if different or effect + t_quantile(1 - alpha / 2, count - 1) * error <= width:
-            return count - ratio.count
-    return None
+        return different or effect + t_quantile(1 - alpha / 2, count - 1) * error <= width
+
+    # Both intervals become narrower with each block: what is settled by some is settled by more.
+    counts = range(ratio.count + 1, MOST_ROUNDS + 1)
+    found = bisect_left(counts, True, key=settled)
+    return found + 1 if found < len(counts) else None
 
 
 def verdict(ratio: Ratio | None, margin: float = MARGIN) -> Verdict:
