@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,17 @@ def test_what_a_worker_without_servers_needs_is_compiled_once() -> None:
     assert {each for each in small - whole if each[0] not in own} == set(), "crates/features is to name them"
 
 
-def _packages(*arguments: str) -> set[tuple[str, str]]:
-    """Give the packages of a worker, each with its version and features."""
-    command = ["cargo", "tree", "--locked", "--offline", "--package", "dbdyno-worker", "--edges", "normal,build"]
-    command += ["--prefix", "none", "--format", "{p} [{f}]", *arguments]
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
+def test_what_the_worker_needs_is_not_compiled_again_for_tests() -> None:
+    whole, tested = _packages(), _packages(of=("--workspace", "--edges", "normal,build,dev"))
+    assert whole - tested == set(), "crates/features is to name what tests ask for besides"
+
+
+_WORKER = ("--package", "dbdyno-worker", "--edges", "normal,build")
+
+
+def _packages(*arguments: str, of: Sequence[str] = _WORKER) -> set[tuple[str, str]]:
+    """Give the packages of a worker, or of more, each with its version and features."""
+    command = ["cargo", "tree", "--locked", "--offline", *of, "--prefix", "none", "--format", "{p} [{f}]", *arguments]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return {(name, rest.removesuffix(" (*)")) for name, _, rest in (line.partition(" ") for line in said.splitlines())}
