@@ -32,7 +32,7 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint test-rust test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-rust lint-python test-rust test-python bench schema docs postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 15s --report pk-lookup.html
 
@@ -120,10 +120,15 @@ servers:
 	tests/install-npm-packages
 
 lint: dev
+	$(MAKE) --no-print-directory --jobs=2 lint-rust lint-python
+
+lint-rust: dev
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
 	cargo fmt --manifest-path $(WEBAPP_SOURCE)/Cargo.toml --check
+	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
 	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
+
+lint-python: dev
 	$(TEST_BIN)/ruff check .
 	$(TEST_BIN)/ruff format --check .
 	$(TEST_BIN)/mypy
