@@ -85,14 +85,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--unit"):
-        return
-    unit, left = [], []
+    """Put what starts programs first: the rest is short, and keeps all processes busy to the end."""
+    unit: list[pytest.Item] = []
+    left: list[pytest.Item] = []
     for each in items:
         starts = PROGRAMS & set(getattr(each, "fixturenames", ()))
         (left if starts or each.get_closest_marker("slow") else unit).append(each)
-    config.hook.pytest_deselected(items=left)
-    items[:] = unit
+    if config.getoption("--unit"):
+        config.hook.pytest_deselected(items=left)
+        left = []
+    items[:] = left + unit
 
 
 class Cli:
