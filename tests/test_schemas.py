@@ -47,12 +47,10 @@ def test_the_schema_is_that_of_the_worker(of: str) -> None:
     assert json.loads(printed) == json.loads((ROOT / f"docs/{of}.schema.json").read_text()), "run `make schema`"
 
 
-@pytest.mark.parametrize(
-    ("of", "text"),
-    [("result", schema.as_text(schema.json_schema())), ("prediction", schema.as_text(prediction.json_schema()))],
-)
-def test_the_published_schema_is_that_of_the_types(of: str, text: str) -> None:
-    assert (ROOT / f"docs/{of}.schema.json").read_text(encoding="utf-8") == text, "run `make schema`"
+@pytest.mark.parametrize(("of", "made"), [("result", schema.json_schema), ("prediction", prediction.json_schema)])
+def test_the_published_schema_is_that_of_the_types(of: str, made: Callable[[], dict[str, Any]]) -> None:
+    text = (ROOT / f"docs/{of}.schema.json").read_text(encoding="utf-8")
+    assert text == schema.as_text(made()), "run `make schema`"
 
 
 def test_a_wrong_plan_is_refused() -> None:

@@ -1,6 +1,7 @@
 """The design of a run: which cells there are, and in what order each block measures them."""
 
 import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -155,9 +156,10 @@ class _Alike:
     def reason(self, cell: ResolvedCell) -> str | None:
         """Say why a cell need not be measured, or ``None``."""
         engine = cell.system.engine
-        # As text: a screening has hundreds of cells, and each would be held against all before it.
-        seen = _for(cell.definition, engine).model_dump_json(warnings=False)
-        first = self._firsts.setdefault((cell.system.name, seen), cell)
+        # As text: a screening has hundreds of cells, and each would be held against all before it. The order in which
+        # levels have set their settings is none of a definition's.
+        seen = _for(cell.definition, engine).model_dump(mode="json", warnings=False)
+        first = self._firsts.setdefault((cell.system.name, json.dumps(seen, sort_keys=True)), cell)
         # Where nothing differs at all, somebody wants to see the noise.
         if first is cell or cell.definition.system == first.definition.system:
             return None

@@ -47,12 +47,9 @@ def directory_bytes(directory: Path) -> int:
 def sync_files(directory: Path) -> None:
     """Write the files of a directory to its device. Raises OSError."""
     # One call for the file system: a data directory has a thousand files.
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
+    with _opened(directory, os.O_RDONLY) as descriptor:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(directory))
-    finally:
-        os.close(descriptor)
 
 
 def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = None) -> None:
@@ -70,7 +67,7 @@ def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = 
                     _check(interrupted)
 
 
-# A data directory has a thousand files and is copied for each trial: hence no object for the path of each below.
+# A data directory has a thousand files and is copied for each trial: hence these two make no object for a file's path.
 
 
 def _files_below(directory: Path | str) -> Iterator[str]:
@@ -101,8 +98,8 @@ def _copy_below(source: Path | str, target: Path, interrupted: Interrupted | Non
 
 
 @contextmanager
-def _opened(path: str, flags: int) -> Iterator[int]:
-    """Give the descriptor of a file, and close it in the end."""
+def _opened(path: Path | str, flags: int) -> Iterator[int]:
+    """Give the descriptor of a file or a directory, and close it in the end."""
     descriptor = os.open(path, flags, 0o600)
     try:
         yield descriptor
