@@ -224,7 +224,6 @@ impl<'a, E: Engine> Runner<'a, E> {
     /// Runs a statement; an error is why the operations stop at it.
     #[inline(always)]
     fn execute(&mut self, recorder: &mut Recorder<'_>, op: &Op, execute: &Execute) -> Result<Rows, Stop> {
-        self.begin_each();
         let Some(session) = &mut self.session else {
             return Err(Stop::NotBegun);
         };
@@ -395,16 +394,19 @@ impl<'a, E: Engine> Runner<'a, E> {
         while let Some(op) = program.ops.get(at) {
             at += 1;
             let stop = match op {
-                Op::Execute(execute) => match self.execute(recorder, op, execute) {
-                    Ok(rows) => {
-                        self.work.statement(rows);
-                        if let Some(standing) = self.each {
-                            self.note_each(recorder, op, standing);
+                Op::Execute(execute) => {
+                    self.begin_each();
+                    match self.execute(recorder, op, execute) {
+                        Ok(rows) => {
+                            self.work.statement(rows);
+                            if let Some(standing) = self.each {
+                                self.note_each(recorder, op, standing);
+                            }
+                            None
                         }
-                        None
+                        Err(stop) => Some(stop),
                     }
-                    Err(stop) => Some(stop),
-                },
+                }
                 Op::Begin(_) | Op::Commit | Op::Rollback => self.control(recorder, op),
                 Op::Think { time, unit_ns } => {
                     let pause = self.state.integer(time).max(0) as u64;
@@ -439,6 +441,14 @@ impl<'a, E: Engine> Runner<'a, E> {
     /// Adds the time of a transaction that has ended, where its operations were timed.
     #[inline(always)]
     pub fn note_whole(&self, recorder: &mut Recorder<'_>, service: u64) {
+        if self.each.is_some() {
+            self.note_timed(recorder, service);
+        }
+    }
+
+    /// Apart, so that the others ask no more than whether they are timed.
+    #[inline(never)]
+    fn note_timed(&self, recorder: &mut Recorder<'_>, service: u64) {
         if let Some(standing) = self.each {
             recorder.operations.whole(service, standing);
         }

@@ -443,8 +443,10 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let planted = shared.trial.planted_work;
         let computes = shared.changes.is_some_and(|changes| changes.has(Kind::Transaction));
         let plain = planted == 0 && !computes && stretch.rows.is_none();
+        // Of its own, or where it is would be read anew for each transaction.
+        let stopped = shared.stop;
         let mut goes_on = stretch.goes_on();
-        while goes_on && !shared.stopped() {
+        while goes_on && !stopped.load(Ordering::Relaxed) {
             stretch.issued += 1;
             let (chosen, stop) = self.runner.begin_next(&mut recorder, stretch.ended);
             match stop {

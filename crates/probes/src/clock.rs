@@ -104,7 +104,7 @@ impl Clock {
     pub fn now(self) -> u64 {
         match self.way {
             Way::Counter | Way::CounterOfThread => self.scaled(self.raw().wrapping_sub(self.base)),
-            Way::Kernel | Way::KernelOfThread => self.kernels().wrapping_sub(self.base),
+            way @ (Way::Kernel | Way::KernelOfThread) => kernels(way).wrapping_sub(self.base),
         }
     }
 
@@ -125,16 +125,7 @@ impl Clock {
         match self.way {
             Way::Counter => ticks(),
             Way::CounterOfThread => less_suspended(ticks),
-            Way::Kernel | Way::KernelOfThread => self.kernels(),
-        }
-    }
-
-    #[inline(never)]
-    fn kernels(self) -> u64 {
-        if self.way == Way::Kernel {
-            monotonic()
-        } else {
-            less_suspended(monotonic)
+            way @ (Way::Kernel | Way::KernelOfThread) => kernels(way),
         }
     }
 
@@ -181,6 +172,16 @@ impl Clock {
             base: first_ticks,
             rate,
         })
+    }
+}
+
+/// What the kernel's clock says. It is not given the clock, which would have to be put into memory for it at each reading.
+#[inline(never)]
+fn kernels(way: Way) -> u64 {
+    if way == Way::Kernel {
+        monotonic()
+    } else {
+        less_suspended(monotonic)
     }
 }
 

@@ -340,17 +340,20 @@ impl SqliteSession {
     /// is left out though nothing is done with what they give.
     #[inline(always)]
     fn read_row(&self, statement: *mut ffi::sqlite3_stmt, columns: c_int) {
+        // Of its own, or it would be read anew for each column.
+        let api = self.api;
         for column in 0..columns {
             // SAFETY: as in `column`.
             unsafe {
-                let kind = (self.api.column_type)(statement, column);
-                if kind == ffi::SQLITE_TEXT || kind == ffi::SQLITE_BLOB {
-                    (self.api.column_blob)(statement, column);
-                    (self.api.column_bytes)(statement, column);
-                } else if kind == ffi::SQLITE_INTEGER {
-                    (self.api.column_int64)(statement, column);
-                } else if kind == ffi::SQLITE_FLOAT {
-                    (self.api.column_double)(statement, column);
+                match (api.column_type)(statement, column) {
+                    ffi::SQLITE_TEXT => {
+                        (api.column_blob)(statement, column);
+                        (api.column_bytes)(statement, column);
+                    }
+                    ffi::SQLITE_INTEGER => {
+                        (api.column_int64)(statement, column);
+                    }
+                    kind => read_other(api, statement, column, kind),
                 }
             }
         }
@@ -550,6 +553,20 @@ impl Drop for SqliteSession {
         }
         // SAFETY: no statement is left, so the close cannot be refused. A null connection is allowed.
         unsafe { (self.api.close)(self.db) };
+    }
+}
+
+/// Asks for a column that is no integer and no text.
+#[inline(never)]
+fn read_other(api: &Api, statement: *mut ffi::sqlite3_stmt, column: c_int, kind: c_int) {
+    // SAFETY: the statement stands on a row that has this column.
+    unsafe {
+        if kind == ffi::SQLITE_BLOB {
+            (api.column_blob)(statement, column);
+            (api.column_bytes)(statement, column);
+        } else if kind == ffi::SQLITE_FLOAT {
+            (api.column_double)(statement, column);
+        }
     }
 }
 
