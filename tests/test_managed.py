@@ -20,9 +20,9 @@ from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.managed import Served, target
 from dbdyno.engines.server.server import Server, start_server
-from dbdyno.engines.server.shared_memory import segments
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FactsRead
+from dbdyno.keeping.shared_memory import segments
 from dbdyno.worker import ask
 from waiting import eventually
 
@@ -166,7 +166,7 @@ def test_listens_on_its_socket_only(place: Place) -> None:
 def test_its_end_is_noticed_and_told(place: Place) -> None:
     server = place.start()
     family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-    held = [each.path for process in family for each in segments(process.pid) if each.path is not None]
+    held = [each for process in family for each in segments(process.pid) if isinstance(each, str)]
     os.kill(server.pid, signal.SIGKILL)
     assert eventually(lambda: not server.alive(), END_S)
     assert not server.stop()

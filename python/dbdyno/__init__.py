@@ -13,12 +13,13 @@ All that takes time to import is imported when it is used.
 
 from __future__ import annotations
 
-from os import PathLike
-from typing import TYPE_CHECKING
-
 from dbdyno.errors import DbdynoError, ExtraMissing, InputError, StoreError
 
+# Type checkers take it for typing's, which takes longer to import than all else here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from os import PathLike
+
     from dbdyno.notebook.run import Run
     from dbdyno.notebook.stored import StoredRuns
 

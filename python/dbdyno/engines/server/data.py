@@ -7,12 +7,12 @@ from pathlib import Path
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account
 from dbdyno.engines.server.family import Job
-from dbdyno.engines.server.kept import Kept
 from dbdyno.engines.server.launch import environment, family_of
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.programs import Installation
-from dbdyno.engines.server.task import Task
 from dbdyno.errors import SystemFailed, reason
+from dbdyno.keeping.kept import Kept
+from dbdyno.keeping.task import Task
 
 # Seconds that one of the programs which make data may take.
 _LONGEST_S = 300.0

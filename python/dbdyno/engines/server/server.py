@@ -11,13 +11,13 @@ from types import TracebackType
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account, shut_out
 from dbdyno.engines.server.family import DATABASE, Family, Places
-from dbdyno.engines.server.kept import Kept
 from dbdyno.engines.server.launch import environment, family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
 from dbdyno.engines.server.programs import Installation
-from dbdyno.engines.server.task import Task
 from dbdyno.errors import InputError, SystemFailed, reason
+from dbdyno.keeping.kept import Kept
+from dbdyno.keeping.task import Task
 
 # Bytes of a Unix socket's path, without the zero at its end (sun_path of unix(7)).
 _SOCKET_BYTES = 107

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.engines.server.kept import Kept
 from dbdyno.engines.server.launch import environment
 from dbdyno.engines.server.log import last_words
-from dbdyno.engines.server.task import Task
 from dbdyno.engines.web.process import WebProcess, await_port
 from dbdyno.errors import InputError, SystemFailed, reason
+from dbdyno.keeping.kept import Kept
+from dbdyno.keeping.task import Task
 from dbdyno.workplace.processors import bound_to
 
 # Where distributions put programs that no user's PATH may have.

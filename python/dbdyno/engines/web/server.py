@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dbdyno.engines.server.kept import Kept
 from dbdyno.engines.server.launch import environment
 from dbdyno.engines.server.log import last_words
-from dbdyno.engines.server.task import Task
 from dbdyno.engines.web.process import LOOK_S, WebProcess, read_log
 from dbdyno.errors import SystemFailed
+from dbdyno.keeping.kept import Kept
+from dbdyno.keeping.task import Task
 
 _LOG = "log"
 

@@ -31,16 +31,5 @@ class Task:
     abandoned: tuple[str, ...] = ()
 
     def to_line(self) -> str:
-        """Write it as one line of JSON."""
+        """Write it as one line of JSON, which a keeper reads."""
         return json.dumps(asdict(self)) + "\n"
-
-    @classmethod
-    def from_line(cls, line: str) -> "Task":
-        """Read what ``to_line`` wrote."""
-        values = json.loads(line)
-        for name in ("command", "stop", "make", "remove", "abandoned"):
-            values[name] = tuple(values[name])
-        if values["owner"] is not None:
-            user, group, groups = values["owner"]
-            values["owner"] = (user, group, tuple(groups))
-        return cls(**values)

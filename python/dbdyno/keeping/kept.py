@@ -9,12 +9,17 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-from dbdyno.engines.server.task import Task
 from dbdyno.errors import SystemFailed
+from dbdyno.keeping.task import Task
+
+# What a keeper runs, and where it finds dbdyno. It needs Python's own library besides, and no package of anybody's.
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from dbdyno.keeping.keeper import main; main()"
+_ROOT = Path(__file__).parents[2]
 
 # Seconds a keeper has to start, and to say that all is over, besides the time the program itself is given.
 _KEEPER_S = 30.0
@@ -43,8 +48,7 @@ class Kept:
         self._program: psutil.Process | None = None
         self.ended: Ended | None = None
         self._keeper = subprocess.Popen(
-            # -P: not what happens to lie in the current directory.
-            [sys.executable, "-P", "-m", "dbdyno.engines.server.keeper"],
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, str(_ROOT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
