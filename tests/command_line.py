@@ -1,8 +1,8 @@
 """The command line as a process of its own, without the second that Python takes to read it in.
 
 A process has read in the whole command line and nothing else. For each run of it that a test asks for, it splits off a
-process that is the command line with the test's arguments, environment, directory and output, and ends as Python
-itself ends it. So a test meets what users meet: a process that can be watched, interrupted and killed.
+process that is the command line with the test's arguments, environment, directory and output, and ends as that ends.
+So a test meets what users meet: a process that can be watched, interrupted and killed.
 """
 
 import array
@@ -217,6 +217,6 @@ def _main() -> None:
 
 if __name__ == "__main__":
     _main()
-    from dbdyno.cli import main
+    from dbdyno.cli import program
 
-    sys.exit(main())
+    program()

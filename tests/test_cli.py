@@ -1,9 +1,12 @@
 """Transcripts of the real command line: what it says, and its exit codes."""
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from command_line import PROGRAM
 from conftest import SMALL, Cli
 
 
@@ -111,3 +114,23 @@ def test_the_cache_is_shown_and_cleared(cli: Cli) -> None:
     assert "MB" in cli("cache")
     cli("cache", "--clear")
     assert list((cli.directory / "cache").rglob("*.db")) == []
+
+
+def test_an_output_that_cannot_be_written_is_one_line_and_a_code(cli: Cli) -> None:
+    for arguments in (["list"], ["--version"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 1
+        assert done.stderr == "dbdyno: standard output: no space left on device\n"
+
+
+def test_an_output_that_is_closed_or_read_in_part_needs_no_word(cli: Cli) -> None:
+    for line in ('"$0" list >&-', '"$0" list | head -c 9 >/dev/null'):
+        done = subprocess.run(["bash", "-c", line, PROGRAM], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), line
+
+
+def test_nothing_lies_beside_a_store_that_was_looked_at(cli: Cli, small: Callable[..., str]) -> None:
+    cli.run(cli.write("small.toml", small()), "--rounds", "1")
+    cli("show", "last", "--store", "runs.db")
+    assert [each.name for each in cli.directory.glob("runs.db*")] == ["runs.db"]

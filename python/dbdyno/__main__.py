@@ -2,9 +2,9 @@
 
 import sys
 
-from dbdyno.cli import main
+from dbdyno.cli import program
 
 if __name__ == "__main__":
     # Help, and the command that a run keeps, name the command line as it is typed where it is installed.
     sys.argv[0] = "dbdyno"
-    main()
+    program()

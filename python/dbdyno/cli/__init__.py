@@ -1,5 +1,6 @@
 """The command line. Commands import what they need when they run, so that ``--help`` answers at once."""
 
 from dbdyno.cli.app import main
+from dbdyno.cli.ending import program
 
-__all__ = ["main"]
+__all__ = ["main", "program"]

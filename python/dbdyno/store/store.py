@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -70,6 +71,8 @@ class Store:
     def __init__(self, engine: Engine, url: URL) -> None:
         """Take an engine on a checked store (``open_store`` makes both)."""
         self._engine = engine
+        # Closed files have no journal beside them, also where nobody closed the store before the process ends.
+        weakref.finalize(self, engine.dispose)
         self._url = url
         self.elsewhere: dict[str, Elsewhere] = {}
         """The runs, by their ids, that could not be stored here in the end (``keeping.py``)."""

@@ -1,0 +1,57 @@
+"""How the process of a command ends."""
+
+import atexit
+import errno
+import os
+import sys
+import threading
+from typing import NoReturn
+
+from dbdyno.cli.app import main
+from dbdyno.errors import reason
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
+def program() -> None:
+    """Run the command line as a program: end with its exit code, and at once.
+
+    Python takes all of its modules apart before it ends, which is a sixth of the time of ``dbdyno show``. Nobody needs
+    that: what is to be done at the end is registered for it, and is done.
+    """
+    code = 0
+    try:
+        main()
+    except SystemExit as end:
+        if end.code is not None and not isinstance(end.code, int):
+            raise
+        code = end.code or 0
+    except OSError as error:
+        # Whatever else cannot be written has a name, and is an error of dbdyno's own.
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        _not_printed(error)
+    others = (each for each in threading.enumerate() if each is not threading.current_thread())
+    if any(not each.daemon for each in others):
+        # Python waits for them.
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    # One that was closed when the program began is none.
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            # Whoever read the output has had enough of it.
+            pass
+        except OSError as error:
+            _not_printed(error)
+        except ValueError:
+            # It was closed, and written then.
+            pass
+    os._exit(code)
+
+
+def _not_printed(error: OSError) -> NoReturn:
+    """Say that the output could not be written, and end."""
+    os.write(2, f"dbdyno: standard output: {reason(error)}\n".encode())
+    os._exit(1)
