@@ -298,7 +298,8 @@ def load_workers(process: Any, count: int) -> list[psutil.Process]:
         found = those(children, lambda child: re.match(r"/proc/self/fd/\d+$", (child.cmdline() or [""])[0]))
         if len(found) == count:
             return found
-        time.sleep(0.05)
+        # Looking through all processes takes some time itself.
+        time.sleep(0.2)
     raise AssertionError("the workers were not seen")
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
@@ -49,6 +50,7 @@ def generated() -> dict[str, str]:
 # Links
 
 
+@cache
 def anchors(text: str) -> set[str]:
     """The names of a page's headings in links, as GitHub and the site make them."""
     tokens = parse(text)

@@ -12,6 +12,9 @@ import dbdyno
 
 PACKAGE = Path(dbdyno.__file__).parent
 
+# All files are read once for all tests.
+pytestmark = pytest.mark.xdist_group("rooms")
+
 # Parts that a user may do without: commands load them when they are asked for.
 OPTIONAL = ("cpu", "pgbench")
 
