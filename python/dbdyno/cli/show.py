@@ -209,10 +209,10 @@ def cache_command(clear: bool) -> None:
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     console = Console(highlight=False)
     if clear:
-        templates = root / "templates"
-        remove_unfinished(templates)
-        for path in [*templates.glob("*.db"), *templates.glob("*.data")]:
-            remove_unused(path)
+        for templates in (root / "templates", root / "fresh"):
+            remove_unfinished(templates)
+            for path in [*templates.glob("*.db"), *templates.glob("*.data")]:
+                remove_unused(path)
         shutil.rmtree(root / "libraries", ignore_errors=True)
         console.print(f"cleared {root}: {size / 1e6:,.0f} MB", soft_wrap=True)
     else:

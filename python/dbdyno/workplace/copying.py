@@ -35,7 +35,7 @@ def copy_directory(source: Path, target: Path, interrupted: Interrupted | None =
     Permissions are copied, owners are not. Links are copied as links. Raises OSError, and RunInterrupted when that is
     heard on the way.
     """
-    _copy_below(source, target, interrupted)
+    copy_below(source, target, interrupted)
     sync_files(target)
 
 
@@ -80,8 +80,11 @@ def _files_below(directory: Path | str) -> Iterator[str]:
                 yield each.path
 
 
-def _copy_below(source: Path | str, target: Path, interrupted: Interrupted | None) -> None:
-    """Copy what lies in a directory into one that is made for it, and that nobody else may enter."""
+def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None) -> None:
+    """Copy what lies in a directory into one that is made for it, and that nobody else may enter.
+
+    Nothing is put on the device. Raises as ``copy_directory``.
+    """
     target.mkdir(mode=0o700)
     with os.scandir(source) as entries:
         for each in entries:
@@ -89,12 +92,17 @@ def _copy_below(source: Path | str, target: Path, interrupted: Interrupted | Non
                 (target / each.name).symlink_to(Path(each.path).readlink())
             elif each.is_dir():
                 made = target / each.name
-                _copy_below(each.path, made, interrupted)
+                copy_below(each.path, made, interrupted)
                 made.chmod(stat.S_IMODE(each.stat().st_mode))
             else:
-                with _opened(each.path, os.O_RDONLY) as read, _opened(f"{target}/{each.name}", _NEW) as write:
-                    _copy(read, write, interrupted)
-                    os.fchmod(write, stat.S_IMODE(os.fstat(read).st_mode))
+                copy_contents(each.path, f"{target}/{each.name}", interrupted)
+
+
+def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> None:
+    """Copy a file and its permissions, over the one that is there where one is. Raises as ``copy_directory``."""
+    with _opened(source, os.O_RDONLY) as read, _opened(target, _NEW) as write:
+        _copy(read, write, interrupted)
+        os.fchmod(write, stat.S_IMODE(os.fstat(read).st_mode))
 
 
 @contextmanager

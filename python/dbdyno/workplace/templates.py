@@ -44,10 +44,11 @@ class Template:
     loaded: dict[str, Any] = field(default_factory=dict)
 
 
-def template(path: Path, make: Callable[[Path], Any]) -> Template:
+def template(path: Path, make: Callable[[Path], Any], *, of_tables: bool = True) -> Template:
     """Give the template of this path; where it is not there yet, ``make`` makes it at another, whole or not at all.
 
-    ``make`` gives what loading took, by table. Others in the directory make room for it. Raises SystemFailed.
+    ``make`` gives what loading took, by table. Others in the directory make room for it. ``of_tables``: it is of one
+    experiment's tables, and not of data that all begin with. Raises SystemFailed.
     """
     if _use(path):
         # When it was used last. When it was changed last, who copies it at this moment sees that it stays as it is.
@@ -63,19 +64,22 @@ def template(path: Path, make: Callable[[Path], Any]) -> Template:
         loaded = {"at": utc_now(), "tables": make(claim.path)}
         _put_in_place(claim.path, path, loaded)
     except SystemFailed as error:
+        if not of_tables:
+            raise
         raise SystemFailed(f"loading the tables: {error}") from error
     finally:
         claim.release()
     _use(path)
-    for made in _UNKEPT:
-        made.append(path)
+    if of_tables:
+        for made in _UNKEPT:
+            made.append(path)
     _make_room(path.parent, keep=path)
     return Template(path, time.monotonic() - start, loaded)
 
 
 @contextlib.contextmanager
 def unkept() -> Iterator[None]:
-    """Remove the templates that are made within at its end: nobody needs them again."""
+    """Remove the templates of tables that are made within at its end: nobody needs them again."""
     made: list[Path] = []
     _UNKEPT.append(made)
     try:

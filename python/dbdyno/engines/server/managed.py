@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.engines.provisioner import Place, Ready
-from dbdyno.engines.server.account import open_way, server_account, shut_out
+from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
 from dbdyno.engines.server.apart import IndexesApart, Moving, same_device
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
@@ -28,6 +28,7 @@ from dbdyno.plan.cell import CompiledCell
 from dbdyno.worker import ask
 from dbdyno.workplace.copying import copy_directory, directory_bytes, set_os_cache
 from dbdyno.workplace.listening import AtOnce
+from dbdyno.workplace.renewing import Copies
 from dbdyno.workplace.templates import Template, template
 from dbdyno.workplace.workspace import Workspace
 
@@ -76,6 +77,7 @@ class ManagedProvisioner:
         self._found: dict[str | None, Installation] = {}
         self.observations: list[dict[str, Any]] = []
         self._apart = IndexesApart(engine, moving)
+        self._copies = Copies()
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
@@ -112,15 +114,21 @@ class ManagedProvisioner:
         made = self._template(compiled, installation)
         room = self._room()
         work = room.path
-        data = work / f"data-{secrets.token_hex(4)}"
         asked = server_settings_of(compiled).index_directory
         indexes = None if asked is None else self._apart.directory(asked)
-        removed = [data] if indexes is None else [data, indexes]
         begun = time.monotonic()
+        copy = self._copies.take(made.path, lambda: work / f"data-{secrets.token_hex(4)}")
+        data = copy.path
+        removed = [data] if indexes is None else [data, indexes]
+        again = False
         try:
             try:
-                copy_directory(made.path, data, self._interrupted)
-                if indexes is not None:
+                copy.renew(self._interrupted)
+                if indexes is None:
+                    # The server's user is changed now, so that what is noted stays but for what the trial does.
+                    hand_over(data, server_account(self._engine))
+                    copy.note()
+                else:
                     self._apart.move(installation, data, indexes)
                 for each in removed:
                     set_os_cache(each, compiled.definition.load.fresh_os_cache, self._interrupted)
@@ -147,9 +155,13 @@ class ManagedProvisioner:
             finally:
                 # Nobody wants its data any more.
                 server.stop(0.0)
+            again = indexes is None
         finally:
-            for each in removed:
-                shutil.rmtree(each, ignore_errors=True)
+            if again:
+                self._copies.give_back(copy)
+            else:
+                for each in removed:
+                    shutil.rmtree(each, ignore_errors=True)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
         """Return the bytes of the data directory of the template."""
@@ -162,22 +174,26 @@ class ManagedProvisioner:
 
     def _try(self, installation: Installation, parameters: Mapping[str, str]) -> None:
         """Start a server on fresh data, and end it. Raises InputError where it does not take a parameter."""
+        fresh = self._fresh(installation)
+        room = self._room()
+        data = room.path / f"data-{secrets.token_hex(4)}"
+        try:
+            copy_directory(fresh, data, self._interrupted)
+            start_server(installation, data, room.path, parameters, remove=[data], held=room.held).stop(0.0)
+        except OSError as error:
+            raise SystemFailed(f"copying fresh data to {data}: {reason(error)}") from error
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    def _fresh(self, installation: Installation) -> Path:
+        """Give fresh data of a server. They are kept: making them takes some seconds, and copying them less than one."""
 
         def make(path: Path) -> list[Any]:
             create_data(installation, path)
             return []
 
         key = hashlib.sha256(f"fresh {installation.title} {installation.server}".encode()).hexdigest()
-        fresh = template(self._cache("templates") / f"{key}.data", make)
-        room = self._room()
-        data = room.path / f"data-{secrets.token_hex(4)}"
-        try:
-            copy_directory(fresh.path, data, self._interrupted)
-            start_server(installation, data, room.path, parameters, remove=[data], held=room.held).stop(0.0)
-        except OSError as error:
-            raise SystemFailed(f"copying fresh data to {data}: {reason(error)}") from error
-        finally:
-            shutil.rmtree(data, ignore_errors=True)
+        return template(self._cache("fresh") / f"{key}.data", make, of_tables=False).path
 
     def _installation(self, compiled: CompiledCell) -> Installation:
         program, system = server_settings_of(compiled).program, compiled.cell.system.name
@@ -207,7 +223,13 @@ class ManagedProvisioner:
         key = compiled.template_key(f"{of} {compiled.cell.system.engine}")
 
         def load(path: Path) -> Any:
-            create_data(installation, path)
+            fresh = self._fresh(installation)
+            self._interrupted.check()
+            try:
+                copy_directory(fresh, path, self._interrupted)
+            except OSError as error:
+                shutil.rmtree(path, ignore_errors=True)
+                raise SystemFailed(f"copying fresh data to {path}: {reason(error)}") from error
             self._interrupted.check()
             settings = family_of(self._engine).LOADING[installation.product]
             with start_server(installation, path, path.parent, settings, remove=[path]) as server:
