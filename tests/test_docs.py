@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
@@ -162,6 +162,18 @@ def commands(block: str) -> Iterator[Command]:
         yield Command(arguments, frozenset(map(int, re.findall(r"\d+", said[1]))) if said else frozenset({0}))
 
 
+def brief(step: Command | File) -> Command | File:
+    """The same with shorter windows and budgets: how a command ends does not depend on how sure it was."""
+    if isinstance(step, File):
+        return replace(step, text=shortened(step.text))
+    arguments = [re.sub(r"^\d+(s|m)$", "2s", each) for each in step.arguments]
+    return replace(step, arguments=arguments)
+
+
+def shortened(text: str) -> str:
+    return re.sub(r"(?m)^(warmup|stop) = \{ seconds = [\d.]+ \}", r"\1 = { seconds = 0.2 }", text)
+
+
 def do(cli: Cli, step: Command | File) -> None:
     """Do what a page says. Fails where that does not end as the page says."""
     if isinstance(step, File):
@@ -192,7 +204,10 @@ def test_commands_of_a_guide_do_what_it_says(page: str, server_cli: Cli) -> None
         if not find_installations(engine):
             pytest.skip(f"there is no {engine} server on this machine to start")
     for each in told:
-        do(server_cli, each)
+        do(server_cli, brief(each))
+        if isinstance(each, Command) and each.arguments[1] == "init":
+            written = server_cli.directory / each.arguments[2]
+            written.write_text(shortened(written.read_text()))
 
 
 def test_each_guide_has_commands() -> None:

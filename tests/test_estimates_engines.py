@@ -54,7 +54,7 @@ class Place:
     """A database with the tables.
 
     ``off``: a statement of which the planner expects other rows by far, and in which ``step``; ``writing``: those that
-    write; ``before``: what makes the database.
+    write; ``before``: what makes the database; ``slow``: a statement that takes longer than any is given.
     """
 
     url: str
@@ -63,6 +63,7 @@ class Place:
     step: str = "orders"
     writing: Sequence[str] = ()
     before: Sequence[str] = field(default_factory=tuple)
+    slow: str = SLOW
 
     def do(self, *statements: str) -> None:
         for each in statements:
@@ -103,6 +104,8 @@ POSTGRESQL: dict[str, Any] = {
         "create function quiet() returns bigint language sql as "
         "'with gone as (delete from orders returning 1) select count(*) from gone'",
     ),
+    # The others have nothing that waits and says that it was ended.
+    "slow": "select pg_sleep(60)",
     # All three are the same.
     "off": "select count(*) from orders where a = 7 and b = 7 and c = 7",
     "writing": (
@@ -226,7 +229,7 @@ def test_nothing_that_writes_is_run_and_what_takes_too_long_is_given_up(place: P
         "no table": ("select * from nowhere", []),
         "no statement": ("this is none", []),
         "too few values": (RIGHT, []),
-        "slow": (SLOW, []),
+        "slow": (place.slow, []),
     }
     estimates = place.analysed({**writing, **wrong, "right": (RIGHT, [100]), "off": (place.off, [])})
     assert set(estimates) == {"right", "off"}

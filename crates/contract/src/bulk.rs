@@ -39,6 +39,13 @@ fn table<S: System>(system: &S, serial: serde_json::Value) -> serde_json::Value 
     })
 }
 
+/// Whether a row is compared: those where batches may begin and end, and one in eight of the others. A server that uses no index
+/// reads all rows to find one by its key.
+fn looked_at(number: u64) -> bool {
+    let edge = |size: u64| (number + 1) % size < 3;
+    number % 8 == 0 || number < 20 || number + 3 > ROWS || [250, 500, 512].into_iter().any(edge)
+}
+
 pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> Outcome {
     let table = table(system, json!({"kind": "serial"}));
     let load = json!({
@@ -54,7 +61,13 @@ pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> 
     let mut source = Source::of(&table, 7)?;
     let mut client = system.client(PrepareMode::Once)?;
     let mut made = Values::default();
-    while source.next(&mut made)? {
+    for number in 0.. {
+        if !source.next(&mut made)? {
+            break;
+        }
+        if !looked_at(number) {
+            continue;
+        }
         let made: Vec<Value<'_>> = made.iter().collect();
         let (rows, columns) = client.fetch(SELECT, &made[..1], 4)?;
         same!(rows.returned, 1);
