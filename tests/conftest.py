@@ -98,7 +98,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = left + unit
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Where a version of pytest and one of pytest-xdist do not know each other, groups come apart without a word.
+    if getattr(session.config.option, "loadgroup", False):
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("::")[2]:
+                raise pytest.UsageError(f"{item.nodeid}: its group is not kept together; see pyproject.toml")
     # What has been imported until here stays: looking it through for garbage took a tenth of the time of short tests.
     gc.collect()
     gc.freeze()
