@@ -1,6 +1,7 @@
-"""The rooms of the package, its folders and the files beside them: which imports which, and that none hang together."""
+"""Rooms of the package, its folders and the files beside them, and files of crates: that none hang together."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -11,6 +12,7 @@ import pytest
 import dbdyno
 
 PACKAGE = Path(dbdyno.__file__).parent
+CRATES = Path(__file__).parents[1] / "crates"
 
 # All files are read once for all tests.
 pytestmark = pytest.mark.xdist_group("rooms")
@@ -91,6 +93,47 @@ def test_files_do_not_import_in_a_circle() -> None:
     assert circle(found) == []
     found["dbdyno.engines.known"].add("dbdyno.engines.registry")
     assert circle(found) != []
+
+
+def uses(text: str, within: str) -> Iterator[str]:
+    """The modules of a crate that one of its files names, by their paths; ``within``: the path of the file's module."""
+    code = re.sub(r"(?m)^\s*//.*", "", text.partition("#[cfg(test)]")[0])
+    for start, names in re.findall(r"\b(crate|super)::([\w:]+|\{[^}]*\})", code):
+        around = "" if start == "crate" else within.rpartition("::")[0]
+        for name in re.findall(r"[\w:]+", names):
+            yield f"{around}::{name}".removeprefix("::")
+
+
+def files_of_crate(source: Path) -> dict[str, set[str]]:
+    """By file of a crate, those that it uses: a name stands for the longest part of it that is a module."""
+    texts = {}
+    for path in source.rglob("*.rs"):
+        name = "::".join(path.relative_to(source).with_suffix("").parts)
+        texts[re.sub(r"(^|::)(mod|lib|main)$", "", name)] = path.read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {}
+    for name, text in texts.items():
+        own = found.setdefault(name, set())
+        for each in uses(text, name):
+            used = each
+            while used and used not in texts:
+                used = used.rpartition("::")[0]
+            own |= {used} & texts.keys()
+        own.discard(name)
+    return found
+
+
+@pytest.mark.parametrize("crate", sorted(CRATES.glob("*/src")), ids=lambda each: each.parent.name)
+def test_files_of_a_crate_do_not_use_one_another_in_a_circle(crate: Path) -> None:
+    assert circle(files_of_crate(crate)) == []
+
+
+def test_a_circle_of_a_crate_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "lib.rs").write_text("mod a;\n")
+    (tmp_path / "a" / "mod.rs").write_text("mod b;\nmod c;\n")
+    (tmp_path / "a" / "b.rs").write_text("use super::c::Name;\n// crate::a::b\n")
+    (tmp_path / "a" / "c.rs").write_text("use crate::{a::b::f};\n")
+    assert set(circle(files_of_crate(tmp_path))) == {"a::b", "a::c"}
 
 
 @pytest.mark.parametrize("back", [("engines", "experiment"), ("definition", "engines"), ("results", "findings")])

@@ -71,7 +71,8 @@ fn analyse(session: &DuckdbSession, statement: &Statement, longest: Duration) ->
         session.run("begin transaction")?;
     }
     let answer = within(session, longest, || {
-        super::inspect::rows(session, &format!("explain (analyze, format json) {text}"))
+        let mut answer = session.query(&format!("explain (analyze, format json) {text}"))?;
+        answer.texts()
     });
     session.run("rollback")?;
     let told = answer?.into_iter().flatten().next_back().unwrap_or_default();

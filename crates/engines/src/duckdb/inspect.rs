@@ -2,13 +2,12 @@
 
 use super::bulk::in_memory;
 use super::estimates::estimates;
-use super::result::Answer;
 use super::{DIALECT, DuckdbEngine, DuckdbSession, text_of};
 use crate::sql_text::{Template, with_example};
 use dbdyno_engine::catalog::{Catalog, Column, Key, names};
 use dbdyno_engine::estimates::Allowance;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::value::{Owned, Value as Sent, Values};
+use dbdyno_plan::value::{Value as Sent, Values};
 use serde_json::Value;
 
 /// Reads the version, the settings in force, the durability, the plans and the catalogue.
@@ -103,24 +102,8 @@ fn durability(path: &str) -> Durability {
 }
 
 /// The rows of a query whose columns are texts.
-pub(super) fn rows(session: &DuckdbSession, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
-    let mut answer: Answer<'_> = session.query(sql)?;
-    let types = answer.types(u64::MAX);
-    let mut all = Vec::new();
-    while let Some(chunk) = answer.chunk() {
-        for row in 0..chunk.rows() as usize {
-            let mut values = Vec::with_capacity(types.len());
-            for (index, column) in (0..).zip(&types) {
-                values.push(match chunk.value(row, index, *column)? {
-                    Owned::Text(text) => text,
-                    Owned::Integer(number) => number.to_string(),
-                    _ => String::new(),
-                });
-            }
-            all.push(values);
-        }
-    }
-    Ok(all)
+fn rows(session: &DuckdbSession, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
+    session.query(sql)?.texts()
 }
 
 fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Failure> {

@@ -57,6 +57,26 @@ impl<'a> Answer<'a> {
         unsafe { (self.api.column_count)(&raw mut self.result) }
     }
 
+    /// All rows that are left, of texts and numbers, as texts.
+    pub fn texts(&mut self) -> Result<Vec<Vec<String>>, Failure> {
+        let types = self.types(u64::MAX);
+        let mut all = Vec::new();
+        while let Some(chunk) = self.chunk() {
+            for row in 0..chunk.rows() as usize {
+                let mut values = Vec::with_capacity(types.len());
+                for (index, column) in (0..).zip(&types) {
+                    values.push(match chunk.value(row, index, *column)? {
+                        Owned::Text(text) => text,
+                        Owned::Integer(number) => number.to_string(),
+                        _ => String::new(),
+                    });
+                }
+                all.push(values);
+            }
+        }
+        Ok(all)
+    }
+
     /// The types of the first columns.
     pub fn types(&mut self, columns: u64) -> Vec<Column> {
         (0..columns.min(self.columns()))

@@ -1,7 +1,7 @@
 //! A session in HTTP/1.1: one request at a time, over a connection that is kept or not.
 
 use super::reply::{self, Body, Chunks, Head};
-use super::request::Ready;
+use super::request::{Ready, TOLD};
 use super::{NO_CONNECTION, NO_REPLY, Shared};
 use crate::server::net::Connection;
 use bytes::BytesMut;
@@ -14,9 +14,6 @@ use std::time::Instant;
 
 /// A body of which something is taken is shorter: it is kept as a whole, for each client.
 pub const MOST_TAKEN: usize = 16 * 1024 * 1024;
-
-/// So much of a body is told where its status was not expected.
-pub const TOLD: usize = 200;
 
 /// A body that is longer is read with as much room at most.
 const MOST_ROOM: u64 = 64 * 1024;

@@ -1,7 +1,6 @@
 //! A plan's request, made ready once: its head and body in parts.
 
 use super::fill::{Form, Part, Parts, fill, percent};
-use super::one::TOLD;
 use super::take::Taking;
 use super::target::HttpTarget;
 use base64::Engine as _;
@@ -14,6 +13,9 @@ use dbdyno_plan::value::Values;
 
 /// What stands for a secret.
 const MASK: &str = "***";
+
+/// So much of a body is told where its status was not expected.
+pub const TOLD: usize = 200;
 
 /// What a service sees who asks it.
 const AGENT: &str = concat!("dbdyno/", env!("CARGO_PKG_VERSION"));

@@ -6,8 +6,8 @@
 use super::fill::{Part, fill};
 use super::frames::{self, CONTINUATION, DATA, Frame, GOAWAY, HEADERS, PING, PUSH_PROMISE, RST_STREAM, SETTINGS};
 use super::hpack::{self, Wrong};
-use super::one::{MOST_TAKEN, TOLD, too_long};
-use super::request::Ready;
+use super::one::{MOST_TAKEN, too_long};
+use super::request::{Ready, TOLD};
 use super::{NO_CONNECTION, NO_REPLY, Shared};
 use crate::server::net::Connection;
 use bytes::BytesMut;
