@@ -1,6 +1,7 @@
 """How the process of a command ends."""
 
 import atexit
+import contextlib
 import errno
 import os
 import sys
@@ -27,8 +28,7 @@ def program() -> None:
             raise
         code = end.code or 0
     except OSError as error:
-        # Whatever else cannot be written has a name, and is an error of dbdyno's own.
-        if error.filename is not None or error.errno not in _NO_ROOM:
+        if error.filename is not None or error.errno not in _NO_ROOM or not _is_full():
             raise
         _not_printed(error)
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
@@ -51,7 +51,17 @@ def program() -> None:
     os._exit(code)
 
 
+def _is_full() -> bool:
+    """Whether it is the output that cannot be written: the end of a line cannot, either."""
+    try:
+        os.write(1, b"\n")
+    except OSError:
+        return True
+    return False
+
+
 def _not_printed(error: OSError) -> NoReturn:
     """Say that the output could not be written, and end."""
-    os.write(2, f"dbdyno: standard output: {reason(error)}\n".encode())
+    with contextlib.suppress(OSError):
+        os.write(2, f"dbdyno: standard output: {reason(error)}\n".encode())
     os._exit(1)

@@ -67,7 +67,7 @@ class Copies:
     def take(self, source: Path, make_path: Callable[[], Path]) -> Copy:
         """Give a copy of a directory, still to be renewed: one that was given back, or a new one.
 
-        ``make_path``: gives where a new one is to be.
+        ``make_path``: gives where a new one is to be. Raises OSError.
         """
         for each in self._left:
             if each.source == source:
@@ -81,7 +81,11 @@ class Copies:
 
     def give_back(self, copy: Copy) -> None:
         """Keep a copy for the next who needs one, where there is room for it and two more of its size."""
-        if _free(copy.path.parent) < 2 * copy.bytes:
+        try:
+            room = _free(copy.path.parent) >= 2 * copy.bytes
+        except OSError:
+            room = False
+        if not room:
             copy.remove()
             return
         self._left.append(copy)

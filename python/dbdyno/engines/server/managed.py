@@ -117,7 +117,10 @@ class ManagedProvisioner:
         asked = server_settings_of(compiled).index_directory
         indexes = None if asked is None else self._apart.directory(asked)
         begun = time.monotonic()
-        copy = self._copies.take(made.path, lambda: work / f"data-{secrets.token_hex(4)}")
+        try:
+            copy = self._copies.take(made.path, lambda: work / f"data-{secrets.token_hex(4)}")
+        except OSError as error:
+            raise SystemFailed(f"copying the loaded tables to {work}: {reason(error)}") from error
         data = copy.path
         removed = [data] if indexes is None else [data, indexes]
         again = False
@@ -186,7 +189,7 @@ class ManagedProvisioner:
             shutil.rmtree(data, ignore_errors=True)
 
     def _fresh(self, installation: Installation) -> Path:
-        """Give fresh data of a server. They are kept: making them takes some seconds, and copying them less than one."""
+        """Give fresh data of a server. They are kept: making them takes some seconds, copying them less than one."""
 
         def make(path: Path) -> list[Any]:
             create_data(installation, path)
