@@ -43,7 +43,7 @@ fn table<S: System>(system: &S, serial: serde_json::Value) -> serde_json::Value 
 /// reads all rows to find one by its key.
 fn looked_at(number: u64) -> bool {
     let edge = |size: u64| (number + 1) % size < 3;
-    number % 8 == 0 || number < 20 || number + 3 > ROWS || [250, 500, 512].into_iter().any(edge)
+    number.is_multiple_of(8) || number < 20 || number + 3 > ROWS || [250, 500, 512].into_iter().any(edge)
 }
 
 pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> Outcome {
