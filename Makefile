@@ -32,7 +32,7 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-python test-rust test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-python test-rust-build test-rust test-python bench schema docs postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 15s --report pk-lookup.html
 
@@ -113,7 +113,7 @@ test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
 	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP)
-	$(MAKE) --no-print-directory --jobs=2 lint-format lint-python
+	$(MAKE) --no-print-directory --jobs=2 test-rust-build lint-format lint-python
 	$(MAKE) --no-print-directory test-rust
 	$(MAKE) --no-print-directory test-python
 
@@ -144,6 +144,10 @@ lint-python: dev
 check: lint
 	cargo test --quiet --workspace --lib --locked
 	$(TEST_BIN)/pytest --unit --quiet --numprocesses 2
+
+test-rust-build: dev
+	cargo test --quiet --workspace --locked --no-run
+	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo test $(WEBAPP_CARGO) --no-run
 
 # With the servers that are installed here.
 test-rust: dev $(TESTED_SERVERS)
