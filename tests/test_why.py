@@ -29,7 +29,7 @@ n = { type = "integer", fill = { uniform = [0, 9] } }
 [load]
 clients = "${clients}"
 retry = { attempts = 100, on = ["locked", "deadlock", "serialization"] }
-stop = { seconds = 0.5 }
+stop = { seconds = 2 }
 
 [system.sqlite]
 busy_timeout = 10000

@@ -31,7 +31,7 @@ n = { type = "integer", fill = { uniform = [0, 19_999] } }
 name = { type = "varchar(100)", fill = { text = 40 } }
 
 [load]
-stop = { seconds = 0.3 }
+stop = { seconds = 1 }
 
 [[transactions]]
 name = "find"
@@ -48,7 +48,7 @@ id = { type = "integer", primary_key = true, fill = { serial = 1 } }
 n = { type = "integer", fill = { uniform = [0, 9] } }
 
 [load]
-stop = { seconds = 0.5 }
+stop = { seconds = 2 }
 
 [[transactions]]
 name = "insert"
@@ -84,10 +84,8 @@ def test_an_index_is_built_measured_and_printed_with_its_price(cli: Cli) -> None
     assert "USING INDEX on_user_n" in plan(document, index["cell"])
     assert "USING COVERING INDEX on_user_n_name" in plan(document, tried["covering index user (n, name)"]["cell"])
     assert [each["kind"] for each in index["prices"] if each["measured"]] == ["space"]
-    helps = [each for each in ("index user (n)", "covering index user (n, name)") if tried[each]["verdict"] == "helps"]
-    if helps:
-        assert document["why"]["fixes"]["recommended"] in helps
-        assert "Take " in out
+    assert document["why"]["fixes"]["recommended"] in ("index user (n)", "covering index user (n, name)")
+    assert "Take " in out
     assert 'create index "on_user_n" on "user" ("n");' in out
     assert "more on the device" in " ".join(out.split())
     assert document["status"] == "done"
@@ -141,10 +139,7 @@ def test_an_index_on_a_file_of_one_s_own_is_built_on_a_copy(cli: Cli) -> None:
     other = tried["case_sensitive_like=on"]
     assert other["verdict"] == "disqualified"
     assert other["reason"].startswith("rows returned by a transaction")
-    if index["verdict"] == "helps":
-        assert document["why"]["fixes"]["recommended"] == "index words (word collate nocase)"
-    else:
-        assert index["verdict"] == "inconclusive", "on a machine that does much else, five rounds may not settle it"
+    assert document["why"]["fixes"]["recommended"] == "index words (word collate nocase)"
     assert digest(path) == before
 
 

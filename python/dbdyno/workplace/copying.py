@@ -58,8 +58,8 @@ def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = 
     Raises OSError, and RunInterrupted when that is heard on the way.
     """
     read_into = [bytearray(_READ)]
-    for path in _files_below(directory):
-        with _opened(path, os.O_RDONLY) as file:
+    for each in files_below(directory):
+        with _opened(each.path, os.O_RDONLY) as file:
             if state == "cold":
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             else:
@@ -70,14 +70,14 @@ def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = 
 # A data directory has a thousand files and is copied for each trial: hence these two make no object for a file's path.
 
 
-def _files_below(directory: Path | str) -> Iterator[str]:
-    """Give the paths of the files in a directory and below it, without links."""
+def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
+    """Give the files in a directory and below it, without links."""
     with os.scandir(directory) as entries:
         for each in entries:
             if each.is_dir(follow_symlinks=False):
-                yield from _files_below(each.path)
+                yield from files_below(each.path)
             elif not each.is_symlink():
-                yield each.path
+                yield each
 
 
 def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
-from dbdyno.workplace.copying import copy_below, copy_contents, copy_directory, directory_bytes, sync_files
+from dbdyno.workplace.copying import copy_below, copy_contents, copy_directory, directory_bytes, files_below, sync_files
 from dbdyno.workplace.listening import Interrupted
 
 # At most so many are kept that nobody works on.
@@ -29,8 +30,12 @@ class Copy:
         """``source``: the directory; ``path``: where the copy is to be. Nothing is copied yet."""
         self.source = source
         self.path = path
-        self.bytes = 0
         self._noted: dict[str, _State] | None = None
+
+    @cached_property
+    def bytes(self) -> int:
+        """The bytes of the directory."""
+        return directory_bytes(self.source)
 
     def renew(self, interrupted: Interrupted | None = None) -> None:
         """Make it what the source is, and put it on the device.
@@ -40,9 +45,8 @@ class Copy:
         noted, self._noted = self._noted, None
         if noted is None:
             copy_directory(self.source, self.path, interrupted)
-            self.bytes = directory_bytes(self.path)
         else:
-            _renew_below(self.source, self.path, str(self.path), noted, interrupted)
+            _renew_below(self.source, self.path, noted, interrupted)
             sync_files(self.path)
 
     def note(self) -> None:
@@ -50,7 +54,7 @@ class Copy:
 
         That is how exact times of files are. Raises OSError.
         """
-        self._noted = {each.path: _state(each) for each in _files_below(self.path)}
+        self._noted = {each.path: _state(each) for each in files_below(self.path)}
 
     def remove(self) -> None:
         """Remove it."""
@@ -74,8 +78,7 @@ class Copies:
                 self._left.remove(each)
                 return each
         new = Copy(source, make_path())
-        wanted = directory_bytes(source)
-        while self._left and _free(new.path.parent) < 2 * wanted:
+        while self._left and _free(new.path.parent) < 2 * new.bytes:
             self._left.pop(0).remove()
         return new
 
@@ -111,20 +114,9 @@ def _kind(entry: os.DirEntry[str]) -> int:
     return stat.S_IFREG if entry.is_file(follow_symlinks=False) else 0
 
 
-def _files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(directory) as entries:
-        for each in entries:
-            if _kind(each) == stat.S_IFDIR:
-                yield from _files_below(each.path)
-            elif _kind(each) == stat.S_IFREG:
-                yield each
-
-
-def _renew_below(
-    source: Path | str, target: Path, path: str, noted: dict[str, _State], interrupted: Interrupted | None
-) -> None:
-    """Make a directory what another is. ``path``: the directory's, as text."""
-    with os.scandir(path) as entries:
+def _renew_below(source: Path | str, target: Path, noted: dict[str, _State], interrupted: Interrupted | None) -> None:
+    """Make a directory what another is."""
+    with os.scandir(target) as entries:
         there = {each.name: each for each in entries}
     with os.scandir(source) as entries:
         for each in entries:
@@ -139,12 +131,12 @@ def _renew_below(
                 if old is None:
                     copy_below(each.path, made, interrupted)
                 else:
-                    _renew_below(each.path, made, old.path, noted, interrupted)
+                    _renew_below(each.path, made, noted, interrupted)
                 made.chmod(stat.S_IMODE(each.stat().st_mode))
             elif old is None or _state(old) != noted.get(old.path):
                 if old is not None and not os.access(old.path, os.W_OK):
                     _remove(old)
-                copy_contents(each.path, f"{path}/{each.name}", interrupted)
+                copy_contents(each.path, f"{target}/{each.name}", interrupted)
     for old in there.values():
         _remove(old)
 

@@ -227,11 +227,9 @@ class ManagedProvisioner:
 
         def load(path: Path) -> Any:
             fresh = self._fresh(installation)
-            self._interrupted.check()
             try:
                 copy_directory(fresh, path, self._interrupted)
             except OSError as error:
-                shutil.rmtree(path, ignore_errors=True)
                 raise SystemFailed(f"copying fresh data to {path}: {reason(error)}") from error
             self._interrupted.check()
             settings = family_of(self._engine).LOADING[installation.product]
