@@ -1,6 +1,7 @@
 """Experiments for tests: small ones from text, and all that the repository has."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +26,12 @@ FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
 TEMPLATE = str(package_path("experiment", "template.toml"))
 TEMPLATES = [str(template_path(name)) for name in template_names() if name not in SERVICES]
 ALL = [*BUILTIN, *FIXTURES, TEMPLATE, *TEMPLATES]
+
+
+def shortened(text: str) -> tuple[str, int]:
+    """An experiment's text with windows that suit a test, and how many there were."""
+    return re.subn(r"(?m)^(warmup|stop) = \{ seconds = [\d.]+ \}", r"\1 = { seconds = 0.2 }", text)
+
 
 HEAD = 'name = "small"\ntitle = "A small one"\n'
 TABLE = """

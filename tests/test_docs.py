@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
+from experiment_files import shortened
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -165,13 +166,9 @@ def commands(block: str) -> Iterator[Command]:
 def brief(step: Command | File) -> Command | File:
     """The same with shorter windows and budgets: how a command ends does not depend on how sure it was."""
     if isinstance(step, File):
-        return replace(step, text=shortened(step.text))
+        return replace(step, text=shortened(step.text)[0])
     arguments = [re.sub(r"^\d+(s|m)$", "2s", each) for each in step.arguments]
     return replace(step, arguments=arguments)
-
-
-def shortened(text: str) -> str:
-    return re.sub(r"(?m)^(warmup|stop) = \{ seconds = [\d.]+ \}", r"\1 = { seconds = 0.2 }", text)
 
 
 def do(cli: Cli, step: Command | File) -> None:
@@ -207,7 +204,7 @@ def test_commands_of_a_guide_do_what_it_says(page: str, server_cli: Cli) -> None
         do(server_cli, brief(each))
         if isinstance(each, Command) and each.arguments[1] == "init":
             written = server_cli.directory / each.arguments[2]
-            written.write_text(shortened(written.read_text()))
+            written.write_text(shortened(written.read_text())[0])
 
 
 def test_each_guide_has_commands() -> None:

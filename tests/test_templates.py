@@ -1,12 +1,10 @@
 """The templates of `dbdyno init`: each is written and run, by the real command line, on a real database."""
 
-import re
-
 import pytest
 
 from conftest import Cli
 from dbdyno.shipped import template_names
-from experiment_files import SERVICES
+from experiment_files import SERVICES, shortened
 from http_service import service
 from test_server_runs import needs_mysql, needs_postgresql
 
@@ -23,7 +21,7 @@ def written(cli: Cli, name: str) -> str:
     """Write a template as it is, but for a window that suits a test."""
     assert cli("init", "my.toml", "--template", name) == "wrote my.toml; run it with: dbdyno run ./my.toml\n"
     text = (cli.directory / "my.toml").read_text()
-    short, found = re.subn(r"(?m)^(warmup|stop) = \{ seconds = [\d.]+ \}", r"\1 = { seconds = 0.2 }", text)
+    short, found = shortened(text)
     assert found == 2
     return cli.write("my.toml", short)
 

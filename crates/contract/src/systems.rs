@@ -43,6 +43,9 @@ pub trait System: Sized {
     const BYTES: &str;
     /// The name of the table's key.
     const ID: &str = "id";
+    /// Of the rows that were loaded one in so many is compared, and those where batches may begin and end. A server that uses
+    /// no index reads all rows to find one by its key.
+    const COMPARED: u64 = 1;
     /// What the plan of a look-up says of the table's key.
     const KEY: &str;
     /// The names the engine may have.

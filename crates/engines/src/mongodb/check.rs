@@ -52,6 +52,8 @@ impl System for Mongodb {
     const TEXT: &str = "";
     const BYTES: &str = "";
     const ID: &str = "_id";
+    // FerretDB looks at all.
+    const COMPARED: u64 = 8;
     const KEY: &str = "";
     const NAMES: &[&str] = &["FerretDB", "MongoDB"];
     const SHOWN: &str = "";
