@@ -7,6 +7,7 @@ noise from a fixed seed, so that a report has something to draw.
 from __future__ import annotations
 
 import copy
+import pickle
 import random
 from functools import cache
 from typing import Any
@@ -209,7 +210,14 @@ PUBLISHED: dict[str, Any] = {
 
 
 def lookup_document(rounds: int = 5, seed: int = 42) -> Document:
-    """A whole document of a synthetic lookup run with one failed trial."""
+    """A whole document of a synthetic lookup run with one failed trial, of which the caller may change anything."""
+    # Working one out takes longer than most of the tests that ask for one.
+    made: Document = pickle.loads(_lookup_document(rounds, seed))
+    return made
+
+
+@cache
+def _lookup_document(rounds: int, seed: int) -> bytes:
     design = lookup_design()
     trials = lookup_trials(design, rounds, seed)
     last = trials[-1]
@@ -222,7 +230,7 @@ def lookup_document(rounds: int = 5, seed: int = 42) -> Document:
         error_kind="killed",
         started=last.started,
     )
-    return build_document(run_record(design), trials, published=copy.deepcopy(PUBLISHED))
+    return pickle.dumps(build_document(run_record(design), trials, published=copy.deepcopy(PUBLISHED)))
 
 
 UPDATE_RATES = {1: 61.0, 1000: 640.0, 10_000: 560.0}
@@ -273,7 +281,13 @@ def update_result(rows: int, rng: random.Random, *, system: str = "sqlite:", bus
 
 
 def update_document(rounds: int = 5, systems: tuple[str, ...] = ("sqlite:",)) -> Document:
-    """A whole document of a synthetic update run; of two systems the second is less durable."""
+    """A whole document of a synthetic update run; of two systems the second is less durable. It may be changed."""
+    made: Document = pickle.loads(_update_document(rounds, systems))
+    return made
+
+
+@cache
+def _update_document(rounds: int, systems: tuple[str, ...]) -> bytes:
     rng = random.Random(7)
     design = {
         "question": "How does the size of the transaction change random updates?",
@@ -306,7 +320,7 @@ def update_document(rounds: int = 5, systems: tuple[str, ...] = ("sqlite:",)) ->
                     intervals=intervals(result, rng),
                 )
             )
-    return build_document(run_record(design, experiment="pk-update"), trials)
+    return pickle.dumps(build_document(run_record(design, experiment="pk-update"), trials))
 
 
 def run_of(
