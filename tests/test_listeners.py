@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from authenticated import Place
+from command_line import PROGRAM
 from conftest import Cli
 from dbdyno.engines.web.application import find_application
 from dbdyno.findings.backlog_full import backlog_findings
@@ -135,7 +136,7 @@ def test_the_queue_of_a_proxy_is_as_long_as_the_setting_says(proxy: str) -> None
 def test_a_full_queue_of_the_web_servers_is_told(server_cli: Cli) -> None:
     text = TABLES.replace('{ execute = "select count(*) from users" }', LOGIN)
     text = text.replace("clients = 1", 'clients = 60\nconnect = "per-transaction"')
-    text = text.replace("stop = { transactions = 1 }", "stop = { seconds = 3 }")
+    text = text.replace("stop = { transactions = 1 }", "stop = { seconds = 1 }")
     url = "web:?database=sqlite&db.journal_mode=wal&threads=1&hash_rounds=20000&backlog=1"
     document = server_cli.run(server_cli.write("web.toml", text), "--rounds", "1", "--system", url)
     (full,) = found(document, "backlog full")
@@ -183,10 +184,19 @@ import json, os, subprocess, sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
 from conftest import Cli
-from test_listeners import {what}
-cli = Cli(Path({directory!r}))
+from test_listeners import Alone, {what}
+cli = Alone(Path({directory!r}))
 {what}(cli)
 """
+
+
+class Alone(Cli):
+    """A command line that is run once, for which nothing is read in before."""
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [PROGRAM, *arguments]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=self.directory, env=self.environment, text=True, **pipes)
 
 
 def in_a_network_of_few_ports(cli: Cli, what: str) -> dict[str, Any]:

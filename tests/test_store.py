@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from at_once import at_once
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.masking import mask_definition, mask_text
@@ -214,27 +215,16 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_several_processes_make_and_write_one_store(place: str) -> None:
-    script = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from synthetic import run_record
-from dbdyno.store import TrialRecord, open_store
-print("ready", flush=True)
-sys.stdin.readline()
+    imports = "from synthetic import run_record\nfrom dbdyno.store import TrialRecord, open_store"
+    does = f"""
+together()
 store = open_store({place!r})
 run_id = store.begin_run(run_record({{}}))
 for block in range(10):
     store.add_trial(run_id, TrialRecord(cell="a", block=block, position=0, status="done"))
     store.set_baseline("main", run_id)
 """
-    command = [sys.executable, "-c", script]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen(command, env=environment(), **pipes) for _ in range(8)]
-    assert [each.stdout.readline() for each in started] == ["ready\n"] * 8
-    for each in started:
-        each.stdin.write("go\n")
-        each.stdin.close()
-    assert [each.wait(60) for each in started] == [0] * 8
+    assert at_once(8, imports, does) == [""] * 8
     with closing(open_store(place)) as store:
         found = store.runs()
         assert [each.done for each in found] == [10] * 8

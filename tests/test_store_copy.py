@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from at_once import at_once
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.store import RunStatus, Store, TrialRecord, open_store
@@ -20,7 +19,6 @@ from dbdyno.store.process import this_process
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_trials, run_record
-from test_store import environment
 
 
 @pytest.fixture
@@ -187,22 +185,13 @@ def test_a_run_is_copied_whole_or_not_at_all(here: Store, there: Store) -> None:
 
 def test_several_who_copy_at_once_copy_once(here: Store, there: Store, place: str) -> None:
     ids = [measured(here, begun(here, f"2026-01-0{day}T00:00:00.000+00:00")) for day in (1, 2, 3)]
-    script = f"""
-import sys
-from dbdyno.store import open_store
-from dbdyno.store.copying import copy_runs
+    imports = "from dbdyno.store import open_store\nfrom dbdyno.store.copying import copy_runs"
+    does = f"""
 source, target = open_store({here.place!r}), open_store({place!r})
-print("ready", flush=True)
-sys.stdin.readline()
+together()
 print(sum(each.trials for each in copy_runs(source, target)))
 """
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen([sys.executable, "-c", script], env=environment(), **pipes) for _ in range(4)]
-    assert [each.stdout.readline() for each in started] == ["ready\n"] * 4
-    for each in started:
-        each.stdin.write("go\n")
-        each.stdin.flush()
-    copied = [int(each.communicate(timeout=60)[0]) for each in started]
+    copied = list(map(int, at_once(4, imports, does)))
     with there.reading() as connection:
         assert connection.execute(select(func.count()).select_from(TRIALS)).scalar_one() == sum(copied)
     assert sum(copied) == sum(len(here.trials(each)) for each in ids)

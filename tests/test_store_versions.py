@@ -4,8 +4,6 @@
 """
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
+from at_once import at_once
 from dbdyno.errors import StoreError
 from dbdyno.store import Store, TrialRecord, open_store
 from dbdyno.store.places import is_file, store_url
@@ -25,7 +24,6 @@ from dbdyno.store.tables import METADATA, REVISION, SCHEMA_VERSION
 from dbdyno.store.upgrading import SCRIPTS
 from dbdyno.stored import read_run
 from synthetic import run_record
-from test_store import environment
 
 STORES = Path(__file__).parent / "stores"
 
@@ -181,21 +179,8 @@ def test_a_store_is_made_whole_or_not_at_all(place: str, monkeypatch: pytest.Mon
 
 def test_who_opens_an_older_store_at_once_finds_it_migrated_once(place: str) -> None:
     execute(of_version_2(place), BACK_TO_1)
-    script = f"""
-import sys
-from dbdyno.store import open_store
-print("ready", flush=True)
-sys.stdin.readline()
-store = open_store({place!r})
-print([each.done for each in store.runs()])
-"""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen([sys.executable, "-c", script], env=environment(), **pipes) for _ in range(6)]
-    assert [each.stdout.readline() for each in started] == ["ready\n"] * 6
-    for each in started:
-        each.stdin.write("go\n")
-        each.stdin.flush()
-    assert [each.communicate(timeout=60)[0] for each in started] == ["[2, 4]\n"] * 6
+    does = f"together()\nprint([each.done for each in open_store({place!r}).runs()])"
+    assert at_once(6, "from dbdyno.store import open_store", does) == ["[2, 4]\n"] * 6
     assert asked(place, "SELECT version_num FROM dbdyno_alembic") == [("3",)]
 
 
