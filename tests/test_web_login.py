@@ -42,7 +42,7 @@ def found(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
     needs("postgresql")
-    document = logins(server_cli, "web:?database=postgresql", 4, 2)
+    document = logins(server_cli, "web:?database=postgresql", 4, 1)
     (cell,) = document["cells"]
     assert cell["rounds"][0]["failed"] == {}
     # What is compared is what is behind, and by what it survives.
@@ -58,7 +58,7 @@ def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
 def test_two_web_servers_share_the_requests(server_cli: Cli) -> None:
     if shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") is None:
         pytest.skip("haproxy is not installed")
-    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&servers=2", 4, 2)
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&servers=2", 4, 1)
     tiers = document["cells"][0]["cpu_percent"]["tiers"]
     assert set(tiers) == {"proxy", "web 1", "web 2"} and all(used > 0 for used in tiers.values())
 
@@ -83,18 +83,18 @@ def test_the_load_keeps_to_its_processors(server_cli: Cli) -> None:
 def test_max_connections_is_met_and_told_with_what_lifts_it(server_cli: Cli, engine: str) -> None:
     needs(engine)
     url = f"web:?database={engine}&db.max_connections=20&pool=60"
-    document = logins(server_cli, url, 40, 2)
+    document = logins(server_cli, url, 40, 1)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-connections"
     assert "`max_connections` of the database" in limit["text"]
     assert document["cells"][0]["throughput"]["mean"] > 0
     # With room for all of them it is not met.
-    document = logins(server_cli, f"web:?database={engine}&db.max_connections=100&pool=60", 40, 2)
+    document = logins(server_cli, f"web:?database={engine}&db.max_connections=100&pool=60", 40, 1)
     assert found(document, "limit met") == []
 
 
 def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
-    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 30, 3)
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 30, 1)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-open-files"
     assert "`open_files` of the web tier (`ulimit -n`)" in limit["text"]
