@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from command_line import CommandLine
+from fresh_data import kept
 from team_database import INSTALLED, TeamServer, team_server
 
 if TYPE_CHECKING:
@@ -221,13 +222,9 @@ def server_cli() -> Iterator[Cli]:
     """A command line whose directory servers may enter that run as another user than root."""
     directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
     directory.chmod(0o755)
-    # Where dbdyno keeps a server's fresh data when it runs as root. Those of one test are as good for another.
-    shared = Path(f"/var/tmp/dbdyno-{os.geteuid()}")
-    shared.mkdir(mode=0o711, exist_ok=True)
-    (shared / "fresh").mkdir(exist_ok=True)
     cache = directory / "cache"
     cache.mkdir()
-    (cache / "fresh").symlink_to(shared / "fresh")
+    (cache / "fresh").symlink_to(kept())
     yield Cli(directory)
     shutil.rmtree(directory)
 

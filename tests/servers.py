@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
 from duckdb_library import LIBRARY
+from fresh_data import fresh_data
 from real_mysql import PROGRAM
 
 # Tests ask for no durability, and some of them hold a session each.
@@ -41,7 +41,7 @@ def tested() -> Iterator[tuple[str, Installation]]:
 @contextmanager
 def running(installation: Installation, data: Path) -> Iterator[Server]:
     """Start a server on fresh data, and stop it in the end."""
-    create_data(installation, data)
+    fresh_data(installation, data)
     # What is set is FerretDB's.
     settings = {} if installation.product == "MongoDB" else SETTINGS[installation.engine]
     with start_server(installation, data, data.parent, settings, remove=[data.parent]) as server:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
+from fresh_data import fresh_data
 
 INSTALLED = bool(find_installations("postgresql"))
 PASSWORD = "s3cr3t-0f-the-store"
@@ -61,7 +61,7 @@ def team_server() -> Iterator[TeamServer]:
     work = Path(tempfile.mkdtemp(prefix="dbdyno-store-", dir="/var/tmp"))
     try:
         installation = find_installations("postgresql")[0]
-        create_data(installation, work / "data")
+        fresh_data(installation, work / "data")
         rules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
         (work / "data" / "pg_hba.conf").write_text(rules)
         port = free_port()

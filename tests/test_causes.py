@@ -14,9 +14,9 @@ import pytest
 
 from dbdyno.causes import FEWEST, Sightings, known_waits, meaning_of, share_of
 from dbdyno.diagnose_server import diagnose_server
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
+from fresh_data import fresh_data
 from synthetic_events import result_of
 
 POSTGRESQL = {"fsync": "on", "synchronous_commit": "on", "shared_buffers": "128MB", "wal_buffers": "4MB"}
@@ -363,7 +363,7 @@ def work() -> Iterator[Path]:
 @contextmanager
 def started(installation: Installation, work: Path, settings: dict[str, str]) -> Iterator[Server]:
     data = work / f"data-{installation.version}"
-    create_data(installation, data)
+    fresh_data(installation, data)
     with start_server(installation, data, work, settings, remove=[data]) as server:
         yield server
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
 from dbdyno.events.answers import Loaded
 from dbdyno.worker import ask
+from fresh_data import fresh_data
 from test_server_runs import servers
 
 CHECKS = {"sqlite": 14, "postgresql": 26, "mysql": 28}
@@ -69,7 +69,7 @@ def test_a_named_server_keeps_nothing_of_it(server_cli: Cli, engine: str) -> Non
     if not find_installations(engine):
         pytest.skip(f"there is no {engine} server here")
     installation = find_installations(engine)[0]
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         host = str(server.socket).replace("/", "%2F")
         databases = server_databases(server_cli, server.data)
@@ -95,7 +95,7 @@ def test_without_the_right_to_make_databases_the_named_one_is_used_if_that_is_al
     if not find_installations("postgresql"):
         pytest.skip("there is no postgresql server here")
     installation = find_installations("postgresql")[0]
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         statements = ["create role me login", "grant create on schema public to me"]
         task = {"kind": "load", "target": target(server), "before": statements}

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target as target_of
 from dbdyno.engines.server.server import start_server
@@ -25,6 +24,7 @@ from dbdyno.report.html import html_report
 from dbdyno.store import open_store
 from dbdyno.worker import ask
 from duckdb_library import LIBRARY, needs_duckdb
+from fresh_data import fresh_data
 from real_mysql import PROGRAM, needs_real_mysql
 from test_server_runs import needs_mysql, needs_postgresql
 
@@ -172,7 +172,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
                 if kind == "mysql"
                 else find_installations("mysql" if kind == "mariadb" else kind)[0]
             )
-            create_data(installation, directory / "data")
+            fresh_data(installation, directory / "data")
             server = stack.enter_context(start_server(installation, directory / "data", directory, {}))
             host = str(server.socket).replace("/", "%2F")
             url = f"{installation.engine}://{server.user}@{host}:{server.port}/{server.database}"

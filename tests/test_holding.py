@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.holding import new_token
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
@@ -20,6 +19,7 @@ from dbdyno.events.answers import Loaded
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import ask
 from dbdyno.workplace.claims import Claim, abandoned
+from fresh_data import fresh_data
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql, wait_until
 from test_workspace import ENVIRONMENT
@@ -111,7 +111,7 @@ class Place:
 )
 def place(request: pytest.FixtureRequest, server_cli: Cli) -> Iterator[Place]:
     installation = find_installations(request.param)[0]
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         host = str(server.socket).replace("/", "%2F")
         yield Place(f"{request.param}://{server.user}@{host}:{server.port}/", target(server))
@@ -174,7 +174,7 @@ def test_what_is_no_run_s_is_not_dropped(place: Place, tmp_path: Path) -> None:
 @needs_ferretdb
 def test_without_locks_on_the_server_those_of_the_cache_tell(server_cli: Cli, tmp_path: Path) -> None:
     installation = next(each for each in find_installations("mongodb") if each.product == "FerretDB")
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         place = Place(f"mongodb://{str(server.socket).replace('/', '%2F')}/", target(server))
         with (

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from authenticated import KEY
 from conftest import Cli
 from dbdyno.errors import SystemFailed
 from dbdyno.events.answers import FactsRead
@@ -78,7 +79,7 @@ def nginx() -> Iterator[Nginx]:
     directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
     directory.chmod(0o755)
     clear, two, tls = free_ports(3)
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made = ["openssl", "req", "-x509", *KEY, "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "own.key", "-out", "own.crt"]
     subprocess.run(made, cwd=directory, check=True, capture_output=True)
     (directory / "long").write_bytes(b"x" * LONG)

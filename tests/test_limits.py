@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
@@ -20,6 +19,7 @@ from dbdyno.findings.limits_met import limit_findings
 from dbdyno.plan.cell import PLAN
 from dbdyno.results.merging import merge_results
 from dbdyno.worker import Worker
+from fresh_data import fresh_data
 from http_service import service
 from synthetic_events import result_of
 from test_finding_evidence import Cell as Measured
@@ -184,7 +184,7 @@ def test_a_server_without_places_is_told_where_clients_fail_otherwise_too(
 ) -> None:
     installation = find_installations(engine)[0]
     data = server_cli.directory / "data"
-    create_data(installation, data)
+    fresh_data(installation, data)
     with start_server(installation, data, server_cli.directory, {"max_connections": "12"}) as server:
         statements = ["select 1", "select * from nowhere"]
         task = {

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
 from dbdyno.events.answers import Answer, Loaded
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import ask
+from fresh_data import fresh_data
 from test_server_runs import needs_mysql, needs_postgresql
 
 HEAD = 'name = "own"\ntitle = "own"\n[load]\nstop = { transactions = 5 }\n'
@@ -123,7 +123,7 @@ def test_mysql_prepares_and_runs_nothing(server_cli: Cli, small: Callable[..., s
 def test_on_a_named_server_nothing_is_written_and_what_a_run_refuses_is_refused(server_cli: Cli) -> None:
     data = server_cli.directory / "data"
     installation = find_installations("postgresql")[0]
-    create_data(installation, data)
+    fresh_data(installation, data)
     with start_server(installation, data, server_cli.directory, {}) as server:
         make = ["create table orders (id integer primary key)", "insert into orders values (1)"]
         load = {"kind": "load", "target": target(server), "before": make, "tables": [], "after": []}

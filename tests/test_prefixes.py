@@ -9,9 +9,9 @@ from conftest import Cli
 from dbdyno.engines.prefix_rules import PrefixSearch
 from dbdyno.engines.prefixes import Why, why_no_prefix
 from dbdyno.engines.searches import prefix_search
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
+from fresh_data import fresh_data
 
 C = {"name": "C", "by_bytes": True}
 GERMAN = {"name": "de_DE.UTF-8", "by_bytes": False}
@@ -219,7 +219,7 @@ def test_postgresql_is_told_by_its_collations_and_operator_classes(server_cli: C
 def test_a_database_in_c_is_not_told_to_be_in_c(server_cli: Cli) -> None:
     (installation, *_) = find_installations("postgresql")
     data = server_cli.directory / "data"
-    create_data(installation, data)
+    fresh_data(installation, data)
     with start_server(installation, data, server_cli.directory, {"fsync": "off"}) as server:
         place = ["-h", str(server.socket), "-p", str(server.port), "-U", server.user, "-d", server.database]
         for sql in (

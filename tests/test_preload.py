@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.preload import Preload, preload_library
@@ -19,6 +18,7 @@ from dbdyno.engines.server.server import start_server
 from dbdyno.errors import SystemFailed
 from dbdyno.events.reading import read_event
 from dbdyno.events.trial import TrialResult
+from fresh_data import fresh_data
 from test_changes import trial, work
 
 # Of the page (crates/delays/src/page.rs): what is at its beginning, and each kind of call.
@@ -208,7 +208,7 @@ def test_a_server_s_calls_are_changed_during_a_trial(engine: str, server_cli: Cl
     if not installations or preload_library() is None:
         pytest.skip(f"there is no {engine} server on this machine to start, or no library")
     directory = server_cli.directory
-    create_data(installations[0], directory / "data")
+    fresh_data(installations[0], directory / "data")
     with start_server(installations[0], directory / "data", directory, SERVERS[engine], preloaded=True) as server:
         assert server.preload is not None
         place = {"file": str(server.preload.page)}
@@ -273,7 +273,7 @@ def test_a_server_without_the_library_is_told(engine: str, server_cli: Cli) -> N
     installations = find_installations(engine)
     if not installations or preload_library() is None:
         pytest.skip(f"there is no {engine} server on this machine to start, or no library")
-    create_data(installations[0], directory / "data")
+    fresh_data(installations[0], directory / "data")
     preload = Preload.make(directory, None)
     with start_server(installations[0], directory / "data", directory, {}) as server:
         assert server.preload is None

@@ -10,7 +10,6 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.design import make_cells
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.managed import ManagedProvisioner
 from dbdyno.engines.server.server import start_server
@@ -21,6 +20,7 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.worker import worker_path
+from fresh_data import fresh_data
 from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql
 
 Small = Callable[..., str]
@@ -38,7 +38,7 @@ def test_the_directory_goes_although_a_database_cannot_be_removed(
 ) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
     installation = find_installations("postgresql")[0]
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     provisioners = Provisioners(server_cli.directory)
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         host = str(server.socket).replace("/", "%2F")
@@ -112,7 +112,7 @@ def test_what_a_session_refuses_is_bad_input(
 ) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
     installation = find_installations(engine)[0]
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     with (
         start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server,
         Provisioners(server_cli.directory) as provisioners,

@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from conftest import Cli, those, workers_of
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
+from fresh_data import fresh_data
 from test_server_runs import ONE, WRITE, needs_postgresql, wait_until
 
 Small = Callable[..., str]
@@ -32,7 +32,7 @@ def start(cli: Cli, settings: dict[str, str]) -> Server:
 
 @pytest.fixture
 def data(server_cli: Cli) -> Path:
-    create_data(find_installations("postgresql")[0], server_cli.directory / "data")
+    fresh_data(find_installations("postgresql")[0], server_cli.directory / "data")
     return server_cli.directory / "data"
 
 

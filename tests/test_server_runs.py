@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from conftest import Cli, loading, size, those
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
+from fresh_data import fresh_data
 
 Small = Callable[..., str]
 
@@ -260,7 +260,7 @@ def test_a_load_of_a_named_server_ends_with_the_first_ctrl_c_and_its_databases_g
 ) -> None:
     installation = find_installations("postgresql")[0]
     data = server_cli.directory / "data"
-    create_data(installation, data)
+    fresh_data(installation, data)
     empty = size(data)
     with start_server(installation, data, server_cli.directory, {"fsync": "off"}) as server:
         url = f"postgresql://{server.user}@{str(server.socket).replace('/', '%2F')}:{server.port}/"
@@ -278,7 +278,7 @@ def test_a_load_of_a_named_server_ends_with_the_first_ctrl_c_and_its_databases_g
 @needs_postgresql
 def test_a_named_server_gets_a_database_of_its_own_and_keeps_nothing(server_cli: Cli, small: Small) -> None:
     installation = find_installations("postgresql")[0]
-    create_data(installation, server_cli.directory / "data")
+    fresh_data(installation, server_cli.directory / "data")
     with start_server(installation, server_cli.directory / "data", server_cli.directory, {}) as server:
         host = str(server.socket).replace("/", "%2F")
         url = f"postgresql://{server.user}@{host}:{server.port}/"
@@ -387,7 +387,7 @@ def test_a_ferretdb_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cl
 def test_a_named_server_of_documents_keeps_nothing(server_cli: Cli, small: Small) -> None:
     installation = next(each for each in find_installations("mongodb") if each.product == "FerretDB")
     data = server_cli.directory / "data"
-    create_data(installation, data)
+    fresh_data(installation, data)
     with start_server(installation, data, server_cli.directory, {}) as server:
         host = str(server.socket).replace("/", "%2F")
         file = server_cli.write("small.toml", small(ONE, *DOCUMENTS))

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import InputError
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
+from fresh_data import fresh_data
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
 
@@ -67,7 +67,7 @@ def directory() -> Iterator[Path]:
 
 def serve(directory: Path, engine: str, client: Callable[[Server], list[str]]) -> Iterator[Served]:
     installation = find_installations(engine)[0]
-    create_data(installation, directory / engine)
+    fresh_data(installation, directory / engine)
     with start_server(installation, directory / engine, directory, {}) as server:
         yield Served(installation, server, client(server))
 

@@ -1,9 +1,11 @@
 """Fresh data directories."""
 
+import hashlib
 import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account
 from dbdyno.engines.server.family import Job
@@ -13,6 +15,7 @@ from dbdyno.engines.server.programs import Installation
 from dbdyno.errors import SystemFailed, reason
 from dbdyno.keeping.kept import Kept
 from dbdyno.keeping.task import Task
+from dbdyno.workplace.templates import template
 
 # Seconds that one of the programs which make data may take.
 _LONGEST_S = 300.0
@@ -47,6 +50,20 @@ def create_data(installation: Installation, directory: Path) -> None:
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def kept_data(installation: Installation, directory: Path) -> Path:
+    """Give fresh data of a server, to be copied. They stay in a directory, and only where none are there are they made.
+
+    Making them takes some seconds, copying them less than one. Raises SystemFailed.
+    """
+
+    def make(path: Path) -> list[Any]:
+        create_data(installation, path)
+        return []
+
+    key = hashlib.sha256(f"fresh {installation.title} {installation.server}".encode()).hexdigest()
+    return template(directory / f"{key}.data", make, of_tables=False).path
 
 
 def run_job(

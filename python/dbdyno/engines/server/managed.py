@@ -1,6 +1,5 @@
 """Servers that dbdyno starts: a data directory, a copy of the template, and a server on it for each trial."""
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -14,7 +13,7 @@ from typing import Any
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
 from dbdyno.engines.server.apart import IndexesApart, Moving, same_device
-from dbdyno.engines.server.data import create_data
+from dbdyno.engines.server.data import kept_data
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.preload import preloads
@@ -189,14 +188,7 @@ class ManagedProvisioner:
             shutil.rmtree(data, ignore_errors=True)
 
     def _fresh(self, installation: Installation) -> Path:
-        """Give fresh data of a server. They are kept: making them takes some seconds, copying them less than one."""
-
-        def make(path: Path) -> list[Any]:
-            create_data(installation, path)
-            return []
-
-        key = hashlib.sha256(f"fresh {installation.title} {installation.server}".encode()).hexdigest()
-        return template(self._cache("fresh") / f"{key}.data", make, of_tables=False).path
+        return kept_data(installation, self._cache("fresh"))
 
     def _installation(self, compiled: CompiledCell) -> Installation:
         program, system = server_settings_of(compiled).program, compiled.cell.system.name

@@ -1,0 +1,27 @@
+"""Fresh data of servers, which are made once for all tests that want some."""
+
+import os
+from pathlib import Path
+
+from dbdyno.engines.server.account import hand_over, open_way, server_account
+from dbdyno.engines.server.data import kept_data
+from dbdyno.engines.server.programs import Installation
+from dbdyno.workplace.copying import copy_directory
+
+
+def kept() -> Path:
+    """Where dbdyno keeps a server's fresh data when it runs as root. Those of one test are as good for another."""
+    shared = Path(f"/var/tmp/dbdyno-{os.geteuid()}")
+    shared.mkdir(mode=0o711, exist_ok=True)
+    (shared / "fresh").mkdir(exist_ok=True)
+    return shared / "fresh"
+
+
+def fresh_data(installation: Installation, directory: Path) -> None:
+    """Have fresh data of a server in a directory that is not there yet, as `create_data` makes them."""
+    made = kept_data(installation, kept())
+    account = server_account(installation.engine)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    open_way(directory.parent, account)
+    copy_directory(made, directory)
+    hand_over(directory, account)
