@@ -17,7 +17,7 @@ from conftest import Cli, those, workers_of
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
 from fresh_data import fresh_data
-from test_server_runs import ONE, WRITE, needs_postgresql, wait_until
+from test_server_runs import CALM, ONE, WRITE, needs_postgresql, wait_until
 
 Small = Callable[..., str]
 
@@ -74,7 +74,7 @@ def standing_still(server: Server) -> Iterator[None]:
 
 def start_long(cli: Cli, small: Small, server: Server, seconds: int) -> subprocess.Popen[str]:
     """Start a run of one long window, and give it when that has begun."""
-    file = cli.write("long.toml", small(ONE, ("transactions = 500", f"seconds = {seconds}")))
+    file = cli.write("long.toml", small(ONE, CALM, ("transactions = 500", f"seconds = {seconds}")))
     arguments = ("--system", url_of(server), "--rounds", "1", "--store", "runs.db", "--json", "out.json")
     process = cli.start("run", file, *arguments)
     wait_until(lambda: len(clients(server)) >= 2)
@@ -118,7 +118,7 @@ def test_ctrl_c_ends_a_run_whose_server_stands_still(server_cli: Cli, small: Sma
 
 @needs_postgresql
 def test_a_named_server_that_is_restarted_costs_one_trial(server_cli: Cli, small: Small, data: Path) -> None:
-    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4")) + WRITE)
+    file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 4")) + WRITE)
     with start(server_cli, {}) as server:
         where = url_of(server)
         socket, port = server.socket, server.port

@@ -67,6 +67,9 @@ id = { type = "integer", primary_key = true, autoincrement = true, fill = { seri
 v = { type = "integer", fill = { uniform = [0, 9] } }
 """
 ONE = ("clients = [1, 2]", "clients = [2]")
+# Clients that wait between their transactions, where what they do is not what is tested.
+READ = '[{ execute = "select * from t where id = ?"'
+CALM = (READ, READ.replace("[", "[{ think = { uniform = [4, 6] } }, "))
 LONG = ("stop = { transactions = 500 }", "stop = { seconds = 20 }")
 
 
@@ -143,7 +146,7 @@ steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "se
 
 @needs_postgresql
 def test_indexes_lie_in_a_directory_of_their_own_and_nothing_stays_there(server_cli: Cli, small: Small) -> None:
-    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 2")))
+    file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 2")))
     # Tests' own directories are closed to the server's user.
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="dbdyno test-") as named:
         directory = Path(named)
@@ -206,7 +209,7 @@ def test_what_cannot_be_is_one_clear_error(server_cli: Cli, small: Small, url: s
 
 @needs_postgresql
 def test_a_server_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cli, small: Small) -> None:
-    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4")))
+    file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 4")))
     process = server_cli.start("run", file, "--system", "postgresql:", "--store", "runs.db", "--json", "out.json")
     wait_until(lambda: in_window(server_cli))
     # A session that has just begun looks like the server that it is a child of.
@@ -226,7 +229,7 @@ def test_a_server_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cli,
 @needs_postgresql
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_no_server_outlives_dbdyno(server_cli: Cli, small: Small, number: signal.Signals) -> None:
-    file = server_cli.write("long.toml", small(ONE, LONG))
+    file = server_cli.write("long.toml", small(ONE, CALM, LONG))
     process = server_cli.start("run", file, "--system", "postgresql:", "--store", "runs.db")
     wait_until(lambda: in_window(server_cli))
     process.send_signal(number)
@@ -366,7 +369,7 @@ def test_steps_for_other_engines_are_told(server_cli: Cli) -> None:
 
 @needs_ferretdb
 def test_a_ferretdb_that_dies_fails_its_trial_and_the_run_goes_on(server_cli: Cli, small: Small) -> None:
-    file = server_cli.write("long.toml", small(ONE, ("transactions = 500", "seconds = 4"), *DOCUMENTS))
+    file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 4"), *DOCUMENTS))
     process = server_cli.start("run", file, "--system", "mongodb:", "--store", "runs.db", "--json", "out.json")
 
     def trial() -> list[psutil.Process]:
