@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -278,8 +279,9 @@ def test_without_a_definition_numbers_are_loads() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
-@pytest.mark.parametrize("document", [lookup_document(), update_document()])
-def test_labels_numbers_and_verdicts_are_whole_at_any_width(width: int, document: Any) -> None:
+@pytest.mark.parametrize("make", [lookup_document, update_document])
+def test_labels_numbers_and_verdicts_are_whole_at_any_width(width: int, make: Callable[[], Any]) -> None:
+    document = make()
     lines = [line.plain for line in brief_lines(document, width)]
     text = "\n".join(lines)
     assert all(len(line) <= width or " " not in line.strip() for line in lines), lines

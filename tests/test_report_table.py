@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import re
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
@@ -17,7 +17,13 @@ from dbdyno.report.table import show_details
 from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
-TWO_SYSTEMS = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
+
+def two_systems() -> Document:
+    return update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
+
+
+def long_lookup() -> Document:
+    return lookup_document(30)
 
 
 def shown(document: Document, width: int, *, terminal: bool = False) -> str:
@@ -28,9 +34,10 @@ def shown(document: Document, width: int, *, terminal: bool = False) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("document", [lookup_document(), lookup_document(30), TWO_SYSTEMS])
+@pytest.mark.parametrize("make", [lookup_document, long_lookup, two_systems])
 @pytest.mark.parametrize("width", [80, 120])
-def test_nothing_is_cut_off(document: Document, width: int) -> None:
+def test_nothing_is_cut_off(make: Callable[[], Document], width: int) -> None:
+    document = make()
     text = shown(document, width)
     assert all(len(line) <= width for line in text.splitlines())
     assert "…" not in text
@@ -39,10 +46,10 @@ def test_nothing_is_cut_off(document: Document, width: int) -> None:
         assert all(short(each["throughput"]) in text for each in cell["rounds"] if each["throughput"])
 
 
-@pytest.mark.parametrize("document", [lookup_document(), TWO_SYSTEMS])
+@pytest.mark.parametrize("make", [lookup_document, two_systems])
 @pytest.mark.parametrize("width", [60, 80])
-def test_no_verdict_is_cut_off_however_wide_its_figures(document: Document, width: int) -> None:
-    document = copy.deepcopy(document)
+def test_no_verdict_is_cut_off_however_wide_its_figures(make: Callable[[], Document], width: int) -> None:
+    document = make()
     for place, each in enumerate(document["comparisons"]):
         each |= {"ratio": 4321.5 + place, "ci95": (0.000012345, 123_456.7), "verdict": "inconclusive", "lacking": ""}
         each |= {"more_rounds": 935 - place, "detectable": 5.0}
@@ -74,14 +81,14 @@ def test_a_failed_trial_is_marked_and_explained() -> None:
 
 
 def test_what_systems_did_differently_stands_above_the_numbers() -> None:
-    text = shown(TWO_SYSTEMS, 80)
+    text = shown(two_systems(), 80)
     # The figures of each cell stand below the answer and its own table.
     assert text.index("not comparable") < text.rindex("updates/s")
     assert "not ranked" in text
 
 
 def test_of_a_baseline_is_said_what_it_has_else() -> None:
-    text = shown(TWO_SYSTEMS, 200)
+    text = shown(two_systems(), 200)
     assert re.search(r"^cell +against +ratio", text, re.MULTILINE)
     assert re.search(r"^sqlite: rows_per_transaction=1000 +rows_per_transaction=1 +9\.84 ", text, re.MULTILINE)
     assert re.search(r"^sqlite:\?journal_mode=wal rows_per_transaction=1000 +sqlite: +3\.00 ", text, re.MULTILINE)
@@ -89,7 +96,7 @@ def test_of_a_baseline_is_said_what_it_has_else() -> None:
 
 
 def test_failures_are_said() -> None:
-    assert "transactions failed (locked)" in shown(TWO_SYSTEMS, 120)
+    assert "transactions failed (locked)" in shown(two_systems(), 120)
 
 
 def test_published_figures_are_labelled() -> None:
