@@ -32,7 +32,7 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-python test-rust-build test-rust test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-python-build test-rust test-python bench schema docs postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 15s --report pk-lookup.html
 
@@ -113,7 +113,7 @@ test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
 	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP)
-	$(MAKE) --no-print-directory --jobs=2 test-rust-build lint-format lint-python
+	$(MAKE) --no-print-directory --jobs=2 test-rust-build lint-format lint-types test-python-build
 	$(MAKE) --no-print-directory test-rust
 	$(MAKE) --no-print-directory test-python
 
@@ -134,11 +134,13 @@ lint-rust: dev lint-format
 	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
 	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
 
-lint-python: dev
+lint-python: lint-types
+	$(TEST_BIN)/pytest --quiet tests/test_schemas.py
+
+lint-types: dev
 	$(TEST_BIN)/ruff check .
 	$(TEST_BIN)/ruff format --check .
 	$(TEST_BIN)/mypy
-	$(TEST_BIN)/pytest --quiet tests/test_schemas.py
 
 # For the edit loop: lint, types, and the tests of both languages that start no command line and no server.
 check: lint
@@ -148,6 +150,11 @@ check: lint
 test-rust-build: dev
 	cargo test --quiet --workspace --locked --no-run
 	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo test $(WEBAPP_CARGO) --no-run
+
+# What Python compiles of the tests and of what they import, once and not in each of their processes.
+test-python-build: dev
+	$(TEST_BIN)/python tests/command_line.py
+	$(TEST_BIN)/pytest --collect-only -qqq
 
 # With the servers that are installed here.
 test-rust: dev $(TESTED_SERVERS)

@@ -216,7 +216,11 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
-    from dbdyno.cli import program
+    if len(sys.argv) == 1:
+        # What Python compiles of it is kept for those that come after.
+        _read_in()
+    else:
+        _main()
+        from dbdyno.cli import program
 
-    program()
+        program()

@@ -108,6 +108,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # What has been imported until here stays: looking it through for garbage took a tenth of the time of short tests.
     gc.collect()
     gc.freeze()
+    # Nor is there much garbage that needs to be looked for.
+    gc.set_threshold(50_000, 20, 100)
 
 
 class Cli:

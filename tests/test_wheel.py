@@ -25,7 +25,7 @@ def test_a_wheel_is_installed_without_rust_and_works(tmp_path: Path) -> None:
     assert "dbdyno/lib/preload.abi3.so" in zipfile.ZipFile(wheel).namelist(), "what servers preload"
     venv.create(tmp_path / "empty")
     python = tmp_path / "empty" / "bin" / "python"
-    # Compiling all that is installed takes longer than installing it, and so does giving the environment a pip of its own.
+    # Compiling all that is installed takes longer than installing it, and a pip of its own takes as long.
     pip = [sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "--no-compile", "-c", ROOT / "requirements.lock", wheel], env=BARE, check=True)
     environment = BARE | {"DBDYNO_CACHE": str(tmp_path / "cache")}
