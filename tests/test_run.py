@@ -272,7 +272,9 @@ def test_a_killed_worker_fails_its_trial_and_not_the_run(cli: Cli, small: Small)
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Small) -> None:
-    path = cli.write("long.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 2 }")))
+    # Long enough to be interrupted, and idle for the most part.
+    calm = ("steps = [", "steps = [{ think = 5 }, ")
+    path = cli.write("long.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 2 }"), calm))
     process = cli.start("run", path, "--store", "runs.db", "--json", "out.json")
     worker = _worker_of(process.pid)
     worker.wait(timeout=60)
