@@ -6,6 +6,7 @@ and the interval is that of a run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy
@@ -42,6 +43,24 @@ def windows(random: numpy.random.Generator, kind: Kind, clients: int, length: fl
         else:
             counts, spans, squares, within = _drawn(random, kind, shape, length)
         made += _rates(counts, spans, squares, within, length)
+    return made
+
+
+def blocks(
+    random: numpy.random.Generator, kind: Kind, clients: int, length: float, rounds: int, noise: float = 0.0
+) -> dict[int, Rate]:
+    """The rounds of a cell whose machine is faster and slower by ``noise`` (1 sd) from block to block."""
+    made = {}
+    for block in range(rounds):
+        speed = float(numpy.exp(random.normal(0, noise)))
+        (rate,) = windows(random, kind, clients, length * speed, 1)
+        made[block] = replace(
+            rate,
+            value=rate.value * speed,
+            time=rate.time / speed,
+            seconds=rate.seconds / speed,
+            squares=rate.squares / speed**2,
+        )
     return made
 
 
