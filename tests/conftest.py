@@ -1,7 +1,9 @@
 import contextlib
+import fcntl
 import gc
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -217,6 +219,64 @@ def make_place() -> Iterator[Callable[[str], "Place"]]:
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path)
+
+
+# Options for builds that are only to be there: without optimisation the compiler takes a fifth of the time, and line
+# numbers are all that counting asks of debugging information.
+QUICK_BUILD = "-O0 -g1"
+
+# What the older library lacks that :meth:`Builds.older` gives.
+LACKING = {"SQLITE_FCNTL_RESERVE_BYTES", "sqlite3_bind_text64", "sqlite3_db_name", "sqlite3_expanded_sql"}
+
+
+class Builds:
+    """Builds of SQLite for counting that all tests of a run share: a compiler takes seconds for each."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def share(self, cli: Cli) -> None:
+        """Give a command line these builds for its own, that of the bundled SQLite among them."""
+        self._build("bundled")
+        cache = cli.directory / "cache"
+        cache.mkdir()
+        for each in ("cpu", "sources"):
+            (cache / each).symlink_to(self.directory / each)
+
+    def older(self) -> str:
+        """Give the source of a library as it was some years ago, lacking and with small pages; it has been built."""
+        source = self.directory / "older" / "sqlite3.c"
+        self._build(str(source.parent), lambda: _write_older(source))
+        return str(source.parent)
+
+    def _build(self, source: str, made: Callable[[], None] = lambda: None) -> None:
+        from dbdyno.cpu.builds import build
+
+        self.directory.mkdir(exist_ok=True)
+        # Two processes that need it at the same time are not to make it twice.
+        with (self.directory / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made()
+            patch.setenv("DBDYNO_CACHE", str(self.directory))
+            build(source, QUICK_BUILD)
+
+
+def _write_older(source: Path) -> None:
+    from dbdyno.worker import write_amalgamation
+
+    if source.exists():
+        return
+    source.parent.mkdir()
+    write_amalgamation(source.parent)
+    text = re.sub(rf"\b({'|'.join(LACKING)})\b", r"\1_renamed", source.read_text())
+    source.write_text(f"#define SQLITE_DEFAULT_PAGE_SIZE 1024\n{text}")
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    base = tmp_path_factory.getbasetemp()
+    # Each of several processes of tests has a directory of its own below that of the run.
+    return Builds((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "builds")
 
 
 @pytest.fixture

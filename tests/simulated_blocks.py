@@ -18,7 +18,7 @@ from dbdyno.design import block_order
 from dbdyno.plan.cell import Cell
 from dbdyno.plan.system import SystemSpec
 from dbdyno.stats import Rate, Ratio, Stopping, decide, paired_rates
-from simulated_noise import lingering
+from simulated_noise import lingering, looks
 
 BLOCKS = 30
 Runs = NDArray[numpy.float64]
@@ -77,8 +77,8 @@ def auto(runs: Runs, minimum: int = 5) -> Told:
     """What runs tell that end when they are precise enough."""
     rule = Stopping(minimum=minimum)
     ended = []
-    for each in runs:
-        for count in range(minimum, BLOCKS + 1):
+    for each, counts in zip(runs, looks(rule, numpy.log(runs[:, 1] / runs[:, 0])), strict=True):
+        for count in counts:
             ratio = _ratio(each, count, rule.confidence)
             if rule.enough([ratio]):
                 break

@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 import numpy
 from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from dbdyno.stats import Stopping
 
 Floats = NDArray[numpy.float64]
 
@@ -47,3 +50,20 @@ def lingering(kind: str, correlation: float, shape: tuple[int, ...], seed: int) 
 def most(share: float, tries: int) -> float:
     """What a share of this size stays below in a simulation of so many tries, but for once in a thousand."""
     return share + 3.1 * math.sqrt(share * (1 - share) / tries)
+
+
+_NEAR = 1.25
+
+
+def looks(rule: Stopping, logs: Floats) -> list[list[int]]:
+    """Give for each run the numbers of blocks after which it may end, by what each block says (run, block).
+
+    Where Student's interval is a quarter wider than is asked for, one that is narrow enough would break any promise:
+    there nobody needs to look, and most of a simulation's time goes into looking.
+    """
+    counts = numpy.arange(rule.minimum, rule.maximum + 1)
+    sums, squares = (each.cumsum(axis=1)[:, counts - 1] for each in (logs, logs**2))
+    error = numpy.sqrt((squares - sums**2 / counts).clip(0) / (counts - 1) / counts)
+    near = stdtrit(counts - 1, (1 + rule.confidence) / 2) * error <= _NEAR * math.log1p(rule.target)
+    near[:, -1] = True
+    return [[int(each) for each in counts[run]] for run in near]

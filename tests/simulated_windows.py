@@ -6,6 +6,7 @@ and the interval is that of a run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy
@@ -20,61 +21,104 @@ MANY = 100
 """As in ``crates/load/src/rate.rs``."""
 
 
-def window(random: numpy.random.Generator, kind: Kind, clients: int, length: float, speed: float = 1.0) -> Rate:
-    """One round of clients whose transactions have a mean time of 1 / ``speed``: a lead-in, and a window of ``length``.
+_AT_ONCE = 1_000_000
+"""Times that are drawn together: so many that numpy is not called for each window, and no more than memory is there."""
+
+
+def windows(random: numpy.random.Generator, kind: Kind, clients: int, length: float, number: int) -> list[Rate]:
+    """So many rounds of clients whose transactions have a mean time of 1: a lead-in, and a window of ``length``.
 
     Where exponential times are many they are known by their sums, so that a million of them cost no more than one.
     """
-    if kind == "exponential" and length * speed > 2 * MANY:
-        number = 1 + random.poisson(length * speed, clients)
-        spans = length + random.exponential(1 / speed, clients)
-        squares, within = 2 * number.sum() / speed**2, numpy.zeros(clients)
-    else:
-        number, spans, squares, within = _drawn(random, kind, clients, length * speed)
-        spans, squares = spans / speed, squares / speed**2
-    few = number < MANY
-    rate = accounting.Rate(
-        many_per_s=float((number[~few] / spans[~few]).sum()),
-        few=accounting.Few(
-            clients=int(few.sum()),
-            completed=int(number[few].sum()),
-            seconds=float(spans[few].sum()),
-            within=float(within[few].sum()),
-            window_s=float(few.sum() * length),
-        ),
-        whole=accounting.Whole(completed=0.0, seconds=0.0),
-        client_s=float(spans.sum()),
-        clients=clients,
-    )
-    value, other = transactions_per_s(rate)
-    return Rate(value, float(spans.mean()), int(number.sum()), float(spans.sum()), float(squares), other=other)
-
-
-def _drawn(random: numpy.random.Generator, kind: Kind, clients: int, length: float) -> tuple[Any, Any, float, Any]:
-    """Of each client: transactions that it began, the time they took, and the parts of the window that were done."""
-    most = int(2 * length + 14 * length**0.5 + 60)
-    times = {
-        "exponential": lambda: random.exponential(1.0, (clients, most)),
-        "uniform": lambda: random.uniform(0.5, 1.5, (clients, most)),
-        "steady": lambda: random.normal(1, 1e-3, (clients, most)),
-        "lognormal": lambda: random.lognormal(-0.5, 1.0, (clients, most)),
-    }[kind]()
-    ends = times.cumsum(axis=1)
-    begins = ends - times
-    start = ends[:, 0].max()
-    first = numpy.where(begins >= start - 1e-12, begins, numpy.inf).min(axis=1)
-    last = numpy.maximum(start + length, first + 1e-9)
-    begun = (begins >= first[:, None] - 1e-12) & (begins < last[:, None])
-    own = numpy.where(begun, times, 0.0)
-    inside = (numpy.minimum(ends, start + length) - numpy.maximum(begins, start)).clip(0) / times
-    return begun.sum(axis=1), own.sum(axis=1), float((own**2).sum()), inside.sum(axis=1)
+    by_sums = kind == "exponential" and length > 2 * MANY
+    of_each = clients * (1 if by_sums else _most(length))
+    made: list[Rate] = []
+    while len(made) < number:
+        together = min(number - len(made), max(1, _AT_ONCE // of_each))
+        shape = (together, clients)
+        if by_sums:
+            counts = 1 + random.poisson(length, shape)
+            spans = length + random.exponential(1, shape)
+            squares, within = 2.0 * counts.sum(axis=1), numpy.zeros(shape)
+        else:
+            counts, spans, squares, within = _drawn(random, kind, shape, length)
+        made += _rates(counts, spans, squares, within, length)
+    return made
 
 
 def blocks(
     random: numpy.random.Generator, kind: Kind, clients: int, length: float, rounds: int, noise: float = 0.0
 ) -> dict[int, Rate]:
     """The rounds of a cell whose machine is faster and slower by ``noise`` (1 sd) from block to block."""
-    return {
-        block: window(random, kind, clients, length, float(numpy.exp(random.normal(0, noise))))
-        for block in range(rounds)
-    }
+    made = {}
+    for block in range(rounds):
+        speed = float(numpy.exp(random.normal(0, noise)))
+        (rate,) = windows(random, kind, clients, length * speed, 1)
+        made[block] = replace(
+            rate,
+            value=rate.value * speed,
+            time=rate.time / speed,
+            seconds=rate.seconds / speed,
+            squares=rate.squares / speed**2,
+        )
+    return made
+
+
+def _rates(counts: Any, spans: Any, squares: Any, within: Any, length: float) -> list[Rate]:
+    """Read windows as those of a worker. ``squares``: of each window; all else: of each and its clients."""
+    few = counts < MANY
+    columns = (
+        numpy.where(few, 0.0, counts / spans).sum(axis=1),
+        few.sum(axis=1),
+        numpy.where(few, counts, 0).sum(axis=1),
+        numpy.where(few, spans, 0.0).sum(axis=1),
+        numpy.where(few, within, 0.0).sum(axis=1),
+        counts.sum(axis=1),
+        spans.sum(axis=1),
+        squares,
+    )
+    clients = counts.shape[1]
+    made = []
+    for many_per_s, those, completed, seconds, inside, count, client_s, square in zip(
+        *(each.tolist() for each in columns), strict=True
+    ):
+        rate = accounting.Rate(
+            many_per_s=many_per_s,
+            few=accounting.Few(
+                clients=those, completed=completed, seconds=seconds, within=inside, window_s=those * length
+            ),
+            whole=accounting.Whole(completed=0.0, seconds=0.0),
+            client_s=client_s,
+            clients=clients,
+        )
+        value, other = transactions_per_s(rate)
+        made.append(Rate(value, client_s / clients, count, client_s, square, other=other))
+    return made
+
+
+def _most(length: float) -> int:
+    """More transactions than a client can have begun at the end of a window."""
+    return int(2 * length + 14 * length**0.5 + 60)
+
+
+def _drawn(
+    random: numpy.random.Generator, kind: Kind, shape: tuple[int, int], length: float
+) -> tuple[Any, Any, Any, Any]:
+    """Of each window and client: transactions that it began, the time they took, and the parts of the window that were
+    done; and of each window the sum of the squares of those times."""
+    size = (*shape, _most(length))
+    times = {
+        "exponential": lambda: random.exponential(1.0, size),
+        "uniform": lambda: random.uniform(0.5, 1.5, size),
+        "steady": lambda: random.normal(1, 1e-3, size),
+        "lognormal": lambda: random.lognormal(-0.5, 1.0, size),
+    }[kind]()
+    ends = times.cumsum(axis=2)
+    begins = ends - times
+    start = ends[:, :, 0].max(axis=1)[:, None, None]
+    first = numpy.where(begins >= start - 1e-12, begins, numpy.inf).min(axis=2, keepdims=True)
+    last = numpy.maximum(start + length, first + 1e-9)
+    begun = (begins >= first - 1e-12) & (begins < last)
+    own = numpy.where(begun, times, 0.0)
+    inside = (numpy.minimum(ends, start + length) - numpy.maximum(begins, start)).clip(0) / times
+    return begun.sum(axis=2), own.sum(axis=2), (own**2).sum(axis=(1, 2)), inside.sum(axis=2)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Cli
-from dbdyno.worker import write_amalgamation
+from conftest import LACKING, QUICK_BUILD, Builds, Cli
 
 pytestmark = pytest.mark.skipif(
     shutil.which("valgrind") is None or shutil.which("cc") is None, reason="needs valgrind and a C compiler"
@@ -34,10 +33,10 @@ static void run(sqlite3 *db, const char *sql){
 int main(int argc, char **argv){
   sqlite3 *db;
   printf("%d\n", SQLITE_FCNTL_RESERVE_BYTES);
-#ifdef NEWER
-  sqlite3_of_tomorrow();
-#endif
   if( argc!=2 || sqlite3_open(":memory:", &db)!=SQLITE_OK ) return 2;
+#ifdef WITH_NAME
+  printf("%s\n", sqlite3_db_name(db, 0));
+#endif
   run(db, "create table t(a integer primary key, b text)");
   for(int i = atoi(argv[1]); i > 0; i--) run(db, "insert into t(b) values (hex(zeroblob(20)))");
   run(db, "insert into t(b) values (hex(randomblob(9)) || datetime('now'))");
@@ -58,20 +57,21 @@ int main(int argc, char **argv){
 
 
 @pytest.fixture(scope="module")
-def cpu(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+def cpu(tmp_path_factory: pytest.TempPathFactory, builds: Builds) -> Cli:
     cli = Cli(tmp_path_factory.mktemp("program"))
+    builds.share(cli)
     cli.write("p.c", PROGRAM)
     return cli
 
 
-def counted(cli: Cli, *arguments: str) -> dict[str, Any]:
-    cli("cpu", "--program", "./p.c", *arguments, "--json", "out.json")
+def counted(cli: Cli, *arguments: str, program: str = "./p.c") -> dict[str, Any]:
+    cli("cpu", "--program", program, *arguments, "--cflags", QUICK_BUILD, "--json", "out.json")
     document: dict[str, Any] = json.loads((cli.directory / "out.json").read_text())
     return document
 
 
 def test_the_count_is_that_of_valgrind_by_hand(cpu: Cli) -> None:
-    build = counted(cpu, "--program-args", "300", "--cflags", "-O0", "--flame", "flame.svg")["builds"][0]
+    build = counted(cpu, "--program-args", "300", "--flame", "flame.svg")["builds"][0]
     (binary,) = (cpu.directory / "cache" / "cpu-programs").glob("*/p")
     by_hand = subprocess.run(
         [str(shutil.which("valgrind")), "--tool=callgrind", "--callgrind-out-file=/dev/null", binary, "300"],
@@ -93,25 +93,24 @@ def test_the_count_is_that_of_valgrind_by_hand(cpu: Cli) -> None:
 
 
 def test_two_counts_are_the_same_to_the_last_digit(cpu: Cli) -> None:
-    first, second = (counted(cpu, "--program-args", "50", "--cflags", "-O0")["builds"][0] for _ in range(2))
+    first, second = (counted(cpu, "--program-args", "50")["builds"][0] for _ in range(2))
     for name in ("i_refs", "d_refs", "functions", "program"):
         assert first[name] == second[name], name
 
 
-def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli) -> None:
-    document = counted(cpu, "--program-args", "10", "--cflags", "-O0", "--cflags", "-O0 -DNEWER")
-    assert [build["cflags"] for build in document["builds"]] == ["-O0"]
+def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli, builds: Builds) -> None:
+    older = builds.older()
+    # There is nothing that stands in for this function.
+    name = cpu.write("named.c", f"#define WITH_NAME\n{PROGRAM}")
+    document = counted(cpu, "--program-args", "10", "--sqlite", "bundled", "--sqlite", older, program=name)
+    assert [build["family"] for build in document["builds"]] == ["bundled"]
     (note,) = [note for note in document["notes"] if "left out" in note]
-    assert "-DNEWER is left out" in note and "sqlite3_of_tomorrow" in note
+    assert f"{older} {QUICK_BUILD} is left out" in note and "sqlite3_db_name" in note
 
 
-def test_what_a_library_lacks_is_given(cpu: Cli) -> None:
-    lacking = {"SQLITE_FCNTL_RESERVE_BYTES", "sqlite3_bind_text64", "sqlite3_expanded_sql"}
-    (cpu.directory / "older").mkdir()
-    write_amalgamation(cpu.directory / "older")
-    source = cpu.directory / "older" / "sqlite3.c"
-    source.write_text(re.sub(rf"\b({'|'.join(lacking)})\b", r"\1_renamed", source.read_text()))
-    document = counted(cpu, "--program-args", "10", "--sqlite", "./older", "--sqlite", "bundled", "--cflags", "-O0")
+def test_what_a_library_lacks_is_given(cpu: Cli, builds: Builds) -> None:
+    lacking = LACKING - {"sqlite3_db_name"}
+    document = counted(cpu, "--program-args", "10", "--sqlite", builds.older(), "--sqlite", "bundled")
     older, newer = (build["program"] for build in document["builds"])
     assert set(older["given"]) == lacking and newer["given"] == []
     assert older["verified"] == newer["verified"] != ""
@@ -120,7 +119,7 @@ def test_what_a_library_lacks_is_given(cpu: Cli) -> None:
 
 
 def test_a_program_that_fails_is_told(cpu: Cli) -> None:
-    process = cpu.start("cpu", "--program", "./p.c", "--cflags", "-O0")
+    process = cpu.start("cpu", "--program", "./p.c", "--cflags", QUICK_BUILD)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1 and "p ended with code 2" in errors
 

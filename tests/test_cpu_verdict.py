@@ -45,7 +45,12 @@ def test_without_either_there_is_none() -> None:
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
 def test_runs_with_instructions_are_compared_by_both(cli: Cli, small: Callable[..., str]) -> None:
-    name = cli.write("small.toml", small(("clients = [1, 2]", "clients = [1]")))
+    few = (
+        ("clients = [1, 2]", "clients = [1]"),
+        ("rows = 2000", "rows = 200"),
+        ("transactions = 500", "transactions = 100"),
+    )
+    name = cli.write("small.toml", small(*few))
     ids = [cli.run(name, "--instructions")["id"] for _ in range(2)]
     said = cli("compare", *ids, "--store", "runs.db")
     # Each run draws other parameters, so that their counts differ a little.

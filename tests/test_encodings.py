@@ -22,6 +22,7 @@ def test_what_cannot_be_shown_is_no_error(cli: Cli, small: Callable[..., str], e
         ('"A small table"', '"Größe → 1"'),
         ("[factors]", '[factors]\nwhich = ["t", "größe"]'),
         ("from t where id", "from ${which} where id"),
+        ("clients = [1, 2]", "clients = [1]"),
     )
     (cli.directory / "small.toml").write_text(text, encoding="utf-8")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dbdyno.stats import Rate, decide, paired_rates, pooled, rate_interval, unpaired_rates
 from dbdyno.stats.rates import sampling_error
-from simulated_windows import Kind, blocks
+from simulated_windows import Kind, windows
 
 RATES = st.lists(
     st.tuples(st.floats(min_value=1e-3, max_value=1e9), st.floats(min_value=0.1, max_value=10)), min_size=2, max_size=30
@@ -105,6 +105,10 @@ def most(share: float, runs: int) -> float:
     return share + 3.1 * math.sqrt(share * (1 - share) / runs)
 
 
+def runs_of(made: list[Rate], rounds: int) -> list[list[Rate]]:
+    return [made[at : at + rounds] for at in range(0, len(made), rounds)]
+
+
 LENGTHS = [1.0, 10.0, 1e3, 1e6]
 
 
@@ -124,8 +128,8 @@ def test_the_interval_of_95_percent_holds_in_at_least_94_percent_of_runs(
     runs, random = 300, numpy.random.default_rng(1)
     for rounds in (3, 10):
         missed = 0
-        for _ in range(runs):
-            interval = rate_interval(list(blocks(random, kind, clients, length, rounds).values()))
+        for each in runs_of(windows(random, kind, clients, length, runs * rounds), rounds):
+            interval = rate_interval(each)
             assert interval.low is not None and interval.high is not None
             missed += not interval.low <= clients <= interval.high
         assert missed / runs <= most(0.06, runs), (rounds, missed)
@@ -138,9 +142,9 @@ def test_cells_of_one_rate_and_different_times_seem_to_differ_in_at_most_2_perce
     runs, random = 300, numpy.random.default_rng(2)
     for rounds in (3, 10, 30):
         differ = 0
-        for _ in range(runs):
-            a = blocks(random, "exponential", clients, length, rounds)
-            b = blocks(random, "uniform" if length < 100 else "exponential", clients, length, rounds)
-            ratio = paired_rates(a, b, resample=False)
+        kinds: tuple[Kind, Kind] = ("exponential", "uniform" if length < 100 else "exponential")
+        both = (runs_of(windows(random, kind, clients, length, runs * rounds), rounds) for kind in kinds)
+        for a, b in zip(*both, strict=True):
+            ratio = paired_rates(dict(enumerate(a)), dict(enumerate(b)), resample=False)
             differ += decide([ratio])[0].verdict in ("faster", "slower")
         assert differ / runs <= most(0.02, runs), (rounds, differ)

@@ -7,7 +7,7 @@ enough, and the verdict. The noise is drawn, and nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import numpy
@@ -24,6 +24,7 @@ from dbdyno.stats import (
     rate_interval,
     unpaired_rates,
 )
+from simulated_noise import looks
 
 RUNS = 1_500
 NOISE = (0.005, 0.015, 0.03, 0.05, 0.1)
@@ -47,10 +48,16 @@ def rates(values: NDArray[numpy.float64]) -> dict[int, Rate]:
     return {block: Rate(float(value)) for block, value in enumerate(values)}
 
 
-def until_enough(rule: Stopping, draws: NDArray[numpy.float64]) -> Ratio:
-    """The ratio of two cells as a run leaves it that looks at it after each block."""
+def until_enough(rule: Stopping, draws: NDArray[numpy.float64]) -> list[Ratio]:
+    """The ratio of two cells as each run leaves it that looks at it after each block."""
+    between = numpy.log(draws[:, 1] / draws[:, 0])
+    return [ended(rule, each, counts) for each, counts in zip(draws, looks(rule, between), strict=True)]
+
+
+def ended(rule: Stopping, draws: NDArray[numpy.float64], counts: Iterable[int]) -> Ratio:
+    """The ratio as a run leaves it that looks at it after so many blocks, and so many."""
     a, b = rates(draws[0]), rates(draws[1])
-    for count in range(rule.minimum, rule.maximum + 1):
+    for count in counts:
         seen = [{block: each[block] for block in range(count)} for each in (a, b)]
         ratio = paired_rates(seen[0], seen[1], rule.confidence, resample=False)
         assert ratio is not None
@@ -61,8 +68,7 @@ def until_enough(rule: Stopping, draws: NDArray[numpy.float64]) -> Ratio:
 
 @cache
 def runs_of(minimum: int, noise: Noise, deviation: float) -> list[Ratio]:
-    draws = noise(deviation, RUNS, 7)
-    return [until_enough(Stopping(minimum=minimum), each) for each in draws]
+    return until_enough(Stopping(minimum=minimum), noise(deviation, RUNS, 7))
 
 
 def held(ratios: list[Ratio]) -> float:
@@ -93,28 +99,40 @@ def test_an_ordinary_interval_would_not_keep_it() -> None:
         def confidence(self) -> float:
             return 0.95
 
-    draws = normal(0.03, RUNS, 7)
-    assert held([until_enough(Naive(minimum=2), each) for each in draws]) < 0.925
+    assert held(until_enough(Naive(minimum=2), normal(0.03, RUNS, 7))) < 0.925
+
+
+@pytest.mark.parametrize(("noise", "minimum"), [(normal, 2), (normal, 5), (disturbed, 5)])
+def test_no_run_ends_where_the_simulation_does_not_look(noise: Noise, minimum: int) -> None:
+    rule = Stopping(minimum=minimum)
+    for deviation in NOISE:
+        draws = noise(deviation, 15, 7)
+        always = [ended(rule, each, range(rule.minimum, rule.maximum + 1)) for each in draws]
+        assert always == until_enough(rule, draws)
 
 
 @pytest.mark.slow
 def test_two_runs_that_ended_so_keep_the_promise_too() -> None:
     for deviation in NOISE:
-        ended = [[alone(each[side]) for each in normal(deviation, RUNS, 5)] for side in (0, 1)]
-        ratios = [unpaired_rates(a, b, APART_CONFIDENCE) for a, b in zip(*ended, strict=True)]
+        draws = normal(deviation, RUNS, 5)
+        ratios = [
+            unpaired_rates(a, b, APART_CONFIDENCE) for a, b in zip(alone(draws[:, 0]), alone(draws[:, 1]), strict=True)
+        ]
         known = [ratio for ratio in ratios if ratio is not None]
         assert 1 - held(known) <= most(0.06, RUNS)
         assert differ(known) <= most(0.02, RUNS)
 
 
-def alone(draws: NDArray[numpy.float64]) -> list[Rate]:
-    """The rounds of a run of one cell that ends when its own interval is narrow enough."""
-    rule = Stopping()
-    of_all = list(rates(draws).values())
-    for count in range(rule.minimum, rule.maximum + 1):
-        if rule.enough([rate_interval(of_all[:count], rule.confidence)]):
-            break
-    return of_all[:count]
+def alone(draws: NDArray[numpy.float64]) -> list[list[Rate]]:
+    """The rounds of runs of one cell that end when its own interval is narrow enough."""
+    rule, made = Stopping(), []
+    for each, counts in zip(draws, looks(rule, numpy.log(draws)), strict=True):
+        of_all = list(rates(each).values())
+        for count in counts:
+            if rule.enough([rate_interval(of_all[:count], rule.confidence)]):
+                break
+        made.append(of_all[:count])
+    return made
 
 
 def test_quiet_machines_stop_early_and_noisy_ones_late() -> None:
