@@ -244,7 +244,7 @@ class Builds:
             (cache / each).symlink_to(self.directory / each)
 
     def older(self) -> str:
-        """Give the source of a library as it was some years ago, lacking and with small pages; it has been built."""
+        """Give the source of a library that lacks functions, as one did some years ago; it has been built."""
         source = self.directory / "older" / "sqlite3.c"
         self._build(str(source.parent), lambda: _write_older(source))
         return str(source.parent)
@@ -269,7 +269,7 @@ def _write_older(source: Path) -> None:
     source.parent.mkdir()
     write_amalgamation(source.parent)
     text = re.sub(rf"\b({'|'.join(LACKING)})\b", r"\1_renamed", source.read_text())
-    source.write_text(f"#define SQLITE_DEFAULT_PAGE_SIZE 1024\n{text}")
+    source.write_text(text)
 
 
 @pytest.fixture(scope="session")
