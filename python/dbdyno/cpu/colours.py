@@ -1,6 +1,7 @@
 """C as HTML with its comments, strings, keywords, numbers and directives told apart."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from html import escape
 from itertools import groupby
 
@@ -29,6 +30,8 @@ def coloured(lines: Iterable[str]) -> Iterator[str]:
     yield html
 
 
+# There are some twenty kinds, and a hundred thousand tokens.
+@cache
 def _class(kind: _TokenType) -> str | None:
     return next((name for of, name in _CLASSES if is_token_subtype(kind, of)), None)
 
