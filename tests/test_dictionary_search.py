@@ -3,6 +3,7 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from dbdyno.experiment import load_experiment
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.shipped import package_path
 from dbdyno.worker import ask
-from experiment_files import compiled
+from experiment_files import compiled, experiment
 
 # Rows that LIKE finds without regard to case, and with it. Published are those down to `performance`.
 COUNTS = {
@@ -32,15 +33,23 @@ COUNTS = {
 }
 
 
-def cell() -> CompiledCell:
-    return compiled(load_experiment("dictionary-search"))[0]
+def tenth() -> str:
+    """The experiment with a tenth of the words in which nothing is searched for."""
+    text = package_path("experiments", "dictionary-search.toml").read_text()
+    for more, fewer in (("rows = 788_792\n", "rows = 78_792\n"), ("rows = 100_000\n", "rows = 10_000\n")):
+        assert text.count(more) == 1
+        text = text.replace(more, fewer)
+    return text
 
 
-def load(path: Path) -> str:
-    """Make the dictionary; return a digest of its rows in their order."""
-    made = cell()
+def load(made: CompiledCell, path: Path) -> None:
+    """Make the dictionary."""
     ask(made.load_plan(load_target(made, str(path))), Loaded)
-    with sqlite3.connect(path) as connection:
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a dictionary's rows in their order."""
+    with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("select word || char(9) || trans from eijiro order by rowid")
         digest = hashlib.sha256()
         for (row,) in rows:
@@ -49,27 +58,25 @@ def load(path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sqlite3.Connection, str]]:
+def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
     path = tmp_path_factory.mktemp("dictionary") / "eijiro.db"
-    digest = load(path)
-    connection = sqlite3.connect(path)
-    yield connection, digest
-    connection.close()
+    load(compiled(load_experiment("dictionary-search"))[0], path)
+    with closing(sqlite3.connect(path)) as connection:
+        yield connection
 
 
-def test_every_search_finds_the_published_number_of_rows(dictionary: tuple[sqlite3.Connection, str]) -> None:
-    connection, _ = dictionary
+def test_every_search_finds_the_published_number_of_rows(dictionary: sqlite3.Connection) -> None:
     found = {}
     for switch in ("off", "on"):
-        connection.execute(f"pragma case_sensitive_like = {switch}")
+        dictionary.execute(f"pragma case_sensitive_like = {switch}")
         for pattern in COUNTS:
-            (count,) = connection.execute("select count(*) from eijiro where word like ?", [pattern]).fetchone()
+            (count,) = dictionary.execute("select count(*) from eijiro where word like ?", [pattern]).fetchone()
             found.setdefault(pattern, []).append(count)
     assert {pattern: tuple(counts) for pattern, counts in found.items()} == COUNTS
     for word in ("computer", "performance"):
         for collation, expected in (("nocase", COUNTS[word][0]), ("binary", COUNTS[word][1])):
             sql = f"select count(*) from eijiro where word = ? collate {collation}"
-            assert connection.execute(sql, [word]).fetchone() == (expected,)
+            assert dictionary.execute(sql, [word]).fetchone() == (expected,)
 
 
 def test_the_published_counts_are_those_of_the_publication() -> None:
@@ -88,28 +95,29 @@ def _published() -> Path:
     return package_path("published", "e5_dictionary_search.csv")
 
 
-def test_the_dictionary_has_its_size_and_looks_like_one(dictionary: tuple[sqlite3.Connection, str]) -> None:
-    connection, _ = dictionary
+def test_the_dictionary_has_its_size_and_looks_like_one(dictionary: sqlite3.Connection) -> None:
     sql = "select count(*), sum(length(word) + length(trans) + 2), count(distinct word) from eijiro"
-    rows, size, different = connection.execute(sql).fetchone()
+    rows, size, different = dictionary.execute(sql).fetchone()
     assert rows == 892_200
     # As a tab-separated file.
     assert size == pytest.approx(45e6, rel=0.03)
     assert different > 0.8 * rows
     sql = "select count(*) from eijiro group by substr(word, 1, instr(word || ' ', ' ')) order by 1 desc limit 100"
-    first = [count for (count,) in connection.execute(sql)]
+    first = [count for (count,) in dictionary.execute(sql)]
     # Zipf's law: what the most frequent first word begins, the hundredth begins a hundredth of.
     assert 50 < first[0] / first[99] < 200
 
 
-def test_the_same_seed_makes_the_same_dictionary(dictionary: tuple[sqlite3.Connection, str], tmp_path: Path) -> None:
-    assert load(tmp_path / "again.db") == dictionary[1]
+def test_the_same_seed_makes_the_same_dictionary(tmp_path: Path) -> None:
+    made = compiled(experiment(tenth()))[0]
+    for name in ("one.db", "again.db"):
+        load(made, tmp_path / name)
+    assert digest_of(tmp_path / "one.db") == digest_of(tmp_path / "again.db")
 
 
 def test_the_experiment_finds_what_was_published_and_measures_what_helps(cli: Cli) -> None:
-    text = package_path("experiments", "dictionary-search.toml").read_text()
-    # The same searches of the same data, in shorter trials.
-    text = text.replace("seconds = 3\n", "seconds = 1\n").replace("times = 15\n", "times = 1\n")
+    # The same searches, which find the same rows among fewer, in shorter trials.
+    text = tenth().replace("seconds = 3\n", "seconds = 0.2\n").replace("times = 15\n", "times = 1\n")
     searches = "search=like_create,like_text,computer,count,count_admin"
     options = ["--try-recommendations", "--set", searches, "--rounds", "1"]
     document = cli.run(cli.write("short.toml", text.replace("transactions = 1 }", "transactions = 0 }")), *options)
@@ -136,7 +144,7 @@ def test_the_experiment_finds_what_was_published_and_measures_what_helps(cli: Cl
         if "recommendation" in (each["evidence"] or {})
     ]
     assert told == ["like-by-case", "index-without-case"]
-    assert {cell["load"]["rows"] for cell in document["cells"]} == {892_200}
+    assert {cell["load"]["rows"] for cell in document["cells"]} == {92_200}
 
 
 def test_a_dictionary_of_ones_own_takes_its_place(cli: Cli) -> None:

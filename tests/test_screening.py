@@ -113,7 +113,7 @@ page_size = "${page_size}"
 cache_size = "${cache_size}"
 
 [load]
-stop = { seconds = 0.2 }
+stop = { seconds = 0.05 }
 
 [[transactions]]
 name = "count"

@@ -29,7 +29,8 @@ n = { type = "integer", fill = { uniform = [0, 9] } }
 [load]
 clients = "${clients}"
 retry = { attempts = 100, on = ["locked", "deadlock", "serialization"] }
-stop = { seconds = 2 }
+# Some twenty flushes of 20 ms. Without them so many transactions take some milliseconds.
+stop = { seconds = 0.4, transactions = 200 }
 
 [system.sqlite]
 busy_timeout = 10000
@@ -39,11 +40,11 @@ name = "update"
 steps = [{ execute = "update t set n = n + 1 where id = ?", params = [{ key = "t.id" }] }]
 """
 ONE = ("--set", "clients=1")
-BRIEF = ("--rounds", "2", "--budget", "5s", "--store", "w.db")
+BRIEF = ("--budget", "5s", "--store", "w.db")
 
 
-def why(cli: Cli, *arguments: str, code: int = 0) -> tuple[str, dict[str, Any]]:
-    out = cli("why", *arguments, *BRIEF, "--json", "why.json", code=code)
+def why(cli: Cli, *arguments: str, rounds: int = 2) -> tuple[str, dict[str, Any]]:
+    out = cli("why", *arguments, *BRIEF, "--rounds", str(rounds), "--json", "why.json")
     document: dict[str, Any] = json.loads((cli.directory / "why.json").read_text())
     return out, document
 
@@ -126,10 +127,10 @@ def test_a_run_points_to_what_would_prove_its_cause_and_says_so_afterwards(updat
 
 
 def test_the_last_cell_is_taken_and_another_can_be_named(updates: Cli) -> None:
-    out, document = why(updates, "./updates.toml")
+    out, document = why(updates, "./updates.toml", rounds=1)
     assert "the one asked about is clients=2" in " ".join(out.split())
     assert document["why"]["cell"] == "clients=2"
-    _, document = why(updates, "./updates.toml", "--cell", "clients=1")
+    _, document = why(updates, "./updates.toml", "--cell", "clients=1", rounds=1)
     assert document["why"]["cell"] == "clients=1"
     assert "no such cell" in updates("why", "./updates.toml", "--cell", "clients=9", *BRIEF, code=2)
 
