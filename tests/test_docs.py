@@ -167,7 +167,7 @@ def brief(step: Command | File) -> Command | File:
     """The same with shorter windows and budgets: how a command ends does not depend on how sure it was."""
     if isinstance(step, File):
         return replace(step, text=shortened(step.text)[0])
-    arguments = [re.sub(r"^\d+(s|m)$", "2s", each) for each in step.arguments]
+    arguments = [re.sub(r"^\d+(s|m)$", "1s", each) for each in step.arguments]
     return replace(step, arguments=arguments)
 
 
