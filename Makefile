@@ -113,8 +113,7 @@ test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
 	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP)
-	$(MAKE) --no-print-directory --jobs=2 test-rust-build lint-format lint-types test-python-build
-	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory --jobs=3 test-rust lint-format lint-types test-python-build
 	$(MAKE) --no-print-directory test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
@@ -157,7 +156,7 @@ test-python-build: dev
 	$(TEST_BIN)/pytest --collect-only -qqq
 
 # With the servers that are installed here.
-test-rust: dev $(TESTED_SERVERS)
+test-rust: test-rust-build $(TESTED_SERVERS)
 	$(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo test $(WEBAPP_CARGO)
 
