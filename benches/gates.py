@@ -26,7 +26,7 @@ ROUNDS = 20
 LOOKUPS = 25_000
 
 _STEP = "SQLITE_API int sqlite3_step(sqlite3_stmt *pStmt){"
-# Turns of an empty loop before each step, so many as the environment says.
+# Iterations of an empty loop before each step, so many as the environment says.
 _PLANTED = """
 static int dbdynoPlanted = -1;
 SQLITE_API int sqlite3_step(sqlite3_stmt *pStmt){
@@ -49,10 +49,10 @@ def gates_of_equal_code(bench: Bench) -> Iterator[Figure]:
 def gates_of_slower_code(bench: Bench) -> Iterator[Figure]:
     """The same with a loop planted in each step of a statement."""
     slower = source(bench, "slower", planted=True)
-    turns = str(calibrated(bench, slower))
-    answers = [gate(bench, slower, {"BENCH_PLANTED": turns}) for _ in range(PLANTED_GATES)]
+    iterations = str(calibrated(bench, slower))
+    answers = [gate(bench, slower, {"BENCH_PLANTED": iterations}) for _ in range(PLANTED_GATES)]
     name = f"gates of code {SLOWER:.0%} slower: regressions, %"
-    yield Figure(name, _share(answers, 3), f"{_told(answers)}; {turns} turns", 95, at_most=False)
+    yield Figure(name, _share(answers, 3), f"{_told(answers)}; {iterations} iterations", 95, at_most=False)
 
 
 def source(bench: Bench, name: str, *, planted: bool = False) -> Path:
@@ -71,17 +71,17 @@ def source(bench: Bench, name: str, *, planted: bool = False) -> Path:
 
 
 def calibrated(bench: Bench, folder: Path) -> int:
-    """The turns of the loop that make a look-up longer by what is wanted, with all that a window is."""
+    """The iterations of the loop that make a look-up longer by what is wanted, with all that a window is."""
     library = find_library(SqliteSettings(source=str(folder))).path
     trial = {"engine": "sqlite", "path": str(bench.database), "library": library}
     each: dict[int, list[float]] = {0: [], 2000: []}
     for block in range(20):
-        for turns in sorted(each, reverse=bool(block % 2)):
-            os.environ["BENCH_PLANTED"] = str(turns)
+        for iterations in sorted(each, reverse=bool(block % 2)):
+            os.environ["BENCH_PLANTED"] = str(iterations)
             target = trial | {"pragmas": [["cache_size", "2000"]]}
-            each[turns].append(1 / rate(bench.ours(LOOKUP, 1, LOOKUPS, 2000, target=target)))
+            each[iterations].append(1 / rate(bench.ours(LOOKUP, 1, LOOKUPS, 2000, target=target)))
     del os.environ["BENCH_PLANTED"]
-    plain, slowed = (statistics.median(each[turns]) for turns in each)
+    plain, slowed = (statistics.median(each[iterations]) for iterations in each)
     # Slower by a share is longer by more: 1 / (1 - share).
     return round(plain * (1 / (1 - SLOWER) - 1) / ((slowed - plain) / 2000))
 

@@ -273,7 +273,7 @@ def frozen(services: Services) -> Iterator[Figure]:
     late = [one["p90"] for one in seen["dbdyno, open response"]]
     # A fifth of all was due while nothing was answered, and waited for as long as was left of that second.
     least = FROZEN_FOR * 1000 * (1 - 0.1 / (FROZEN_FOR / FROZEN_SECONDS)) * 0.9
-    yield Figure.of("a second's standstill: p90 of response, ms", late, least, at_most=False)
+    yield Figure.of("a second's stall: p90 of response, ms", late, least, at_most=False)
 
 
 @contextmanager

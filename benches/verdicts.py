@@ -142,18 +142,18 @@ def power_interleaved(bench: Bench) -> Iterator[Figure]:
 
 
 def calibrated(bench: Bench) -> int:
-    """The turns of the empty loop that make a lookup longer by the slowdown wanted."""
-    turns = 2000
+    """The iterations of the empty loop that make a lookup longer by the slowdown wanted."""
+    iterations = 2000
     plain, slowed = [], []
     for _ in range(10):
         plain.append(1 / throughput(bench, LONGER))
-        slowed.append(1 / throughput(bench, LONGER, turns))
-    each = (sum(slowed) - sum(plain)) / 10 / turns
+        slowed.append(1 / throughput(bench, LONGER, iterations))
+    each = (sum(slowed) - sum(plain)) / 10 / iterations
     return max(1, round(SLOWDOWN * sum(plain) / 10 / each))
 
 
 def counting(bench: Bench) -> Iterator[Figure]:
-    """Instructions of a run with and without two turns of the empty loop a lookup."""
+    """Instructions of a run with and without two iterations of the empty loop a lookup."""
     found, more = 0, 0.0
     for _ in range(COUNTS):
         counts = []

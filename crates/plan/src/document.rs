@@ -128,7 +128,7 @@ pub struct Trial {
     /// What is changed on purpose. Left out: nothing is, and nothing is counted for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// For tests of the statistics only: so many turns of an empty loop are added to each transaction of a closed loop.
+    /// For tests of the statistics only: so many iterations of an empty loop are added to each transaction of a closed loop.
     #[serde(default)]
     pub planted_work: u32,
 }
