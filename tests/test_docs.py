@@ -48,6 +48,20 @@ def generated() -> dict[str, str]:
     return pages
 
 
+# Lines
+
+PAGES = (*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT)))
+def test_paragraphs_wrap_at_100_columns(page: Path) -> None:
+    text = page.read_text()
+    lines = text.splitlines()
+    paragraphs = (token.map for token in parse(text) if token.type == "paragraph_open" and token.map is not None)
+    numbers = [number for begin, end in paragraphs for number in range(begin, end)]
+    assert [number + 1 for number in numbers if len(lines[number]) > 100] == []
+
+
 # Links
 
 
