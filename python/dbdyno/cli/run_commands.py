@@ -33,7 +33,8 @@ from dbdyno.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dbdyno.cli.running import Asked, Exports
+    from dbdyno.cli.exports import Exports
+    from dbdyno.cli.running import Asked
 
 
 def run(
@@ -101,8 +102,9 @@ def run(
     verbose: VerboseOption = False,
 ) -> None:
     """Run an experiment: measure it, find what limits it, store and show the result."""
+    from dbdyno.cli.exports import Exports
     from dbdyno.cli.naming import Named, divide_chosen
-    from dbdyno.cli.running import Asked, Exports
+    from dbdyno.cli.running import Asked
 
     exports = Exports(json, csv, markdown, report, parquet, openmetrics)
     levels, values = divide_chosen(experiment or [], chosen or [])
@@ -155,8 +157,9 @@ def try_statements(
     verbose: VerboseOption = False,
 ) -> None:
     """Measure statements against each other, or one on several systems: on a database that is there."""
+    from dbdyno.cli.exports import Exports
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.running import Asked, Exports
+    from dbdyno.cli.running import Asked
 
     asked = Asked(
         named=Named(statements=statements, values=values or [], directory=directory),
@@ -183,8 +186,9 @@ def queries(
     verbose: VerboseOption = False,
 ) -> None:
     """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
+    from dbdyno.cli.exports import Exports
     from dbdyno.cli.naming import Named
-    from dbdyno.cli.running import Asked, Exports
+    from dbdyno.cli.running import Asked
 
     asked = Asked(
         named=Named([file], values=values or [], directory=directory),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from dbdyno.cli.running import Exports
+from dbdyno.cli.exports import Exports
 from dbdyno.errors import InputError, reason
 from dbdyno.shipped import template_names
 

@@ -43,7 +43,7 @@ def show(
     openmetrics: OpenmetricsOption = None,
 ) -> None:
     """Show a stored run."""
-    from dbdyno.cli.running import Exports
+    from dbdyno.cli.exports import Exports
     from dbdyno.cli.show import show_run
 
     show_run(run, store, Exports(json, csv, markdown, None, parquet, openmetrics))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from dbdyno.cli.exports import Exports
 from dbdyno.cli.naming import Named, divide_chosen
-from dbdyno.cli.running import Exports, command_line, finish, holder, writing_store
+from dbdyno.cli.running import command_line, finish, holder, writing_store
 from dbdyno.cli.values import read_duration, read_rounds
 from dbdyno.design import parse_set
 from dbdyno.engines import names_program

@@ -53,7 +53,7 @@ def why(
     verbose: VerboseOption = False,
 ) -> None:
     """Prove what limits a cell, by changing one thing at a time beside it: slower, or free."""
-    from dbdyno.cli.running import Exports
+    from dbdyno.cli.exports import Exports
     from dbdyno.cli.why import WhyAsked, answer_why
 
     code = answer_why(

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from dbdyno.errors import StoreError
+from dbdyno.store.inserting import insert_into
 from dbdyno.store.process import is_gone
 from dbdyno.store.shapes import checked
 from dbdyno.store.store import BASELINE, NOISE, Store
@@ -62,7 +62,7 @@ def copy_run(source: Store, target: Store, run_id: str) -> Copied:
         if found is None:
             raise StoreError(f"store {source.place}: it holds no run {run_id}")
         run = _as_it_is(found)
-        into = (sqlite if target.is_file else postgresql).insert(RUNS).values(run)
+        into = insert_into(RUNS, is_file=target.is_file).values(run)
         # By this first statement one who copies the same run at this moment waits for the other.
         into = into.on_conflict_do_nothing(index_elements=[RUNS.c.id]).execution_options(preserve_rowcount=True)
         is_new = here.execute(into).rowcount == 1
@@ -119,7 +119,7 @@ def _copy_kept(source: Store, target: Store) -> None:
     with source.reading() as there:
         named = META.c.key.startswith(BASELINE) | META.c.key.startswith(NOISE)
         rows = [dict(row) for row in there.execute(select(META).where(named)).mappings()]
-    into = (sqlite if target.is_file else postgresql).insert(META)
+    into = insert_into(META, is_file=target.is_file)
     with target.writing() as here:
         for row in rows:
             here.execute(into.values(row).on_conflict_do_nothing(index_elements=[META.c.key]))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -22,6 +21,7 @@ from dbdyno.masking import clean_json, mask_command, storable
 from dbdyno.moments import utc_now
 from dbdyno.paths import default_path, named_store
 from dbdyno.store.answering import answering
+from dbdyno.store.inserting import insert_into
 from dbdyno.store.opening import open_engine, reading
 from dbdyno.store.places import is_file, shown, store_url
 from dbdyno.store.problems import store_error
@@ -275,7 +275,7 @@ class Store:
 
     def _put(self, key: str, value: str) -> None:
         """Keep a value under a key, in place of the one that was there, whoever else does the same at this moment."""
-        into = (sqlite if self.is_file else postgresql).insert(META).values(key=key, value=value)
+        into = insert_into(META, is_file=self.is_file).values(key=key, value=value)
         with self.writing() as connection:
             connection.execute(into.on_conflict_do_update(index_elements=[META.c.key], set_={"value": value}))
 
