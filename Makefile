@@ -155,9 +155,9 @@ test-python-build: dev
 	$(TEST_BIN)/python tests/command_line.py
 	$(TEST_BIN)/pytest --collect-only -qqq
 
-# With the servers that are installed here.
+# With the servers that are installed here. Python hands none of make's pipes on, for which Cargo would look.
 test-rust: test-rust-build $(TESTED_SERVERS)
-	$(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
+	MAKEFLAGS= $(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 	CARGO_TARGET_DIR=$(CURDIR)/target/webapp cargo test $(WEBAPP_CARGO)
 
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)
