@@ -5,7 +5,11 @@ import os
 import subprocess
 import sys
 import traceback
-from pathlib import Path
+
+
+def environment() -> dict[str, str]:
+    """That of a Python that imports what the tests do."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def at_once(number: int, imports: str, does: str) -> list[str]:
@@ -17,7 +21,7 @@ def at_once(number: int, imports: str, does: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, __file__],
         input=json.dumps(asked),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+        env=environment(),
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -18,6 +18,8 @@ import pytest
 from hypothesis import settings
 
 from command_line import CommandLine
+from dbdyno.cpu.builds import build
+from dbdyno.worker import write_amalgamation
 from fresh_data import kept
 from team_database import INSTALLED, TeamServer, team_server
 
@@ -237,7 +239,8 @@ class Builds:
 
     def share(self, cli: Cli) -> None:
         """Give a command line these builds for its own, that of the bundled SQLite among them."""
-        self._build("bundled")
+        with self._alone():
+            build("bundled", QUICK_BUILD)
         cache = cli.directory / "cache"
         cache.mkdir()
         for each in ("cpu", "sources"):
@@ -246,30 +249,22 @@ class Builds:
     def older(self) -> str:
         """Give the source of a library that lacks functions, as one did some years ago; it has been built."""
         source = self.directory / "older" / "sqlite3.c"
-        self._build(str(source.parent), lambda: _write_older(source))
+        with self._alone():
+            if not source.exists():
+                source.parent.mkdir()
+                write_amalgamation(source.parent)
+                source.write_text(re.sub(rf"\b({'|'.join(LACKING)})\b", r"\1_renamed", source.read_text()))
+            build(str(source.parent), QUICK_BUILD)
         return str(source.parent)
 
-    def _build(self, source: str, made: Callable[[], None] = lambda: None) -> None:
-        from dbdyno.cpu.builds import build
-
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Build in the shared directory, one process at a time: two that need a build are not to make it twice."""
         self.directory.mkdir(exist_ok=True)
-        # Two processes that need it at the same time are not to make it twice.
         with (self.directory / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            made()
             patch.setenv("DBDYNO_CACHE", str(self.directory))
-            build(source, QUICK_BUILD)
-
-
-def _write_older(source: Path) -> None:
-    from dbdyno.worker import write_amalgamation
-
-    if source.exists():
-        return
-    source.parent.mkdir()
-    write_amalgamation(source.parent)
-    text = re.sub(rf"\b({'|'.join(LACKING)})\b", r"\1_renamed", source.read_text())
-    source.write_text(text)
+            yield
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,19 @@
 """Fresh data of servers, which are made once for all tests that want some."""
 
-import os
 from pathlib import Path
 
 from dbdyno.engines.server.account import hand_over, open_way, server_account
 from dbdyno.engines.server.data import kept_data
+from dbdyno.engines.server.managed import common_directory
 from dbdyno.engines.server.programs import Installation
 from dbdyno.workplace.copying import copy_directory
 
 
 def kept() -> Path:
     """Where dbdyno keeps a server's fresh data when it runs as root. Those of one test are as good for another."""
-    shared = Path(f"/var/tmp/dbdyno-{os.geteuid()}")
-    shared.mkdir(mode=0o711, exist_ok=True)
-    (shared / "fresh").mkdir(exist_ok=True)
-    return shared / "fresh"
+    path = common_directory() / "fresh"
+    path.mkdir(exist_ok=True)
+    return path
 
 
 def fresh_data(installation: Installation, directory: Path) -> None:

@@ -1,6 +1,5 @@
 """Load from nodes of Ray that each have a network of their own, as machines have, and a node whose network is cut."""
 
-import contextlib
 import json
 import os
 import re
@@ -83,17 +82,6 @@ class Nodes:
         return found[0]
 
 
-def workers_here() -> list[int]:
-    """The processes of this machine that run a worker as nodes have it, from a file that has no name."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
-        # Of a process that has just ended.
-        with contextlib.suppress(OSError):
-            if re.match(rb"/proc/self/fd/\d+\0", each.read_bytes()):
-                found.append(int(each.parent.name))
-    return found
-
-
 def workers_seen(process: "subprocess.Popen[str]", address: str, count: int) -> list[psutil.Process]:
     """Wait until so many workers of a run are in the networks of the nodes."""
     end = time.monotonic() + 400
@@ -101,8 +89,11 @@ def workers_seen(process: "subprocess.Popen[str]", address: str, count: int) -> 
         if process.poll() is not None:
             raise AssertionError("the run ended: {}\n{}".format(*process.communicate()))
         found = those(
-            map(psutil.Process, workers_here()),
-            lambda each: address in " ".join(word for parent in each.parents() for word in parent.cmdline()),
+            psutil.process_iter(),
+            lambda each: (
+                re.match(r"/proc/self/fd/\d+$", (each.cmdline() or [""])[0])
+                and address in " ".join(word for parent in each.parents() for word in parent.cmdline())
+            ),
         )
         if len(found) == count:
             return found

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dbdyno.stats import Rate, decide, paired_rates, pooled, rate_interval, unpaired_rates
 from dbdyno.stats.rates import sampling_error
+from simulated_noise import most
 from simulated_windows import Kind, windows
 
 RATES = st.lists(
@@ -98,11 +99,6 @@ def test_no_round_has_no_rate() -> None:
     assert rate_interval([Rate(7.0)]).low is None
     assert paired_rates({0: Rate(1.0)}, {1: Rate(1.0)}) is None
     assert unpaired_rates([], [Rate(1.0)]) is None
-
-
-def most(share: float, runs: int) -> float:
-    """What a share of this size stays below in a simulation of so many runs, but for once in a thousand."""
-    return share + 3.1 * math.sqrt(share * (1 - share) / runs)
 
 
 def runs_of(made: list[Rate], rounds: int) -> list[list[Rate]]:

@@ -24,7 +24,7 @@ from dbdyno.stats import (
     rate_interval,
     unpaired_rates,
 )
-from simulated_noise import looks
+from simulated_noise import looks, most
 
 RUNS = 1_500
 NOISE = (0.005, 0.015, 0.03, 0.05, 0.1)
@@ -77,11 +77,6 @@ def held(ratios: list[Ratio]) -> float:
 
 def differ(ratios: list[Ratio]) -> float:
     return sum(decide([each])[0].verdict in ("faster", "slower") for each in ratios) / len(ratios)
-
-
-def most(share: float, runs: int) -> float:
-    """What a share of this size stays below in a simulation of so many runs, but for once in a thousand."""
-    return share + 3.1 * math.sqrt(share * (1 - share) / runs)
 
 
 @pytest.mark.slow

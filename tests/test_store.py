@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from at_once import at_once
+from at_once import at_once, environment
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.masking import mask_definition, mask_text
@@ -243,10 +242,6 @@ def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(StoreError, match="locked; another process holds it"):
             open_store(str(tmp_path / "runs.db"))
     assert looks == []
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:

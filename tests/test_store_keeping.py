@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from at_once import environment
 from conftest import Cli
 from dbdyno.errors import StoreError
 from dbdyno.store import Store, TrialRecord, answering, keeping, open_store
@@ -21,7 +22,6 @@ from dbdyno.store.keeping import KeepingStore
 from dbdyno.store.process import this_process
 from synthetic import run_record
 from team_database import INSTALLED, TeamServer
-from test_store import environment
 
 # A server is started.
 pytestmark = [

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import dbdyno
+from at_once import environment
 from conftest import SMALL, Cli
 from dbdyno.errors import ExtraMissing, InputError, StoreError
 from dbdyno.store import open_store, opening
 from dbdyno.store.places import shown, store_url, without_passwords
 from synthetic import run_record
 from team_database import INSTALLED, PASSWORD, TeamServer
-from test_store import environment
 
 needs_server = [
     pytest.mark.slow,

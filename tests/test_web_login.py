@@ -26,12 +26,11 @@ def needs(engine: str) -> None:
         pytest.skip(f"there is no server of the kind {engine} here")
 
 
-def logins(cli: Cli, url: str, clients: int, seconds: float, *more: str) -> dict[str, Any]:
-    """Run logins, and give the document."""
+def logins(cli: Cli, url: str, clients: int, *more: str) -> dict[str, Any]:
+    """Run logins for a second, and give the document."""
     text = TABLES.replace('{ execute = "select count(*) from users" }', LOGIN)
-    text = text.replace("clients = 1", f"clients = {clients}").replace(
-        "stop = { transactions = 1 }", f"stop = {{ seconds = {seconds} }}"
-    )
+    text = text.replace("clients = 1", f"clients = {clients}")
+    text = text.replace("stop = { transactions = 1 }", "stop = { seconds = 1 }")
     cli.write("web.toml", text)
     return cli.run("web.toml", "--rounds", "1", "--system", url, *more)
 
@@ -42,7 +41,7 @@ def found(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
     needs("postgresql")
-    document = logins(server_cli, "web:?database=postgresql", 4, 1)
+    document = logins(server_cli, "web:?database=postgresql", 4)
     (cell,) = document["cells"]
     assert cell["rounds"][0]["failed"] == {}
     # What is compared is what is behind, and by what it survives.
@@ -58,7 +57,7 @@ def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
 def test_two_web_servers_share_the_requests(server_cli: Cli) -> None:
     if shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") is None:
         pytest.skip("haproxy is not installed")
-    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&servers=2", 4, 1)
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&servers=2", 4)
     tiers = document["cells"][0]["cpu_percent"]["tiers"]
     assert set(tiers) == {"proxy", "web 1", "web 2"} and all(used > 0 for used in tiers.values())
 
@@ -69,7 +68,7 @@ def test_the_load_keeps_to_its_processors(server_cli: Cli) -> None:
         pytest.skip("there is one processor")
     asked = f"load={allowed[-1]},web={allowed[0]}"
     url = "web:?database=sqlite&db.journal_mode=wal"
-    document = logins(server_cli, url, 4, 1, "--processors", asked)
+    document = logins(server_cli, url, 4, "--processors", asked)
     used = document["cells"][0]["cpu_percent"]
     assert used["processors"] == {"web 1": [allowed[0]], "load": [allowed[-1]]}
     # What the worker itself was allowed, and what the machine has.
@@ -83,18 +82,18 @@ def test_the_load_keeps_to_its_processors(server_cli: Cli) -> None:
 def test_max_connections_is_met_and_told_with_what_lifts_it(server_cli: Cli, engine: str) -> None:
     needs(engine)
     url = f"web:?database={engine}&db.max_connections=20&pool=60"
-    document = logins(server_cli, url, 40, 1)
+    document = logins(server_cli, url, 40)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-connections"
     assert "`max_connections` of the database" in limit["text"]
     assert document["cells"][0]["throughput"]["mean"] > 0
     # With room for all of them it is not met.
-    document = logins(server_cli, f"web:?database={engine}&db.max_connections=100&pool=60", 40, 1)
+    document = logins(server_cli, f"web:?database={engine}&db.max_connections=100&pool=60", 40)
     assert found(document, "limit met") == []
 
 
 def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
-    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 30, 1)
+    document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 30)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-open-files"
     assert "`open_files` of the web tier (`ulimit -n`)" in limit["text"]
@@ -102,7 +101,7 @@ def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
 
 def test_what_survives_less_is_not_compared_with_what_survives_more(server_cli: Cli) -> None:
     urls = "web:?database=sqlite&db.synchronous=full", "web:?database=sqlite&db.synchronous=off"
-    document = logins(server_cli, urls[0], 2, 1, "--system", urls[1])
+    document = logins(server_cli, urls[0], 2, "--system", urls[1])
     assert {cell["system"]["durability"] for cell in document["cells"]} == {"power-safe", "process-safe"}
     (unlike,) = found(document, "not comparable")
     assert unlike["evidence"]["not_comparable"] == "durability"

@@ -10,11 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from at_once import environment
 from dbdyno.errors import SystemFailed
 from dbdyno.workplace.workspace import Workspace
 from test_server_runs import wait_until
 
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+ENVIRONMENT = environment()
 LABORATORY = """
 import signal, sys, time
 from dbdyno.workplace.workspace import Workspace

@@ -265,7 +265,7 @@ class ManagedProvisioner:
             open_way(usual, account)
             root = usual
         else:
-            root = _common()
+            root = common_directory()
         path = root / name
         path.mkdir(exist_ok=True)
         open_way(path, account)
@@ -294,7 +294,7 @@ def _parameters(compiled: CompiledCell) -> dict[str, str]:
     return parameters
 
 
-def _common() -> Path:
+def common_directory() -> Path:
     """Give the user's own directory where all users may go. Raises SystemFailed where another has taken its name."""
     path = _COMMON / f"dbdyno-{os.geteuid()}"
     try:
