@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Tests wait for servers and worker processes more than they compute.
-PYTEST_PROCESSES ?= 4
+PYTEST_PROCESSES ?= 6
 VENV := .venv
 BIN := $(VENV)/bin
 # Tests have an environment of their own: its worker is built fast rather than to be fast, and nobody is to measure with it.

@@ -107,7 +107,8 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     # Its sockets lie in it, whose paths may not be long.
     directory = Path(f"/tmp/{name}")
     program = Path(sys.executable).parent / "ray"
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    # Where Ray has once made a token for the user, the head would ask for it, and the nodes would give none.
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
     started: list[subprocess.Popen[bytes]] = []
 
     def ip(*words: str) -> None:

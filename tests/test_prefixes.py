@@ -225,6 +225,8 @@ def test_a_database_in_c_is_not_told_to_be_in_c(server_cli: Cli) -> None:
         for sql in (
             "update pg_database set datistemplate = false where datname = 'template1'",
             "drop database template1",
+            # From any other no database in another locale is made.
+            f"create database template0 template {server.database}",
             "create database template1 template template0 locale 'C'",
         ):
             subprocess.run([str(installation.programs["psql"]), *place, "-c", sql], check=True, capture_output=True)

@@ -98,7 +98,8 @@ def in_window(cli: Cli) -> bool:
 
 def is_session(process: psutil.Process) -> bool:
     line = " ".join(process.cmdline())
-    return line.startswith("postgres: ") and " dbdyno " in line
+    # The user, and the database.
+    return line.startswith("postgres: postgres postgres ")
 
 
 def trial_servers(cli: Cli) -> list[psutil.Process]:
@@ -298,9 +299,7 @@ def test_a_named_server_gets_a_database_of_its_own_and_keeps_nothing(server_cli:
             check=True,
         ).stdout
         assert {line.split("|")[0].strip() for line in listed.splitlines() if line.split("|")[0].strip()} == {
-            "dbdyno",
             "postgres",
-            "template0",
             "template1",
         }
 

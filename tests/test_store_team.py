@@ -247,6 +247,9 @@ def test_who_may_make_no_tables_is_told_what_to_ask_for(team: TeamServer) -> Non
 @server
 @pytest.mark.parametrize(("encoding", "is_fit"), [("LATIN1", False), ("SQL_ASCII", True)])
 def test_a_database_that_cannot_keep_every_text_is_refused(team: TeamServer, encoding: str, is_fit: bool) -> None:
+    # Only of a database of this name are others made in another locale.
+    if not team.execute("SELECT datname FROM pg_database WHERE datname = 'template0'"):
+        team.execute("CREATE DATABASE template0")
     url = team.empty(f"ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
     if is_fit:
         with closing(open_store(url)) as store:

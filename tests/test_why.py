@@ -175,7 +175,8 @@ def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: s
     assert preload_library() is not None
     server_cli.write("updates.toml", UPDATES)
     server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
-    _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:")
+    # In more rounds what a delay takes is seen beside what the machine does otherwise.
+    _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:", rounds=4)
     flush = resources(document)["flush"]
     (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]
     assert all(each["rate"] < 1 for each in slower["changes"])

@@ -20,6 +20,7 @@ PROGRAMS = "name `mongod`, or `ferretdb` of version 1"
 LOADING: Mapping[str, Mapping[str, str]] = {"FerretDB": {"synchronous": "off"}, "MongoDB": {}}
 CONNECTIONS: str | None = None
 
+DATABASE = "dbdyno"
 # Nobody has to log in.
 USER = ""
 PORT = 27017

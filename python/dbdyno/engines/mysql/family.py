@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dbdyno.engines.server.family import DATABASE, Job, Places, check_value, reserved
+from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, beside, complete, on_path, programs_in, version_of
 from dbdyno.errors import InputError, SystemFailed
 
@@ -23,6 +23,7 @@ PROGRAMS = "name `mariadbd`, with `mariadb-install-db` in its installation, or `
 LOADING: Mapping[str, Mapping[str, str]] = {"MariaDB": _LOADING, "MySQL": _LOADING}
 CONNECTIONS: str | None = "max_connections"
 
+DATABASE = "dbdyno"
 USER = "root"
 PORT = 3306
 SOCKET = "socket"

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dbdyno.engines.server.family import DATABASE, Job, Places, check_value, reserved
+from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
 from dbdyno.errors import InputError
 
@@ -27,6 +27,8 @@ LOADING: Mapping[str, Mapping[str, str]] = {
 }
 CONNECTIONS: str | None = "max_connections"
 
+# As its packages have it: one more would be 300 files more, and those of a server are copied for trials.
+DATABASE = "postgres"
 USER = "postgres"
 PORT = 5432
 SOCKET = f".s.PGSQL.{PORT}"
@@ -106,8 +108,9 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
         "--auth-host=reject",
         "--no-sync",
     )
-    create = _single(installation, directory, "template1", f"CREATE DATABASE {DATABASE}\n")
-    return Job(initdb, death_signal=signal.SIGTERM), create
+    # Nobody makes a database in another locale here.
+    text = "UPDATE pg_database SET datistemplate = false WHERE datname = 'template0'\nDROP DATABASE template0\n"
+    return Job(initdb, death_signal=signal.SIGTERM), _single(installation, directory, "template1", text)
 
 
 def moving_indexes(installation: Installation, data: Path, directory: Path) -> Job:

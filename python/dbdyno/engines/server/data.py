@@ -25,7 +25,7 @@ _LITTLE = 300_000_000
 
 
 def create_data(installation: Installation, directory: Path) -> None:
-    """Make a data directory as of a server that was cleanly stopped, in it an empty database ``dbdyno`` in UTF-8.
+    """Make a data directory as of a server that was cleanly stopped, in it an empty database in UTF-8.
 
     The directory must be empty or not exist yet, and the one it lies in is opened for the server's user to pass through
     where that is another. Nothing is synced to the device. It goes again where dbdyno ends or fails on the way. Raises
@@ -62,7 +62,8 @@ def kept_data(installation: Installation, directory: Path) -> Path:
         create_data(installation, path)
         return []
 
-    key = hashlib.sha256(f"fresh {installation.title} {installation.server}".encode()).hexdigest()
+    of = f"fresh {installation.title} {installation.server} {family_of(installation.engine).DATABASE}"
+    key = hashlib.sha256(of.encode()).hexdigest()
     return template(directory / f"{key}.data", make, of_tables=False).path
 
 

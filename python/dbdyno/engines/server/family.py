@@ -9,9 +9,6 @@ from typing import Protocol
 from dbdyno.engines.server.programs import Installation
 from dbdyno.errors import InputError
 
-# The database that lies in each fresh data directory, empty.
-DATABASE = "dbdyno"
-
 
 @dataclass(frozen=True)
 class Job:
@@ -45,6 +42,8 @@ class Family(Protocol):
     # The parameter that says how many may connect at once; None: as many as the machine has descriptors for.
     CONNECTIONS: str | None
 
+    # The database that lies in fresh data, empty.
+    DATABASE: str
     # The user of the database, who needs no password (empty: nobody logs in); the number in the socket's name, and its
     # name.
     USER: str

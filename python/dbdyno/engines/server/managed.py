@@ -215,7 +215,7 @@ class ManagedProvisioner:
         directory = self._cache("templates")
         # Another program of the same version may have been built to lay out its files otherwise.
         of = f"{installation.title} {server_settings_of(compiled).program or ''}".strip()
-        key = compiled.template_key(f"{of} {compiled.cell.system.engine}")
+        key = compiled.template_key(f"{of} {compiled.cell.system.engine} {family_of(self._engine).DATABASE}")
 
         def load(path: Path) -> Any:
             fresh = self._fresh(installation)

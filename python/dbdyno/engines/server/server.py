@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account, shut_out
-from dbdyno.engines.server.family import DATABASE, Family, Places
+from dbdyno.engines.server.family import Family, Places
 from dbdyno.engines.server.launch import environment, family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
@@ -56,7 +56,7 @@ class Server:
         self.socket = family.address(places)
         self.port = tcp_port or family.PORT
         self.user = family.USER
-        self.database = DATABASE
+        self.database = family.DATABASE
         self.log = places.own / _LOG
         self.preload = preload
         self._kept = kept
