@@ -142,7 +142,19 @@ class _Ready:
 
 def _serve(channel: socket.socket) -> dict[str, object]:
     """Split off processes until nobody asks for more, then end; return in each of them what was asked of it."""
+    # Where it is to be told how each of them ended.
+    told: dict[int, int] = {}
+    ended, ends = os.pipe()
+    os.set_blocking(ends, False)
+    signal.set_wakeup_fd(ends)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
+        ready, _, _ = select.select([channel, ended], [], [])
+        if ended in ready:
+            os.read(ended, 4096)
+            _tell(told)
+        if channel not in ready:
+            continue
         message, fds, _, _ = socket.recv_fds(channel, 1, 4)
         if not message:
             os._exit(0)
@@ -150,27 +162,33 @@ def _serve(channel: socket.socket) -> dict[str, object]:
         with os.fdopen(memory, "r+b") as file:
             file.seek(0)
             request: dict[str, object] = json.load(file)
-        # Waits for the command line, and tells how it ended.
-        if os.fork() == 0:
+        process = os.fork()
+        if process == 0:
+            signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            process = os.fork()
-            if process == 0:
-                channel.close()
-                os.dup2(pipes[0], 1)
-                os.dup2(pipes[1], 2)
-                for each in pipes:
-                    os.close(each)
-                return request
-            os.setsid()
-            channel.send(str(process).encode())
             channel.close()
-            for each in pipes[:2]:
+            os.dup2(pipes[0], 1)
+            os.dup2(pipes[1], 2)
+            for each in (*pipes, ended, ends, *told.values()):
                 os.close(each)
-            _, status = os.waitpid(process, 0)
-            os.write(pipes[2], str(os.waitstatus_to_exitcode(status)).encode())
-            os._exit(0)
-        for each in pipes:
+            return request
+        channel.send(str(process).encode())
+        told[process] = pipes[2]
+        for each in pipes[:2]:
             os.close(each)
+
+
+def _tell(told: dict[int, int]) -> None:
+    """Tell how processes ended that have."""
+    while told:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process == 0:
+            return
+        pipe = told.pop(process)
+        # Whoever asked may have ended before it.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(pipe, str(os.waitstatus_to_exitcode(status)).encode())
+        os.close(pipe)
 
 
 def _become(request: dict[str, object]) -> None:
@@ -205,8 +223,6 @@ def _read_in() -> None:
 def _main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
-    # Who waits for a command line ends unseen.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # Ctrl-C at the terminal is for the tests.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _read_in()

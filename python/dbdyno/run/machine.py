@@ -25,6 +25,9 @@ _DEVICE_BYTES = 64 << 20
 _FEWEST_BYTES = 4 << 20
 _DEVICE_DEPTHS = (1, 4, 16)
 
+# Of the worker's ceiling, as a share of its window.
+_WARMUP = 0.25
+
 # Seconds for all of them, on a device that is slow to take the file.
 _LONGEST_S = 600.0
 
@@ -98,14 +101,15 @@ def ceiling(compiled: CompiledCell, machines: LoadMachines | None = None) -> dic
     transactions = [each | {"steps": _without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
     # Nothing is made slower there, and it makes no calls to count.
     own = {name: value for name, value in compiled.trial.items() if name != "changes"}
+    seconds = probe_seconds()
     trial = own | {
         "transactions": transactions,
         "target": TARGET,
         "clients": 1,
         "arrival": {"loop": "closed"},
         "connect": "once",
-        "warmup": {"seconds": 0.1, "transactions": 0},
-        "window": {"seconds": probe_seconds(), "transactions": None, "statements": None},
+        "warmup": {"seconds": _WARMUP * seconds, "transactions": 0},
+        "window": {"seconds": seconds, "transactions": None, "statements": None},
     }
     plan = {"schema": PLAN, "seed": 1, "task": trial}
     if machines is None:
