@@ -211,13 +211,14 @@ def _become(request: dict[str, object]) -> None:
 
 
 def _read_in() -> None:
-    """Import all of the command line, and what it imports where it needs it."""
+    """Import all of the command line, and what it imports where it needs it, and make its commands."""
     import dbdyno
 
     for each in pkgutil.walk_packages(dbdyno.__path__, "dbdyno."):
         import_module(each.name)
     for name in _ASKED_FOR_LATER:
         import_module(name)
+    import_module("dbdyno.cli.app").commands()
 
 
 def _main() -> None:

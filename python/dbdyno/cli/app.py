@@ -2,11 +2,13 @@
 
 import signal
 import sys
+from functools import cache as made_once
 from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from dbdyno.cli.completing import complete_systems
 from dbdyno.cli.cpu import cpu
@@ -144,6 +146,12 @@ def _show_what_can_be_shown() -> None:
             stream.reconfigure(errors="replace")
 
 
+@made_once
+def commands() -> Any:
+    """Give all commands and their options, as what reads a command line wants them."""
+    return get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 and 4 from the gate, 130 interrupted."""
     # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
@@ -151,7 +159,7 @@ def main(arguments: list[str] | None = None) -> Any:
     hide_passwords()
     _show_what_can_be_shown()
     try:
-        app(args=arguments)
+        commands()(args=arguments)
     except DbdynoError as error:
         # What the terminal's encoding does not know is shown as another character, and by no other encoding.
         sys.stderr.write(f"dbdyno: {error}\n")
