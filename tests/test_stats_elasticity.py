@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dbdyno.stats.elasticity import Points, Slope, interval_of, saved, slope, verdict
+from dbdyno.stats.elasticity import Points, Slope, interval_of, saved, slope, verdict, verdict_of_slower
 from dbdyno.stats.intervals import Ratio, ratio_of
 
 # Of what a resource takes, three sizes of a delay that add 20, 50 and 100 % to a transaction.
@@ -54,6 +54,20 @@ def test_its_interval_holds_as_often_as_it_says(share: float, noise: float) -> N
     assert held / runs > 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.9])
+@pytest.mark.slow
+def test_of_much_noise_it_is_off_as_rarely_below_as_above(share: float) -> None:
+    """Trials of which many are twice as fast as others: a slope's own interval lies below the share in 9 % of runs."""
+    runs = 600
+    ends = [measured(share, 5, 1.0, seed).interval() for seed in range(runs)]
+    for off in (
+        sum(each is not None and each[1] < share for each in ends),
+        sum(each is not None and each[0] > share for each in ends),
+    ):
+        # Three standard errors of a share of 0.025 above it, and what choosing the smallest size costs.
+        assert off / runs < 0.04 + 3 * math.sqrt(0.04 * 0.96 / runs)
+
+
 @pytest.mark.slow
 def test_verdicts_of_many_resources_are_hardly_ever_wrong() -> None:
     """Of ten resources of which none is a bottleneck or large, how many runs name one as such, or deny a large one."""
@@ -83,6 +97,29 @@ def test_without_noise_it_is_the_share(share: float, sizes: list[float]) -> None
     assert found.mean == pytest.approx(share)
     assert found.linear
     assert found.interval() is None, "blocks that all agree leave it unknown how sure it is"
+
+
+@given(
+    some.lists(some.lists(some.floats(-60, 60), min_size=3, max_size=3), min_size=2, max_size=6),
+    some.tuples(some.floats(0.01, 1), some.floats(1.5, 5), some.floats(6, 50)),
+)
+def test_whatever_times_are_its_interval_has_it_and_no_time_below_nothing(
+    logs: list[list[float]], sizes: tuple[float, float, float]
+) -> None:
+    found = slope({block: list(zip(sizes, row, strict=True)) for block, row in enumerate(logs)})
+    assert found is not None
+    ends = found.interval()
+    assert ends is None or ends[0] <= found.mean <= ends[1]
+    assert ends is None or ends[0] >= -1 / found.unit or ends[0] == found.mean
+
+
+def test_of_one_size_its_interval_is_that_of_the_ratio() -> None:
+    logs = [0.1, 0.7, -0.3, 0.4]
+    found, ratio = slope({block: [(0.5, each)] for block, each in enumerate(logs)}), ratio_of(logs)
+    assert found is not None
+    assert ratio is not None
+    assert ratio.ends is not None
+    assert found.interval() == pytest.approx(tuple((end - 1) / 0.5 for end in ratio.ends))
 
 
 @given(some.permutations(range(5)))
@@ -180,3 +217,11 @@ def test_what_is_saved_is_the_share_of_the_time_that_went() -> None:
 )
 def test_verdicts(ends: tuple[float, float] | None, said: str) -> None:
     assert verdict(ends) == said
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [((-0.4, 0.05), "not"), ((-9.4, -3.2), "inconclusive"), ((-0.6, 0.2), "inconclusive"), ((0.06, 0.2), "part")],
+)
+def test_what_is_slower_and_makes_the_load_many_times_faster_is_noise(ends: tuple[float, float], said: str) -> None:
+    assert verdict_of_slower(ends) == said

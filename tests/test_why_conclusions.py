@@ -207,6 +207,14 @@ def test_noise_leaves_it_open() -> None:
     assert "settled" in why["text"][0]
 
 
+def test_of_noise_alone_no_resource_is_said_not_to_matter() -> None:
+    """Rates of which many are three times those of others, as beside programs that take both processors."""
+    for seed in range(40):
+        made = Simulated(noise=1.2, seed=seed)
+        made.processors(1.0)
+        assert resource(made.why(), "processors")["verdict"] != "not", seed
+
+
 def test_a_half_that_may_be_more_is_not_said_to_be_no_bottleneck() -> None:
     made = Simulated(noise=0.05)
     made.calls("flush", 0.5)

@@ -11,11 +11,17 @@ was fast by chance counts no more than one in which it was slow. The line goes t
 its slope is ``Σ x·y / Σ x²`` (Seber and Lee 2003, Linear Regression Analysis, section 6.2). How sure it is is told by
 the jackknife (Miller 1974, doi:10.1093/biomet/61.1.1): by the t interval of its pseudo-values, one for each block. The
 sizes of a block share the measurement of the cell as it is, so that blocks alone count.
+
+A time can be many times as long, and no shorter than nothing, so a slope is bounded below: by chance low, it differs
+little between blocks, and its own interval would be too narrow. The interval is therefore one of logarithms, ``ln (1 +
+X·slope)``, with X a size. Section 8 of the source has such transformations. With X of ``Σ x² / Σ x`` the logarithm is
+that of ``Σ x·(1 + y) / Σ x``, which is above 0. For one size it is the interval of a ratio of rates.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -38,6 +44,10 @@ Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
 #: end below which it is neither.
 MAIN, SOME, LITTLE = 0.5, 0.05, 0.1
 
+#: The lower end from which an elasticity may be none. What is slower hardly makes a load faster, so that an interval
+#: that reaches farther down tells of noise.
+_LEAST = -MAIN
+
 # A logarithm of which more than a number can hold would come.
 _GREATEST = 700.0
 
@@ -55,7 +65,8 @@ class Slope:
 
     ``sizes``: the slope of each size by itself; ``linear``: they agree. Where not, it is the slope of the smallest.
     ``of_base``, ``of_sizes``: by how much it changes with the logarithm of the rate of the cell as it is, and the sum
-    of the squares of that for the sizes.
+    of the squares of that for the sizes. ``logs``: the pseudo-values of ``ln (1 + unit·slope)``, by which its interval
+    goes; none where it goes by the slope's own.
     """
 
     mean: float
@@ -64,23 +75,34 @@ class Slope:
     linear: bool
     of_base: float = 0.0
     of_sizes: float = 0.0
+    logs: tuple[float, ...] = ()
+    unit: float = 0.0
+
+    @property
+    def compared(self) -> tuple[float, ...]:
+        """The values of blocks by which its interval goes."""
+        return self.logs or self.values
 
     def interval(self, confidence: float = CONFIDENCE, spread: Spread | None = None) -> tuple[float, float] | None:
         """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit.
 
-        ``spread``: of the pseudo-values, where more is known of it than these tell.
+        ``spread``: of :attr:`compared`, where more is known of it than these tell.
         """
-        ends = interval_of(self.values, confidence, spread)
+        ends = interval_of(self.compared, confidence, spread)
+        if ends is not None and self.logs:
+            low, high = (math.expm1(min(end, _GREATEST)) / self.unit for end in ends)
+            ends = low, high
         # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval even so.
         return None if ends is None else (min(ends[0], self.mean), max(ends[1], self.mean))
 
     def noise(self, base: float) -> float:
-        """Return the standard deviation of a block's value, where that of the logarithm of a trial's rate is 1.
+        """Return the standard deviation of :attr:`compared`, where that of the logarithm of a trial's rate is 1.
 
         ``base``: the variance of the cell as it is, of which there may be several trials, by that of one trial. It is
         of the first order, as the delta method has it, and leaves out what is uncertain of x.
         """
-        return math.sqrt(self.of_base**2 * base + self.of_sizes)
+        own = math.sqrt(self.of_base**2 * base + self.of_sizes)
+        return own * self.unit / math.exp(_longer(self.unit * self.mean)) if self.logs else own
 
 
 def interval_of(
@@ -116,14 +138,47 @@ def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool
         return None
     sizes = min(map(len, blocks))
     own = [_jackknifed([[block[size]] for block in blocks], of_logarithms=of_logarithms) for size in range(sizes)]
-    mean, values = _jackknifed(blocks, of_logarithms=of_logarithms)
     linear = all(_alike(own[0], other, confidence, sizes - 1) for other in own[1:])
     if not linear:
-        mean, values = own[0]
         blocks = [block[:1] for block in blocks]
+    mean, values = _jackknifed(blocks, of_logarithms=of_logarithms)
     pulls = _pulls(blocks, of_logarithms=of_logarithms)
     squares = sum(each * each for each in pulls)
-    return Slope(mean, tuple(values), tuple(each for each, _ in own), linear, sum(pulls), squares)
+    unit = 0.0 if of_logarithms else _unit(blocks)
+    logs = _logs(mean, values, unit) if unit else ()
+    return Slope(mean, tuple(values), tuple(each for each, _ in own), linear, sum(pulls), squares, logs, unit)
+
+
+def _unit(blocks: Sequence[Sequence[tuple[float, float]]]) -> float:
+    """Return ``Σ x² / Σ x``, the least of it without one block: with each of these the logarithm is one above 0.
+
+    0 where a size makes calls shorter, for which there is none.
+    """
+    parts = [blocks, *_without(blocks)]
+    sizes = [[x for x, _ in _means(part, of_logarithms=False)] for part in parts]
+    if any(x <= 0 for each in sizes for x in each):
+        return 0.0
+    return min(sum(x * x for x in each) / sum(each) for each in sizes)
+
+
+def _logs(mean: float, values: Sequence[float], unit: float) -> tuple[float, ...]:
+    """Return the pseudo-values of ``ln (1 + unit·slope)``, from those of the slope."""
+    count = len(values)
+    whole = _longer(unit * mean)
+    if count < 2:
+        return (whole,)
+    without = [(count * mean - value) / (count - 1) for value in values]
+    return tuple(count * whole - (count - 1) * _longer(unit * each) for each in without)
+
+
+def _longer(share: float) -> float:
+    """Return the logarithm of a time that is longer by a share of it; of one that is rounded to nothing, the least."""
+    return math.log1p(max(share, -1 + sys.float_info.epsilon))
+
+
+def _without(blocks: Sequence[Sequence[tuple[float, float]]]) -> list[Sequence[Sequence[tuple[float, float]]]]:
+    """Return the blocks without each of them; nothing where there is only one."""
+    return [[*blocks[:at], *blocks[at + 1 :]] for at in range(len(blocks))] if len(blocks) > 1 else []
 
 
 def _pulls(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
@@ -141,7 +196,7 @@ def _jackknifed(
     whole = _fitted(blocks, of_logarithms=of_logarithms)
     if count < 2:
         return whole, [whole]
-    without = [_fitted([*blocks[:at], *blocks[at + 1 :]], of_logarithms=of_logarithms) for at in range(count)]
+    without = [_fitted(each, of_logarithms=of_logarithms) for each in _without(blocks)]
     return whole, [count * whole - (count - 1) * each for each in without]
 
 
@@ -198,3 +253,9 @@ def verdict(ends: tuple[float, float] | None) -> Verdict:
     if low > SOME:
         return "part"
     return "not" if high < LITTLE else "inconclusive"
+
+
+def verdict_of_slower(ends: tuple[float, float] | None) -> Verdict:
+    """Say what a resource is by the interval of its elasticity, as :func:`verdict` does; of noise alone, nothing."""
+    said = verdict(ends)
+    return "inconclusive" if said == "not" and ends is not None and ends[0] < _LEAST else said

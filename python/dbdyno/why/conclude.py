@@ -14,7 +14,7 @@ from dbdyno.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resou
 from dbdyno.results.judging import Pair, ratio_of_pair
 from dbdyno.results.metrics import done, rates_by_block
 from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
-from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict
+from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict, verdict_of_slower
 from dbdyno.stats.intervals import Spread
 from dbdyno.stats.moderation import Sample, moderated
 from dbdyno.stats.rates import block_values
@@ -83,7 +83,7 @@ class _Test:
     def sample(self, own: _Own) -> Sample:
         """Return what it says in each block, and how that follows the noise of a trial."""
         if self.slope is not None:
-            return Sample(self.slope.values, self.slope.noise(own.variance))
+            return Sample(self.slope.compared, self.slope.noise(own.variance))
         if self.best is not None:
             return Sample(block_values(own.rates, rates_by_block(self.best[0])), sqrt(1 + own.variance))
         return Sample((), 1.0)
@@ -277,7 +277,7 @@ def _judged(tests: Sequence[tuple[_Test, Ends, Ends]]) -> list[_Judged]:
     it takes. While clients wait for such things they do not compute: what was gained without them leaves so much for
     computing at most. Where a competitor cost more than that, its loss tells nothing.
     """
-    words = [verdict(strict) for _, _, strict in tests]
+    words = [(verdict_of_slower if test.kind == "slower" else verdict)(strict) for test, _, strict in tests]
     waited = [
         strict[0]
         for (test, _, strict), word in zip(tests, words, strict=True)
