@@ -1,12 +1,13 @@
 """The command line as a process of its own, without the second that Python takes to read it in.
 
-A process has read in the whole command line and nothing else. For each run of it that a test asks for, it splits off a
-process that is the command line with the test's arguments, environment, directory and output, and ends as that ends.
-So a test meets what users meet: a process that can be watched, interrupted and killed.
+A process has read in the whole command line and nothing else, one for all of a run of the tests. For each run of it
+that a test asks for, it splits off a process that is the command line with the test's arguments, environment, directory
+and output, and ends as that ends. So a test meets what users meet: a process that can be watched, interrupted, killed.
 """
 
 import array
 import contextlib
+import errno
 import gc
 import json
 import os
@@ -18,6 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +34,9 @@ _ASKED_FOR_LATER = (
     *(f"sqlglot.dialects.{name}" for name in ("duckdb", "mysql", "postgres", "sqlite", "tsql")),
 )
 
+# How often a process that has ended meanwhile is started anew for one command line.
+_TRIES = 3
+
 
 class CommandLine(subprocess.Popen[str]):
     """A run of the command line, with the interface of what the module subprocess starts."""
@@ -42,7 +47,7 @@ class CommandLine(subprocess.Popen[str]):
         out, errors, status = os.pipe(), os.pipe(), os.pipe()
         request = {"arguments": self.args, "cwd": str(cwd), "env": dict(env)}
         try:
-            self.pid = _Ready.get().split_off(request, [out[1], errors[1], status[1]])
+            self.pid = _Ready.split_off(request, [out[1], errors[1], status[1]])
         finally:
             for each in (out, errors, status):
                 os.close(each[1])
@@ -102,80 +107,125 @@ def _readable(pipe: int, timeout: float | None) -> bool:
 
 
 class _Ready:
-    """The process that has read in the command line, of which a process of tests has one."""
+    """The connection to the process that has read in the command line. All processes of a run of the tests share it."""
 
     _made: "_Ready | None" = None
     _lock = threading.Lock()
 
     def __init__(self) -> None:
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            # A process with more threads than one is not to be split.
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        )
-        theirs.close()
+        name = _name()
+        while True:
+            self._channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                self._channel.connect(name)
+            except ConnectionRefusedError:
+                self._channel.close()
+                self._start(name)
+            else:
+                return
+
+    @staticmethod
+    def _start(name: str) -> None:
+        """Start the process, unless another one is about to."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            try:
+                listener.bind(name)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                time.sleep(0.01)
+                return
+            listener.listen(64)
+            subprocess.run(
+                [sys.executable, __file__, str(listener.fileno())],
+                pass_fds=[listener.fileno()],
+                stdin=subprocess.DEVNULL,
+                # A process with more threads than one is not to be split.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                check=True,
+            )
 
     @classmethod
-    def get(cls) -> "_Ready":
-        with cls._lock:
-            if cls._made is None or cls._made._process.poll() is not None:
-                cls._made = cls()
-            return cls._made
-
-    def split_off(self, request: Mapping[str, object], pipes: list[int]) -> int:
+    def split_off(cls, request: Mapping[str, object], pipes: list[int]) -> int:
         """Have a process made, and give its id."""
-        text = json.dumps(request).encode()
-        with self._lock, os.fdopen(os.memfd_create("request"), "w+b") as memory:
+        with cls._lock:
+            for _ in range(_TRIES):
+                if cls._made is None:
+                    cls._made = cls()
+                made = cls._made._ask(request, pipes)
+                if made is not None:
+                    return made
+                cls._made = None
+        raise RuntimeError("the process that splits off command lines has ended")
+
+    def _ask(self, request: Mapping[str, object], pipes: list[int]) -> int | None:
+        """Have a process made; None where the one that makes it has ended."""
+        with os.fdopen(os.memfd_create("request"), "w+b") as memory:
             # An environment can be longer than a message.
-            memory.write(text)
+            memory.write(json.dumps(request).encode())
             memory.flush()
             fds = array.array("i", [memory.fileno(), *pipes])
-            self._channel.sendmsg([b"1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
-            answer = self._channel.recv(16)
+            try:
+                self._channel.sendmsg([b"1"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+                answer = self._channel.recv(16)
+            except ConnectionError:
+                answer = b""
         if not answer:
-            raise RuntimeError("the process that splits off command lines has ended")
+            self._channel.close()
+            return None
         return int(answer)
 
 
-def _serve(channel: socket.socket) -> dict[str, object]:
-    """Split off processes until nobody asks for more, then end; return in each of them what was asked of it."""
+def _name() -> str:
+    """Name the socket, which is in no directory, after the run of the tests, or after a process that is one."""
+    return "\0dbdyno-tests-" + os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+
+
+def _serve(listener: socket.socket) -> dict[str, object]:
+    """Split off processes until all who asked for some have left, then end; return in each what was asked of it."""
     # Where it is to be told how each of them ended.
     told: dict[int, int] = {}
+    clients: dict[int, socket.socket] = {}
     ended, ends = os.pipe()
     os.set_blocking(ends, False)
     signal.set_wakeup_fd(ends)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
-        ready, _, _ = select.select([channel, ended], [], [])
+        ready, _, _ = select.select([listener, ended, *clients], [], [])
         if ended in ready:
             os.read(ended, 4096)
             _tell(told)
-        if channel not in ready:
-            continue
-        message, fds, _, _ = socket.recv_fds(channel, 1, 4)
-        if not message:
-            os._exit(0)
-        memory, *pipes = fds
-        with os.fdopen(memory, "r+b") as file:
-            file.seek(0)
-            request: dict[str, object] = json.load(file)
-        process = os.fork()
-        if process == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            channel.close()
-            os.dup2(pipes[0], 1)
-            os.dup2(pipes[1], 2)
-            for each in (*pipes, ended, ends, *told.values()):
-                os.close(each)
-            return request
-        channel.send(str(process).encode())
-        told[process] = pipes[2]
-        for each in pipes[:2]:
-            os.close(each)
+        if listener in ready:
+            client, _ = listener.accept()
+            clients[client.fileno()] = client
+        for client in [clients[each] for each in ready if each in clients]:
+            message, fds, _, _ = socket.recv_fds(client, 1, 4)
+            if not message:
+                clients.pop(client.fileno()).close()
+                if not clients:
+                    os._exit(0)
+                continue
+            memory, *pipes = fds
+            with os.fdopen(memory, "r+b") as file:
+                file.seek(0)
+                request: dict[str, object] = json.load(file)
+            process = os.fork()
+            if process == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                os.dup2(pipes[0], 1)
+                os.dup2(pipes[1], 2)
+                for each in (listener, *clients.values()):
+                    each.close()
+                for pipe in (*pipes, ended, ends, *told.values()):
+                    os.close(pipe)
+                return request
+            told[process] = pipes[2]
+            for pipe in pipes[:2]:
+                os.close(pipe)
+            # Whoever asked may have ended before it.
+            with contextlib.suppress(ConnectionError):
+                client.send(str(process).encode())
 
 
 def _tell(told: dict[int, int]) -> None:
@@ -222,14 +272,17 @@ def _read_in() -> None:
 
 
 def _main() -> None:
-    channel = socket.socket(fileno=int(sys.argv[1]))
-    channel.set_inheritable(False)
+    # It is nobody's child, whose children tests may look at.
+    if os.fork() > 0:
+        os._exit(0)
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    listener.set_inheritable(False)
     # Ctrl-C at the terminal is for the tests.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _read_in()
     gc.collect()
     gc.freeze()
-    _become(_serve(channel))
+    _become(_serve(listener))
 
 
 if __name__ == "__main__":

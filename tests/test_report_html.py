@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -159,15 +160,15 @@ def test_what_is_not_comparable_stands_before_everything_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "document",
+    "make",
     [
-        build_document(run_record({}, status="interrupted", ended=None), []),
-        build_document(run_record(lookup_design()), []),
-        lookup_document(rounds=1),
+        lambda: build_document(run_record({}, status="interrupted", ended=None), []),
+        lambda: build_document(run_record(lookup_design()), []),
+        lambda: lookup_document(rounds=1),
     ],
 )
-def test_a_run_with_little_or_nothing_is_reported(document: Document) -> None:
-    Page(html_report(document))
+def test_a_run_with_little_or_nothing_is_reported(make: Callable[[], Document]) -> None:
+    Page(html_report(make()))
 
 
 def test_the_report_is_written(tmp_path: Path) -> None:

@@ -9,17 +9,15 @@ import pytest
 
 from dbdyno.stats import decide
 from dbdyno.stats.intervals import correlation, more_error, ratio_of, usual_allowance
-from simulated_blocks import Runs, auto, correlation_of, drifting, fixed, of_each, of_the_machine
+from simulated_blocks import auto, correlation_of, drifting, fixed, of_each, of_the_machine
 from simulated_noise import lingering, most
 
 RUNS = 700
 
 
-@pytest.mark.parametrize(
-    "runs",
-    [of_the_machine(RUNS, 0.3, 0.03), of_the_machine(RUNS, 0.6, 0.03), of_the_machine(RUNS, 0.6, 0.03, cells=4)],
-)
-def test_noise_of_the_machine_is_none_of_the_ratios(runs: Runs) -> None:
+@pytest.mark.parametrize(("lingers", "cells"), [(0.3, 2), (0.6, 2), (0.6, 4)])
+def test_noise_of_the_machine_is_none_of_the_ratios(lingers: float, cells: int) -> None:
+    runs = of_the_machine(RUNS, lingers, 0.03, cells)
     # Blocks in random order, and in the other order every second time, break it up.
     assert abs(correlation_of(runs)) < 0.1
     assert fixed(runs, 5).false <= most(0.02, RUNS)
