@@ -15,6 +15,7 @@ from dbdyno.experiment import load_experiment
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.shipped import package_path
 from dbdyno.worker import ask
+from dictionary import tenth
 from experiment_files import compiled, experiment
 
 # Rows that LIKE finds without regard to case, and with it. Published are those down to `performance`.
@@ -31,15 +32,6 @@ COUNTS = {
     "%computer%": (1370, 1331),
     "%program%": (1066, 1022),
 }
-
-
-def tenth() -> str:
-    """The experiment with a tenth of the words in which nothing is searched for."""
-    text = package_path("experiments", "dictionary-search.toml").read_text()
-    for more, fewer in (("rows = 788_792\n", "rows = 78_792\n"), ("rows = 100_000\n", "rows = 10_000\n")):
-        assert text.count(more) == 1
-        text = text.replace(more, fewer)
-    return text
 
 
 def load(made: CompiledCell, path: Path) -> None:

@@ -9,6 +9,7 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.errors import InputError
 from dbdyno.shipped import package_path
+from dictionary import tenth
 from real_mysql import OLD, PROGRAM, URL, needs_old_mysql, needs_real_mysql
 from test_check_command import CHECKS, lines_of
 from test_server_runs import needs_mysql, needs_postgresql, servers
@@ -46,8 +47,7 @@ def test_an_old_mysql_does_what_it_can_of_it(server_cli: Cli) -> None:
 
 @needs_real_mysql
 def test_the_dictionary_is_searched_on_mysql(server_cli: Cli) -> None:
-    text = package_path("experiments", "dictionary-search.toml").read_text()
-    text = text.replace("seconds = 3\n", "seconds = 0.5\n").replace("rows = 892_200", "rows = 20_000")
+    text = tenth().replace("seconds = 3\n", "seconds = 0.5\n")
     searches = ["--set", "search=like_create,computer,count", "--set", "sorted=no", "--rounds", "1"]
     document = server_cli.run(server_cli.write("short.toml", text), *searches, "--system", URL)
     assert {cell["system"]["engine"] for cell in document["cells"]} == {"MySQL"}

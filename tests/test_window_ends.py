@@ -41,13 +41,13 @@ def thinking(*milliseconds: float, seconds: float = 0.2) -> str:
 
 
 def test_one_transaction_in_each_window_tells_how_long_it_took(cli: Cli) -> None:
-    # One of each ends in a window of 200 ms: the counts are the same.
-    document = run(cli, thinking(110, 190))
+    # One of each ends in a window of 200 ms, where a busy machine wakes them late, too: the counts are the same.
+    document = run(cli, thinking(110, 150))
     (found,) = document["comparisons"]
     assert all(each["ok"] <= 1 for cell in document["cells"] for each in cell["rounds"])
     assert found["verdict"] in ("slower", "inconclusive")
     low, high = found["ci95"]
-    assert low < high and low <= 110 / 190 * 1.05 and high >= 110 / 190 * 0.95
+    assert low < high and low <= 110 / 150 * 1.05 and high >= 110 / 150 * 0.95
     shown = " ".join(cli("show", "last", "--store", "runs.db").split())
     assert "A window held 2 transactions: with fewer than 100 the figures rest on few of them" in shown
 
