@@ -16,6 +16,7 @@ import random
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -122,6 +123,8 @@ class _Ready:
                 self._channel.close()
                 self._start(name)
             else:
+                if not _is_of_this_user(self._channel):
+                    raise RuntimeError("another user's process has the name of this one's socket")
                 return
 
     @staticmethod
@@ -181,6 +184,12 @@ def _name() -> str:
     return "\0dbdyno-tests-" + os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
 
 
+def _is_of_this_user(connection: socket.socket) -> bool:
+    """Whether the other end is this user's: all users of a machine see such a socket."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", credentials)[1] == os.getuid()
+
+
 def _serve(listener: socket.socket) -> dict[str, object]:
     """Split off processes until all who asked for some have left, then end; return in each what was asked of it."""
     # Where it is to be told how each of them ended.
@@ -197,7 +206,10 @@ def _serve(listener: socket.socket) -> dict[str, object]:
             _tell(told)
         if listener in ready:
             client, _ = listener.accept()
-            clients[client.fileno()] = client
+            if _is_of_this_user(client):
+                clients[client.fileno()] = client
+            else:
+                client.close()
         for client in [clients[each] for each in ready if each in clients]:
             message, fds, _, _ = socket.recv_fds(client, 1, 4)
             if not message:
