@@ -173,9 +173,9 @@ def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: s
     if not find_installations(engine):
         pytest.skip(f"no {engine} is installed")
     assert preload_library() is not None
-    server_cli.write("updates.toml", UPDATES)
-    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
-    # In more rounds what a delay takes is seen beside what the machine does otherwise.
+    # Some twenty flushes of 40 ms, and in more rounds: so each delay is seen beside what the machine does otherwise.
+    server_cli.write("updates.toml", UPDATES.replace("seconds = 0.4", "seconds = 0.8"))
+    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
     _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:", rounds=4)
     flush = resources(document)["flush"]
     (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]
