@@ -34,7 +34,7 @@ endif
 # The web application as the tests start it. Users' is built when it is first used, and no part of `make run`.
 WEBAPP_SOURCE := python/dbdyno/engines/web/app
 WEBAPP := target/debug/dbdyno-webapp
-WEBAPP_CARGO := --quiet --locked --manifest-path $(WEBAPP_SOURCE)/Cargo.toml
+WEBAPP_CARGO := --quiet --locked --manifest-path $(WEBAPP_SOURCE)/Cargo.toml --target-dir $(CURDIR)/target
 export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 
 # Images for containers often have it set, and then each program of a test would compile what it imports.
@@ -105,11 +105,13 @@ team: install
 
 ferretdb: $(FERRETDB)
 
-$(FERRETDB): $(wildcard tools/ferretdb/go.* tools/ferretdb/*.go)
+$(FERRETDB) $(TESTED_FERRETDB): $(wildcard tools/ferretdb/go.* tools/ferretdb/*.go)
+
+$(FERRETDB):
 	$(FERRETDB_BUILD) -o $(CURDIR)/$@ .
 
 # Neither optimised nor looked into, without C, and with garbage left lying: three fifths of what compiling it else takes.
-$(TESTED_FERRETDB): $(wildcard tools/ferretdb/go.* tools/ferretdb/*.go)
+$(TESTED_FERRETDB):
 	$(FERRETDB_BUILD) -gcflags='all=-N -l -dwarf=false' -ldflags=-w -o $(CURDIR)/$@ .
 
 $(TESTED_FERRETDB): export CGO_ENABLED = 0
@@ -119,7 +121,7 @@ $(TESTED_FERRETDB): export GOMEMLIMIT = 1GiB
 webapp: $(WEBAPP)
 
 $(WEBAPP): $(wildcard $(WEBAPP_SOURCE)/Cargo.* $(WEBAPP_SOURCE)/src/*.rs)
-	CARGO_TARGET_DIR=$(CURDIR)/target cargo build $(WEBAPP_CARGO)
+	cargo build $(WEBAPP_CARGO)
 	touch $@
 
 # What comes over the network is installed while the worker is compiled. Clippy looks at what is compiled for the tests as it
@@ -147,7 +149,7 @@ lint-format:
 
 lint-rust: dev lint-format
 	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
-	CARGO_TARGET_DIR=$(CURDIR)/target cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
+	cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
 
 lint-python: lint-types
 	$(TEST_BIN)/pytest --quiet tests/test_schemas.py
@@ -164,7 +166,7 @@ check: lint
 
 test-rust-build: dev
 	cargo test --quiet --workspace --locked --no-run
-	CARGO_TARGET_DIR=$(CURDIR)/target cargo test $(WEBAPP_CARGO) --no-run
+	cargo test $(WEBAPP_CARGO) --no-run
 
 # What Python compiles of the tests and of what they import, once and not in each of their processes.
 test-python-build: dev
@@ -174,7 +176,7 @@ test-python-build: dev
 # With the servers that are installed here. Python hands none of make's pipes on, for which Cargo would look.
 test-rust: test-rust-build $(TESTED_SERVERS)
 	MAKEFLAGS= $(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
-	CARGO_TARGET_DIR=$(CURDIR)/target cargo test $(WEBAPP_CARGO)
+	cargo test $(WEBAPP_CARGO)
 
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)
 	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES) --dist loadgroup
