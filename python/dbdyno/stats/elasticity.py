@@ -137,16 +137,16 @@ def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool
     if not blocks:
         return None
     sizes = min(map(len, blocks))
-    own = [_jackknifed([[block[size]] for block in blocks], of_logarithms=of_logarithms) for size in range(sizes)]
+    own = [_fits([[block[size]] for block in blocks], of_logarithms=of_logarithms) for size in range(sizes)]
     linear = all(_alike(own[0], other, confidence, sizes - 1) for other in own[1:])
     if not linear:
         blocks = [block[:1] for block in blocks]
-    mean, values = _jackknifed(blocks, of_logarithms=of_logarithms)
+    fits = _fits(blocks, of_logarithms=of_logarithms)
     pulls = _pulls(blocks, of_logarithms=of_logarithms)
     squares = sum(each * each for each in pulls)
     unit = 0.0 if of_logarithms else _unit(blocks)
-    logs = _logs(mean, values, unit) if unit else ()
-    return Slope(mean, tuple(values), tuple(each for each, _ in own), linear, sum(pulls), squares, logs, unit)
+    logs = _pseudo_values([_longer(unit * each) for each in fits]) if unit else ()
+    return Slope(fits[0], _pseudo_values(fits), tuple(each[0] for each in own), linear, sum(pulls), squares, logs, unit)
 
 
 def _unit(blocks: Sequence[Sequence[tuple[float, float]]]) -> float:
@@ -154,21 +154,10 @@ def _unit(blocks: Sequence[Sequence[tuple[float, float]]]) -> float:
 
     0 where a size makes calls shorter, for which there is none.
     """
-    parts = [blocks, *_without(blocks)]
-    sizes = [[x for x, _ in _means(part, of_logarithms=False)] for part in parts]
+    sizes = [[x for x, _ in _means(part, of_logarithms=False)] for part in _parts(blocks)]
     if any(x <= 0 for each in sizes for x in each):
         return 0.0
     return min(sum(x * x for x in each) / sum(each) for each in sizes)
-
-
-def _logs(mean: float, values: Sequence[float], unit: float) -> tuple[float, ...]:
-    """Return the pseudo-values of ``ln (1 + unit·slope)``, from those of the slope."""
-    count = len(values)
-    whole = _longer(unit * mean)
-    if count < 2:
-        return (whole,)
-    without = [(count * mean - value) / (count - 1) for value in values]
-    return tuple(count * whole - (count - 1) * _longer(unit * each) for each in without)
 
 
 def _longer(share: float) -> float:
@@ -176,9 +165,10 @@ def _longer(share: float) -> float:
     return math.log1p(max(share, -1 + sys.float_info.epsilon))
 
 
-def _without(blocks: Sequence[Sequence[tuple[float, float]]]) -> list[Sequence[Sequence[tuple[float, float]]]]:
-    """Return the blocks without each of them; nothing where there is only one."""
-    return [[*blocks[:at], *blocks[at + 1 :]] for at in range(len(blocks))] if len(blocks) > 1 else []
+def _parts(blocks: Sequence[Sequence[tuple[float, float]]]) -> list[Sequence[Sequence[tuple[float, float]]]]:
+    """Return all blocks, then those without each of them; the first alone where there is one block."""
+    without = [[*blocks[:at], *blocks[at + 1 :]] for at in range(len(blocks))]
+    return [blocks, *without] if len(blocks) > 1 else [blocks]
 
 
 def _pulls(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
@@ -188,16 +178,16 @@ def _pulls(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bo
     return [x * (1.0 if of_logarithms else math.exp(min(y, _GREATEST))) / below for x, y in means]
 
 
-def _jackknifed(
-    blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool
-) -> tuple[float, Sequence[float]]:
-    """Return the slope over all blocks, and the pseudo-value of each, ``n·s - (n - 1)·s`` without it."""
-    count = len(blocks)
-    whole = _fitted(blocks, of_logarithms=of_logarithms)
-    if count < 2:
-        return whole, [whole]
-    without = [_fitted(each, of_logarithms=of_logarithms) for each in _without(blocks)]
-    return whole, [count * whole - (count - 1) * each for each in without]
+def _fits(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
+    """Return the slope over all blocks, then that without each."""
+    return [_fitted(each, of_logarithms=of_logarithms) for each in _parts(blocks)]
+
+
+def _pseudo_values(estimates: Sequence[float]) -> tuple[float, ...]:
+    """Return ``n·s - (n - 1)·s`` without it for each of n blocks, from what :func:`_fits` returns."""
+    whole, *without = estimates
+    count = len(without)
+    return tuple(count * whole - (count - 1) * each for each in without) or (whole,)
 
 
 def _fitted(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> float:
@@ -220,13 +210,11 @@ def _means(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bo
     return means
 
 
-def _alike(
-    smallest: tuple[float, Sequence[float]], other: tuple[float, Sequence[float]], confidence: float, tested: int
-) -> bool:
-    """Whether two sizes' slopes agree: within chance, or well enough."""
+def _alike(smallest: Sequence[float], other: Sequence[float], confidence: float, tested: int) -> bool:
+    """Whether two sizes' slopes, as :func:`_fits` returns them, agree: within chance, or well enough."""
     if abs(other[0] - smallest[0]) <= max(_ALIKE * abs(smallest[0]), _ALIKE_AT_ALL):
         return True
-    apart = [theirs - own for own, theirs in zip(smallest[1], other[1], strict=True)]
+    apart = [theirs - own for own, theirs in zip(_pseudo_values(smallest), _pseudo_values(other), strict=True)]
     ends = interval_of(apart, 1 - (1 - confidence) / max(tested, 1))
     return ends is None or ends[0] <= 0 <= ends[1]
 
