@@ -29,7 +29,7 @@ n = { type = "integer", fill = { uniform = [0, 9] } }
 [load]
 clients = "${clients}"
 retry = { attempts = 100, on = ["locked", "deadlock", "serialization"] }
-# Some twenty flushes of 20 ms. Without them so many transactions take some milliseconds.
+# Without flushes that take long so many transactions take some milliseconds.
 stop = { seconds = 0.4, transactions = 200 }
 
 [system.sqlite]
@@ -39,6 +39,8 @@ busy_timeout = 10000
 name = "update"
 steps = [{ execute = "update t set n = n + 1 where id = ?", params = [{ key = "t.id" }] }]
 """
+# Some twenty flushes of 40 ms.
+LONG = UPDATES.replace("seconds = 0.4", "seconds = 0.8")
 ONE = ("--set", "clients=1")
 BRIEF = ("--budget", "5s", "--store", "w.db")
 
@@ -53,6 +55,13 @@ def resources(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["resource"]: each for each in document["why"]["resources"]}
 
 
+def check_slower(changes: list[dict[str, Any]]) -> None:
+    """See that delays make it slower. What a small one does, a busy machine may hide in a few short windows."""
+    largest = max(changes, key=lambda each: float(each["size"]))
+    assert largest["rate"] < 0.9, "it is half as fast where nothing else takes time"
+    assert all(each["rate_ci95"][0] < 1 for each in changes), "no delay is shown to make it faster"
+
+
 @pytest.fixture
 def updates(cli: Cli) -> Cli:
     cli.write("updates.toml", UPDATES)
@@ -60,8 +69,9 @@ def updates(cli: Cli) -> Cli:
 
 
 def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
-    """A flush of 20 ms takes nearly all of the time, whatever else the machine does."""
-    updates.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
+    """A flush of 40 ms takes nearly all of the time, whatever else the machine does."""
+    updates.write("updates.toml", LONG)
+    updates.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
     out, document = why(updates, "./updates.toml", *ONE, "--report", "why.html", "--markdown", "why.md")
     found = resources(document)
     assert set(found) >= {"flush", "processors", "client"}
@@ -72,7 +82,7 @@ def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
     assert [each["change"].split("+")[0] for each in slower["changes"]] == ["flush "] * 3
     for each in slower["changes"]:
         assert each["observed"] == pytest.approx(each["size"], rel=0.5), "the delay is what was asked for"
-        assert each["rate"] < 1
+    check_slower(slower["changes"])
     assert free["changes"][0]["rate"] > 2
     assert document["why"]["unchanged"].startswith("change=unchanged")
     assert document["answer"]["text"] == document["why"]["text"]
@@ -173,13 +183,13 @@ def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: s
     if not find_installations(engine):
         pytest.skip(f"no {engine} is installed")
     assert preload_library() is not None
-    # Some twenty flushes of 40 ms, and in more rounds: so each delay is seen beside what the machine does otherwise.
-    server_cli.write("updates.toml", UPDATES.replace("seconds = 0.4", "seconds = 0.8"))
+    # In more rounds: so each delay is seen beside what the machine does otherwise.
+    server_cli.write("updates.toml", LONG)
     server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
     _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:", rounds=4)
     flush = resources(document)["flush"]
     (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]
-    assert all(each["rate"] < 1 for each in slower["changes"])
+    check_slower(slower["changes"])
     assert flush["elasticity"] > 0.3
     (free,) = [test for test in flush["tests"] if test["kind"] == "free"]
     assert free["changes"][0]["rate"] > 2
