@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from apart import open_to_all
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
@@ -122,7 +123,7 @@ class Place:
 @contextmanager
 def places() -> Iterator[Callable[[str], Place]]:
     """Make a place for an engine; servers may go there that run as another user than root."""
-    work = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
+    work = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir=open_to_all()))
     work.chmod(0o755)
     try:
         yield lambda engine: Place(engine, work)

@@ -17,6 +17,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from apart import lay_apart, open_to_all
 from command_line import CommandLine
 from dbdyno.cpu.builds import build
 from dbdyno.worker import write_amalgamation
@@ -220,6 +221,7 @@ def make_place() -> Iterator[Callable[[str], "Place"]]:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
+    lay_apart(tmp_path.parent)
     return Cli(tmp_path)
 
 
@@ -277,7 +279,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
 @pytest.fixture
 def server_cli() -> Iterator[Cli]:
     """A command line whose directory servers may enter that run as another user than root."""
-    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
+    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir=open_to_all()))
     directory.chmod(0o755)
     cache = directory / "cache"
     cache.mkdir()

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from apart import open_to_all
 from dbdyno.engines.server.installations import Installation, find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
@@ -57,7 +58,7 @@ def main(command: Sequence[str]) -> int:
         environment["DBDYNO_TEST_DUCKDB"] = str(LIBRARY)
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-servers-", dir="/var/tmp")))
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-servers-", dir=open_to_all())))
         for variable, installation in tested():
             server = stack.enter_context(running(installation, work / variable.lower()))
             environment[variable] = json.dumps(target(server))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from apart import open_to_all
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
 from fresh_data import fresh_data
@@ -58,7 +59,7 @@ def team_server() -> Iterator[TeamServer]:
     """Start one on fresh data, and stop it in the end."""
     from authenticated import free_port
 
-    work = Path(tempfile.mkdtemp(prefix="dbdyno-store-", dir="/var/tmp"))
+    work = Path(tempfile.mkdtemp(prefix="dbdyno-store-", dir=open_to_all()))
     try:
         installation = find_installations("postgresql")[0]
         fresh_data(installation, work / "data")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from apart import open_to_all
 from dbdyno.causes import FEWEST, Sightings, known_waits, meaning_of, share_of
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines.server.installations import Installation, find_installations
@@ -356,7 +357,7 @@ def test_sightings_are_read_with_what_they_mean() -> None:
 @pytest.fixture
 def work() -> Iterator[Path]:
     """A directory that a server's user may enter."""
-    with tempfile.TemporaryDirectory(prefix="dbdyno-causes-", dir="/var/tmp") as directory:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-causes-", dir=open_to_all()) as directory:
         yield Path(directory)
 
 

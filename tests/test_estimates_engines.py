@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from apart import open_to_all
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target as target_of
@@ -160,7 +161,7 @@ KINDS = [
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     kind = request.param
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp")))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all())))
         directory.chmod(0o755)
         if kind == "duckdb":
             path = directory / "shop.duckdb"

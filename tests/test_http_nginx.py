@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from apart import open_to_all
 from authenticated import KEY
 from conftest import Cli
 from dbdyno.errors import SystemFailed
@@ -76,7 +77,7 @@ def free_ports(count: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def nginx() -> Iterator[Nginx]:
-    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir="/var/tmp"))
+    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir=open_to_all()))
     directory.chmod(0o755)
     clear, two, tls = free_ports(3)
     made = ["openssl", "req", "-x509", *KEY, "-nodes", "-days", "2", "-subj", "/CN=localhost"]

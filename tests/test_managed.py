@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from apart import open_to_all
 from conftest import those
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
@@ -82,7 +83,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if not installations:
         pytest.skip(f"there is no server of the kind {request.param} here")
     # One may run as another user, who must be able to enter.
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as name:
         yield Place(installations[0], Path(name))
 
 
@@ -200,7 +201,7 @@ def test_waiting_for_its_end_can_be_cut_short(place: Place) -> None:
 
 
 def test_damaged_data_are_told(place: Place) -> None:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as name:
         data = Path(name) / "data"
         data.mkdir()
         (data / "PG_VERSION").write_text("nonsense\n")
@@ -235,7 +236,7 @@ time.sleep(600)
 
 
 def test_nothing_outlives_a_laboratory_that_is_killed(place: Place, tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as name:
         data = Path(name) / "data"
         create_data(place.installation, data)
         command = [sys.executable, "-c", KILLED, place.installation.engine, data, name]

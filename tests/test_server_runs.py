@@ -14,6 +14,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 
+from apart import open_to_all
 from conftest import Cli, loading, size, those
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
@@ -149,7 +150,7 @@ steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "se
 def test_indexes_lie_in_a_directory_of_their_own_and_nothing_stays_there(server_cli: Cli, small: Small) -> None:
     file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 2")))
     # Tests' own directories are closed to the server's user.
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="dbdyno test-") as named:
+    with tempfile.TemporaryDirectory(dir=open_to_all(), prefix="dbdyno test-") as named:
         directory = Path(named)
         directory.chmod(0o755)
         url = f"postgresql:?index_directory={quote(named)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from apart import open_to_all
 from conftest import Cli
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
@@ -60,7 +61,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir="/var/tmp") as made:
+    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as made:
         Path(made).chmod(0o755)
         yield Path(made)
 
