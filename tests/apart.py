@@ -28,10 +28,12 @@ def lay_apart(directory: Path) -> None:
     server's data are a thousand files that are made and removed.
     """
     descriptor = os.open(directory, os.O_RDONLY)
-    # Another file system may know no such thing.
-    with contextlib.suppress(OSError):
+    try:
         flags = array.array("l", [0])
-        fcntl.ioctl(descriptor, _GET_FLAGS, flags)
-        flags[0] |= _TOP
-        fcntl.ioctl(descriptor, _SET_FLAGS, flags)
-    os.close(descriptor)
+        # Another file system may know no such thing.
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(descriptor, _GET_FLAGS, flags)
+            flags[0] |= _TOP
+            fcntl.ioctl(descriptor, _SET_FLAGS, flags)
+    finally:
+        os.close(descriptor)
