@@ -402,35 +402,40 @@ fn a_plan_that_would_never_end_is_refused() {
 #[test]
 fn a_trial_that_takes_interleaving_works_in_its_own_only() {
     for index in 0..2 {
-        let parts = json!({
-            "window": {"seconds": 0.1},
-            "interleaving": {"length_ms": 5.0, "index": index, "of": 4},
-            "record": {"interval_ms": 20},
-        });
-        let mut spans = Vec::new();
-        let say = |event| {
-            if let Event::Interval(interval) = event {
-                spans.push((interval.span_s, interval.counts.ok));
-            }
-        };
-        let outcome = try_run(&trial(json!([]), parts), &AtomicBool::new(false), say).unwrap();
-        balance(&outcome);
-        assert_eq!(outcome.ended_by, EndedBy::Seconds);
-        assert!((outcome.elapsed_s - 0.1).abs() < 1e-9, "{}", outcome.elapsed_s);
-        let (overrun_s, real_s) = outcome.interleaving.unwrap();
-        // Twenty slices of 5 ms, and three of others' between each two; fewer slices where a thread had no processor at the end
-        // of one, and its transaction went on after it.
-        assert!(real_s >= 0.2, "{real_s}");
-        assert!(overrun_s < 0.1, "{overrun_s}");
-        // Each client is at work for as long as the window, and not in others' slices; for less where a thread had no
-        // processor as a slice began.
-        let total = outcome.time.total;
-        assert!(total < 300_000_000 && total > 50_000_000, "{total}");
-        assert!(outcome.time.cpu < outcome.time.total + 50_000_000);
-        assert_eq!(spans.iter().map(|(_, ok)| ok).sum::<u64>(), outcome.accounting.ok);
-        assert!(spans.windows(2).all(|pair| pair[0].0.1 <= pair[1].0.0 + 1e-9));
-        assert!(spans[0].0.1 >= 0.02 && spans[0].0.1 < 0.1, "{spans:?}");
+        // Each client is at work for as long as the window, unless a thread has no processor as a slice begins.
+        assert!((0..20).any(|_| time_in_own_slices(index) > 190_000_000));
     }
+}
+
+/// Checks an interleaved trial of two clients, and returns for how many nanoseconds they were at work.
+fn time_in_own_slices(index: u64) -> u64 {
+    let parts = json!({
+        "window": {"seconds": 0.1},
+        "interleaving": {"length_ms": 5.0, "index": index, "of": 4},
+        "record": {"interval_ms": 20},
+    });
+    let mut spans = Vec::new();
+    let say = |event| {
+        if let Event::Interval(interval) = event {
+            spans.push((interval.span_s, interval.counts.ok));
+        }
+    };
+    let outcome = try_run(&trial(json!([]), parts), &AtomicBool::new(false), say).unwrap();
+    balance(&outcome);
+    assert_eq!(outcome.ended_by, EndedBy::Seconds);
+    assert!((outcome.elapsed_s - 0.1).abs() < 1e-9, "{}", outcome.elapsed_s);
+    let (overrun_s, real_s) = outcome.interleaving.unwrap();
+    // Twenty slices of 5 ms, and three of others' between each two; fewer slices where a thread had no processor at the end
+    // of one, and its transaction went on after it.
+    assert!(real_s >= 0.2, "{real_s}");
+    assert!(overrun_s < 0.1, "{overrun_s}");
+    // They are at work in no slice of others.
+    assert!(outcome.time.total < 300_000_000);
+    assert!(outcome.time.cpu < outcome.time.total + 50_000_000);
+    assert_eq!(spans.iter().map(|(_, ok)| ok).sum::<u64>(), outcome.accounting.ok);
+    assert!(spans.windows(2).all(|pair| pair[0].0.1 <= pair[1].0.0 + 1e-9));
+    assert!(spans[0].0.1 >= 0.02 && spans[0].0.1 < 0.1, "{spans:?}");
+    outcome.time.total
 }
 
 #[test]
