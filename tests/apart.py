@@ -1,9 +1,11 @@
 """Where tests make the data directories of servers: apart from one another on the device."""
 
 import array
-import contextlib
 import fcntl
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # ioctl FS_IOC_GETFLAGS and FS_IOC_SETFLAGS, and the attribute T of chattr(1) (linux/fs.h).
@@ -12,13 +14,20 @@ _SET_FLAGS = 0x40086602
 _TOP = 0x00020000
 
 
-def open_to_all() -> Path:
-    """Give the directory in which tests make those that servers may enter which run as another user than root."""
+@contextmanager
+def directory_apart(prefix: str = "dbdyno-test-", mode: int = 0o700) -> Iterator[Path]:
+    """Have a directory where all users may go, as servers do that run as another one than root; it goes in the end.
+
+    ``mode``: who may enter it, by chmod(2).
+    """
     place = Path(f"/var/tmp/dbdyno-tests-{os.geteuid()}")
     place.mkdir(exist_ok=True)
     place.chmod(0o755)
     lay_apart(place)
-    return place
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place) as name:
+        made = Path(name)
+        made.chmod(mode)
+        yield made
 
 
 def lay_apart(directory: Path) -> None:
@@ -31,7 +40,7 @@ def lay_apart(directory: Path) -> None:
     try:
         flags = array.array("l", [0])
         # Another file system may know no such thing.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             fcntl.ioctl(descriptor, _GET_FLAGS, flags)
             flags[0] |= _TOP
             fcntl.ioctl(descriptor, _SET_FLAGS, flags)

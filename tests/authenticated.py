@@ -3,7 +3,6 @@
 import shutil
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
@@ -123,9 +122,5 @@ class Place:
 @contextmanager
 def places() -> Iterator[Callable[[str], Place]]:
     """Make a place for an engine; servers may go there that run as another user than root."""
-    work = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir=open_to_all()))
-    work.chmod(0o755)
-    try:
+    with directory_apart(mode=0o755) as work:
         yield lambda engine: Place(engine, work)
-    finally:
-        shutil.rmtree(work)

@@ -4,10 +4,8 @@ import gc
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,7 +15,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from apart import lay_apart, open_to_all
+from apart import directory_apart, lay_apart
 from command_line import CommandLine
 from dbdyno.cpu.builds import build
 from dbdyno.worker import write_amalgamation
@@ -279,13 +277,11 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
 @pytest.fixture
 def server_cli() -> Iterator[Cli]:
     """A command line whose directory servers may enter that run as another user than root."""
-    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir=open_to_all()))
-    directory.chmod(0o755)
-    cache = directory / "cache"
-    cache.mkdir()
-    (cache / "fresh").symlink_to(kept())
-    yield Cli(directory)
-    shutil.rmtree(directory)
+    with directory_apart(mode=0o755) as directory:
+        cache = directory / "cache"
+        cache.mkdir()
+        (cache / "fresh").symlink_to(kept())
+        yield Cli(directory)
 
 
 @pytest.fixture

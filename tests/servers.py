@@ -9,12 +9,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from apart import open_to_all
+from apart import directory_apart
 from dbdyno.engines.server.installations import Installation, find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
@@ -58,7 +57,7 @@ def main(command: Sequence[str]) -> int:
         environment["DBDYNO_TEST_DUCKDB"] = str(LIBRARY)
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-servers-", dir=open_to_all())))
+        work = stack.enter_context(directory_apart("dbdyno-servers-"))
         for variable, installation in tested():
             server = stack.enter_context(running(installation, work / variable.lower()))
             environment[variable] = json.dumps(target(server))

@@ -1,13 +1,10 @@
 """A PostgreSQL server for stores, and empty databases in it."""
 
 import itertools
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from apart import open_to_all
+from apart import directory_apart
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
 from fresh_data import fresh_data
@@ -59,8 +56,7 @@ def team_server() -> Iterator[TeamServer]:
     """Start one on fresh data, and stop it in the end."""
     from authenticated import free_port
 
-    work = Path(tempfile.mkdtemp(prefix="dbdyno-store-", dir=open_to_all()))
-    try:
+    with directory_apart("dbdyno-store-") as work:
         installation = find_installations("postgresql")[0]
         fresh_data(installation, work / "data")
         rules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
@@ -69,5 +65,3 @@ def team_server() -> Iterator[TeamServer]:
         settings = {"fsync": "off", "max_connections": "60"}
         with start_server(installation, work / "data", work, settings, remove=[work], tcp_port=port) as server:
             yield TeamServer(server, port)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

@@ -3,7 +3,6 @@
 import random
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import comb
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from dbdyno.causes import FEWEST, Sightings, known_waits, meaning_of, share_of
 from dbdyno.diagnose_server import diagnose_server
 from dbdyno.engines.server.installations import Installation, find_installations
@@ -357,8 +356,8 @@ def test_sightings_are_read_with_what_they_mean() -> None:
 @pytest.fixture
 def work() -> Iterator[Path]:
     """A directory that a server's user may enter."""
-    with tempfile.TemporaryDirectory(prefix="dbdyno-causes-", dir=open_to_all()) as directory:
-        yield Path(directory)
+    with directory_apart("dbdyno-causes-") as directory:
+        yield directory
 
 
 @contextmanager

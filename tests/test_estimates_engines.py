@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target as target_of
@@ -161,8 +160,7 @@ KINDS = [
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     kind = request.param
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all())))
-        directory.chmod(0o755)
+        directory = stack.enter_context(directory_apart(mode=0o755))
         if kind == "duckdb":
             path = directory / "shop.duckdb"
             target = {"engine": "duckdb", "path": str(path), "library": str(LIBRARY)}

@@ -3,16 +3,14 @@
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from authenticated import KEY
 from conftest import Cli
 from dbdyno.errors import SystemFailed
@@ -77,29 +75,27 @@ def free_ports(count: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def nginx() -> Iterator[Nginx]:
-    directory = Path(tempfile.mkdtemp(prefix="dbdyno-test-", dir=open_to_all()))
-    directory.chmod(0o755)
-    clear, two, tls = free_ports(3)
-    made = ["openssl", "req", "-x509", *KEY, "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "own.key", "-out", "own.crt"]
-    subprocess.run(made, cwd=directory, check=True, capture_output=True)
-    (directory / "long").write_bytes(b"x" * LONG)
-    path = directory / "nginx.conf"
-    path.write_text(CONFIGURATION.format(directory=directory, clear=clear, two=two, tls=tls))
-    process = subprocess.Popen([str(NGINX), "-c", str(path), "-g", "daemon off;"])
-    try:
-        while True:
-            assert process.poll() is None, (directory / "error.log").read_text()
-            try:
-                socket.create_connection(("127.0.0.1", tls)).close()
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.02)
-        yield Nginx(clear, two, tls, str(directory / "own.crt"))
-    finally:
-        process.terminate()
-        process.wait()
-        shutil.rmtree(directory)
+    with directory_apart(mode=0o755) as directory:
+        clear, two, tls = free_ports(3)
+        made = ["openssl", "req", "-x509", *KEY, "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "own.key", "-out", "own.crt"]
+        subprocess.run(made, cwd=directory, check=True, capture_output=True)
+        (directory / "long").write_bytes(b"x" * LONG)
+        path = directory / "nginx.conf"
+        path.write_text(CONFIGURATION.format(directory=directory, clear=clear, two=two, tls=tls))
+        process = subprocess.Popen([str(NGINX), "-c", str(path), "-g", "daemon off;"])
+        try:
+            while True:
+                assert process.poll() is None, (directory / "error.log").read_text()
+                try:
+                    socket.create_connection(("127.0.0.1", tls)).close()
+                    break
+                except ConnectionRefusedError:
+                    time.sleep(0.02)
+            yield Nginx(clear, two, tls, str(directory / "own.crt"))
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def facts(target: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from conftest import those
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
@@ -83,8 +82,8 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if not installations:
         pytest.skip(f"there is no server of the kind {request.param} here")
     # One may run as another user, who must be able to enter.
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as name:
-        yield Place(installations[0], Path(name))
+    with directory_apart() as directory:
+        yield Place(installations[0], directory)
 
 
 def facts(server: Server) -> dict[str, Any]:
@@ -201,14 +200,14 @@ def test_waiting_for_its_end_can_be_cut_short(place: Place) -> None:
 
 
 def test_damaged_data_are_told(place: Place) -> None:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as name:
-        data = Path(name) / "data"
+    with directory_apart() as directory:
+        data = directory / "data"
         data.mkdir()
         (data / "PG_VERSION").write_text("nonsense\n")
         (data / "ibdata1").write_bytes(b"nonsense" * 1000)
         (data / "dbdyno.sqlite").write_bytes(b"nonsense" * 1000)
         with pytest.raises(SystemFailed, match="does not start"):
-            start_server(place.installation, data, Path(name), {}).stop()
+            start_server(place.installation, data, directory, {}).stop()
 
 
 def test_what_is_held_is_held_until_nothing_of_the_server_is_left(place: Place) -> None:
@@ -236,10 +235,10 @@ time.sleep(600)
 
 
 def test_nothing_outlives_a_laboratory_that_is_killed(place: Place, tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as name:
-        data = Path(name) / "data"
+    with directory_apart() as directory:
+        data = directory / "data"
         create_data(place.installation, data)
-        command = [sys.executable, "-c", KILLED, place.installation.engine, data, name]
+        command = [sys.executable, "-c", KILLED, place.installation.engine, data, directory]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as laboratory:
             assert laboratory.stdout is not None
             server = int(laboratory.stdout.readline())
@@ -247,4 +246,4 @@ def test_nothing_outlives_a_laboratory_that_is_killed(place: Place, tmp_path: Pa
             assert server in family
             laboratory.kill()
         assert eventually(lambda: gone(*family), END_S)
-        assert eventually(lambda: list(Path(name).iterdir()) == [], END_S)
+        assert eventually(lambda: list(directory.iterdir()) == [], END_S)

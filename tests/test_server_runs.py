@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from conftest import Cli, loading, size, those
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
@@ -150,10 +149,8 @@ steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "se
 def test_indexes_lie_in_a_directory_of_their_own_and_nothing_stays_there(server_cli: Cli, small: Small) -> None:
     file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 2")))
     # Tests' own directories are closed to the server's user.
-    with tempfile.TemporaryDirectory(dir=open_to_all(), prefix="dbdyno test-") as named:
-        directory = Path(named)
-        directory.chmod(0o755)
-        url = f"postgresql:?index_directory={quote(named)}"
+    with directory_apart("dbdyno test-", mode=0o755) as directory:
+        url = f"postgresql:?index_directory={quote(str(directory))}"
         asked = ("run", file, "--system", url, "--rounds", "1", "--store", "runs.db")
         process = server_cli.start(*asked, "--json", "out.json")
         wait_until(lambda: in_window(server_cli))

@@ -7,13 +7,12 @@ import json
 import signal
 import sqlite3
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from conftest import Cli
 from dbdyno.engines.postgresql.hypothetical import would_use
 from dbdyno.engines.server.installations import find_installations
@@ -232,8 +231,8 @@ def test_the_planner_says_which_index_it_would_use_before_it_is_built() -> None:
         pytest.skip("no postgresql is installed")
     made = "create table t as select g as id, g % 5000 as n from generate_series(1, 50000) g; analyze t"
     with (
-        tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as work,
-        running(find_installations("postgresql")[0], Path(work) / "postgresql") as server,
+        directory_apart() as work,
+        running(find_installations("postgresql")[0], work / "postgresql") as server,
     ):
         where = ["-h", str(server.socket), "-p", str(server.port), "-U", server.user, server.database]
         subprocess.run([psql, "-X", "-q", "-c", made, *where], check=True)

@@ -3,13 +3,12 @@
 import json
 import sqlite3
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from apart import open_to_all
+from apart import directory_apart
 from conftest import Cli
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
@@ -61,9 +60,8 @@ class Served:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="dbdyno-test-", dir=open_to_all()) as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
+    with directory_apart(mode=0o755) as made:
+        yield made
 
 
 def serve(directory: Path, engine: str, client: Callable[[Server], list[str]]) -> Iterator[Served]:
