@@ -50,7 +50,7 @@ def test_the_cpu_of_each_tier_is_told_apart(server_cli: Cli) -> None:
     assert cell["system"]["settings"]["db.fsync"] == "on"
     tiers = cell["cpu_percent"]["tiers"]
     assert set(tiers) == {"web 1", "database"} and all(used > 0 for used in tiers.values())
-    # The two are read one after the other, in ticks of the kernel's.
+    # The two are read one after the other.
     assert cell["cpu_percent"]["server"] == pytest.approx(sum(tiers.values()), abs=20)
 
 
