@@ -292,11 +292,12 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
 
 
 def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> None:
-    with Limiting(trial.compiled, system.target) as limiting, changed(trial, system):
+    with Limiting(trial.compiled, system.target) as limiting:
         limiting.begin()
         trial.limiting = limiting
         before = queues()
-        run_trial(trial, watcher, interrupted)
+        with changed(trial, system):
+            run_trial(trial, watcher, interrupted)
         listeners = risen(before, trial.request["task"])
         if listeners is not None:
             trial.around["listeners"] = listeners.model_dump(mode="json")
