@@ -12,6 +12,7 @@ import pytest
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.preload import preload_library
+from repeated import repeated
 
 UPDATES = """
 name = "updates"
@@ -68,6 +69,7 @@ def updates(cli: Cli) -> Cli:
     return cli
 
 
+@repeated
 def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
     """A flush of 40 ms takes nearly all of the time, whatever else the machine does."""
     updates.write("updates.toml", LONG)
@@ -97,6 +99,7 @@ def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
     assert " ".join(document["why"]["text"][0].split()) in " ".join(shown.split())
 
 
+@repeated
 def test_writers_of_one_file_wait_for_its_lock(cli: Cli) -> None:
     """Each holds it for 5 ms: with files of their own, four clients write at the same time."""
     held = """steps = [
@@ -178,6 +181,7 @@ def test_a_run_that_is_not_there_is_an_error(cli: Cli) -> None:
     assert "EXPERIMENT" not in cli("why", "nothing", "--store", "w.db", code=2)
 
 
+@repeated
 @pytest.mark.parametrize("engine", ["postgresql", "mysql"])
 def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: str) -> None:
     if not find_installations(engine):

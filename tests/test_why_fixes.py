@@ -17,6 +17,7 @@ from conftest import Cli
 from dbdyno.engines.postgresql.hypothetical import would_use
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
+from repeated import repeated
 from servers import running
 
 SCAN = """
@@ -85,6 +86,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@repeated
 def test_an_index_is_built_measured_and_printed_with_its_price(cli: Cli) -> None:
     cli.write("scan.toml", SCAN)
     out, document, tried = fixes(cli, "./scan.toml", "--report", "why.html")
@@ -111,6 +113,7 @@ def test_an_index_is_built_measured_and_printed_with_its_price(cli: Cli) -> None
     assert document["why"]["fixes"]["text"][0] in shown
 
 
+@repeated
 def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(cli: Cli) -> None:
     """With flushes of 5 ms, ten rows to a flush are about ten times as fast, whatever else the machine does."""
     cli.write("inserts.toml", INSERTS)
@@ -137,6 +140,7 @@ def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(cli: C
     assert "PRAGMA" in out
 
 
+@repeated
 def test_an_index_on_a_file_of_one_s_own_is_built_on_a_copy(cli: Cli) -> None:
     """The pragma that lets the index that is there serve LIKE finds other rows: it is no fix, however fast."""
     path = cli.directory / "my.db"
@@ -185,6 +189,7 @@ def test_it_goes_on_with_fixes_where_it_was_interrupted(cli: Cli) -> None:
     assert blocks == set(range(max(blocks) + 1)), "nothing is measured twice, and no block is left out"
 
 
+@repeated
 @pytest.mark.parametrize("engine", ["postgresql", "mysql"])
 def test_a_server_gets_an_index_and_settings(server_cli: Cli, engine: str) -> None:
     if not find_installations(engine):
@@ -200,6 +205,7 @@ def test_a_server_gets_an_index_and_settings(server_cli: Cli, engine: str) -> No
     assert index["snippet"] == [f"create index {quote}on_user_n{quote} on {quote}user{quote} ({quote}n{quote});"]
 
 
+@repeated
 @pytest.mark.parametrize(
     ("engine", "setting", "line"),
     [
