@@ -40,7 +40,7 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-python-build test-rust test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-python-build test-rust test-rust-aside test-python bench schema docs postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 15s --report pk-lookup.html
 
@@ -131,8 +131,8 @@ test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
 	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP)
-	$(MAKE) --no-print-directory --jobs=3 test-rust lint-format lint-types test-python-build
-	$(MAKE) --no-print-directory test-python
+	$(MAKE) --no-print-directory --jobs=3 test-rust-build lint-format lint-types test-python-build
+	$(MAKE) --no-print-directory --jobs=2 test-rust-aside test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
 servers:
@@ -177,6 +177,10 @@ test-python-build: dev
 test-rust: test-rust-build $(TESTED_SERVERS)
 	MAKEFLAGS= $(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 	cargo test $(WEBAPP_CARGO)
+
+# Beside the tests in Python, since they wait more than they compute: what they print comes when they have ended.
+test-rust-aside: test-rust-build
+	@$(MAKE) --no-print-directory test-rust >target/test-rust.log 2>&1; ended=$$?; cat target/test-rust.log; exit $$ended
 
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)
 	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES) --dist loadgroup
