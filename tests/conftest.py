@@ -124,7 +124,7 @@ class Cli:
         # Who names no store has one here, and not the user's.
         self.environment["XDG_DATA_HOME"] = str(directory / "data")
         # What the device can do is the subject of few tests, and measuring it takes longer than most of them.
-        self.environment["DBDYNO_PROBE_SECONDS"] = "0.01"
+        self.environment["DBDYNO_PROBE_SECONDS"] = "0.001"
         self.environment.pop("DBDYNO_WORKER", None)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

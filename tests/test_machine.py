@@ -48,7 +48,9 @@ def compiled(text: str) -> CompiledCell:
     return compile_cell(experiment, resolve(experiment, Cell("a", {}, parse_url("sqlite:"))))
 
 
-@pytest.mark.parametrize(("seconds", "size"), [(None, 64 << 20), ("0.1", 16 << 20), ("0.01", 4 << 20), ("2", 64 << 20)])
+@pytest.mark.parametrize(
+    ("seconds", "size"), [(None, 64 << 20), ("0.1", 16 << 20), ("0.01", 4 << 20), ("0.001", 4 << 20), ("2", 64 << 20)]
+)
 def test_the_device_is_measured_for_as_long_as_was_said(
     seconds: str | None, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,13 +80,13 @@ def test_the_device_is_measured_for_as_long_as_was_said(
 def test_a_time_that_is_none_is_told_before_anything_runs(seconds: str, cli: Cli) -> None:
     cli.environment["DBDYNO_PROBE_SECONDS"] = seconds
     said = cli("run", "pk-lookup", "--store", "runs.db", code=2)
-    assert f"DBDYNO_PROBE_SECONDS: `{seconds}` is no time from 0.01 to 60 s; give seconds, as 0.4" in said
+    assert f"DBDYNO_PROBE_SECONDS: `{seconds}` is no time from 0.001 to 60 s; give seconds, as 0.4" in said
     assert open_store(str(cli.directory / "runs.db")).runs() == []
 
 
 def test_a_run_says_how_long_the_device_was_measured(cli: Cli, small: Callable[..., str]) -> None:
     document = cli.run(cli.write("small.toml", small()), "--rounds", "1")
-    assert document["device"]["probe_s"] == 0.01
+    assert document["device"]["probe_s"] == 0.001
     assert document["device"]["sync_us"] > 0
 
 

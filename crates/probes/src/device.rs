@@ -17,6 +17,10 @@ const PAGE: usize = 4096;
 /// The pages that a large sync is of, where the file has as many.
 const LARGE: u64 = 256;
 
+/// How many syncs there are at least: percentiles of small ones are told, and of large ones the mean.
+const LEAST: usize = 20;
+const LEAST_LARGE: usize = 5;
+
 /// What a device can do.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DeviceFacts {
@@ -66,13 +70,13 @@ pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Re
     let scratch = Scratch(directory.join(format!(".dbdyno-device-{}", std::process::id())));
     let pages = (bytes / PAGE as u64).max(16);
     fill(&scratch.0, pages)?;
-    let mut sync = syncs(&scratch.0, pages, 1, seconds)?;
+    let mut sync = syncs(&scratch.0, pages, 1, seconds, LEAST)?;
     sync.sort_unstable();
     let quantile = |q: f64| sync[((sync.len() - 1) as f64 * q) as usize] as f64 / 1000.0;
     let mean_us = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64 / 1000.0;
     let sync_us = mean_us(&sync);
     let large = LARGE.min(pages);
-    let large_sync_us = mean_us(&syncs(&scratch.0, pages, large, seconds)?);
+    let large_sync_us = mean_us(&syncs(&scratch.0, pages, large, seconds, LEAST_LARGE)?);
     let mut direct = true;
     let mut at_each_depth = |access: Access| -> Result<Vec<RandomAccess>, ProbeError> {
         let at = |depth: &u32| {
@@ -115,8 +119,8 @@ fn fill(path: &Path, pages: u64) -> Result<(), ProbeError> {
     file.sync_all().map_err(wrong)
 }
 
-/// Nanoseconds of each overwrite of `each` pages and sync; at least 20 of them.
-fn syncs(path: &Path, pages: u64, each: u64, seconds: f64) -> Result<Vec<u64>, ProbeError> {
+/// Nanoseconds of each overwrite of `each` pages and sync; at least so many of them.
+fn syncs(path: &Path, pages: u64, each: u64, seconds: f64, least: usize) -> Result<Vec<u64>, ProbeError> {
     let wrong = |error: std::io::Error| ProbeError::new(format!("syncing {}", path.display()), error);
     let file = File::options().write(true).open(path).map_err(wrong)?;
     let clock = Clock::get();
@@ -124,7 +128,7 @@ fn syncs(path: &Path, pages: u64, each: u64, seconds: f64) -> Result<Vec<u64>, P
     let mut times = Vec::new();
     let mut content = vec![0; each as usize * PAGE];
     let mut start = clock.now();
-    while times.len() < 20 || start < end {
+    while times.len() < least || start < end {
         content.fill(times.len() as u8);
         let place = times.len() as u64 % (pages / each) * each;
         file.write_all_at(&content, place * PAGE as u64).map_err(wrong)?;

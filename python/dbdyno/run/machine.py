@@ -18,14 +18,16 @@ from dbdyno.workplace.listening import Interrupted
 
 # Of one measurement of the device, and of the worker's ceiling. Of a shorter one of the device, the file is smaller.
 _USUAL_SECONDS = 0.4
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.01, 60.0
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.001, 60.0
 _VARIABLE = "DBDYNO_PROBE_SECONDS"
 
 _DEVICE_BYTES = 64 << 20
 _FEWEST_BYTES = 4 << 20
 _DEVICE_DEPTHS = (1, 4, 16)
 
-# Of the worker's ceiling, as a share of its window.
+# Of the worker's ceiling: the window at least, since others may have the processor for some milliseconds, and the
+# warm-up as a share of it.
+_LEAST_CEILING_S = 0.01
 _WARMUP = 0.25
 
 # Seconds for all of them, on a device that is slow to take the file.
@@ -101,7 +103,7 @@ def ceiling(compiled: CompiledCell, machines: LoadMachines | None = None) -> dic
     transactions = [each | {"steps": _without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
     # Nothing is made slower there, and it makes no calls to count.
     own = {name: value for name, value in compiled.trial.items() if name != "changes"}
-    seconds = probe_seconds()
+    seconds = max(probe_seconds(), _LEAST_CEILING_S)
     trial = own | {
         "transactions": transactions,
         "target": TARGET,
