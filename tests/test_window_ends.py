@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from repeated import repeated
 
 
 def experiment(steps: str, load: str, factors: str) -> str:
@@ -81,6 +82,7 @@ HANG = experiment(
 )
 
 
+@repeated
 def test_arrivals_that_a_hanging_client_never_began_are_in_the_percentiles(cli: Cli) -> None:
     document = run(cli, HANG)
     steady, hung = document["cells"]
