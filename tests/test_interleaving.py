@@ -17,6 +17,7 @@ from conftest import Cli, workers_of
 from dbdyno.results.derived import derived
 from dbdyno.store import TrialRecord
 from dbdyno.stored import build_document
+from repeated import repeated
 from synthetic import lookup_design, lookup_trials, run_record
 from synthetic_events import as_stored, result_of
 from test_processes import workers_at_work
@@ -49,6 +50,7 @@ def test_interleaved_cells_do_the_work_that_they_do_one_after_another(cli: Cli, 
     assert cli.left_behind() == []
 
 
+@repeated
 def test_a_window_is_as_long_as_its_interleaving(cli: Cli, small: Small) -> None:
     file = cli.write("timed.toml", small(("stop = { transactions = 500 }", "stop = { seconds = 0.2 }")))
     for each in rounds_of(cli.run(file, "--rounds", "1", *INTERLEAVED)):
