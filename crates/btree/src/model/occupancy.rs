@@ -20,6 +20,8 @@ pub(super) struct Occupancy {
     by_entries: Vec<f64>,
     /// The rightmost leaf, where its split is another.
     right: Vec<f64>,
+    /// For a step, those of each class that move on.
+    flows: Vec<f64>,
     entries: f64,
     overflows: f64,
 }
@@ -38,6 +40,7 @@ impl Occupancy {
             unit: f64::from(unit),
             by_entries: vec![0.0; classes],
             right: vec![0.0; classes],
+            flows: vec![0.0; classes],
             entries: 0.0,
             overflows: 0.0,
         }
@@ -106,35 +109,14 @@ impl Occupancy {
     fn step(&mut self, span: f64) {
         let capacity = self.splitter.capacity as usize;
         let reserved = self.splitter.reserved as usize;
-        let mut full = 0.0;
-        // Splits at the insert, evenly over the leaf: what to add from the first class to the last.
-        let mut even = 0.0;
-        let looks = self.splitter.looks_at_last();
-        for class in (1..=capacity).rev() {
-            let flow = self.by_entries[class] * class as f64 * span;
-            self.by_entries[class] -= flow;
-            let mut onward = flow;
-            if looks && class + 1 > reserved {
-                let beside = flow * (2.0 / (class as f64 + 1.0)).min(1.0);
-                onward -= beside;
-                even += beside;
-            }
-            if class == capacity {
-                full += onward;
-            } else {
-                self.by_entries[class + 1] += onward;
-            }
-        }
-        let mut full_right = 0.0;
-        for class in (1..=capacity).rev() {
-            let flow = self.right[class] * class as f64 * span;
-            self.right[class] -= flow;
-            if class == capacity {
-                full_right = flow;
-            } else {
-                self.right[class + 1] += flow;
-            }
-        }
+        let reserves = self.splitter.looks_at_last().then_some(reserved);
+        let (full, even) = advance(&mut self.by_entries, &mut self.flows, span, reserves);
+        // Only where the rightmost leaf splits otherwise is it apart.
+        let full_right = if matches!(self.splitter.rule, crate::SplitRule::Middle { .. }) {
+            advance(&mut self.right, &mut self.flows, span, None).0
+        } else {
+            0.0
+        };
         self.overflows += full + even + full_right;
         self.entries *= span.exp();
         if even > 0.0 {
@@ -160,4 +142,26 @@ impl Occupancy {
             self.by_entries[part as usize] += full;
         }
     }
+}
+
+/// Moves leaves on to the next class. Gives how many no class is left for, and how many have split evenly at the insert:
+/// part of those with `reserves` entries or more.
+///
+/// `flows`: those that move. What all classes lose is known before any gains, so that several are computed at once.
+fn advance(leaves: &mut [f64], flows: &mut [f64], span: f64, reserves: Option<usize>) -> (f64, f64) {
+    let capacity = leaves.len() - 2;
+    for (class, (flow, leaves)) in flows.iter_mut().zip(&mut leaves[..=capacity]).enumerate() {
+        *flow = *leaves * class as f64 * span;
+        *leaves -= *flow;
+    }
+    let mut even = 0.0;
+    for class in reserves.into_iter().flat_map(|least| (least.max(1)..=capacity).rev()) {
+        let beside = flows[class] * (2.0 / (class as f64 + 1.0)).min(1.0);
+        flows[class] -= beside;
+        even += beside;
+    }
+    for (leaves, flow) in leaves[1..=capacity].iter_mut().zip(&flows[..capacity]) {
+        *leaves += flow;
+    }
+    (flows[capacity], even)
 }
