@@ -14,6 +14,7 @@ import dbdyno
 from dbdyno.document.finding import Kind, Measured, UnfoundedError
 from dbdyno.document.shape import Finding
 from dbdyno.engines.sqlite.lock_findings import lock_findings
+from dbdyno.events.latency import ServiceTimes
 from dbdyno.events.trial import TrialResult
 from dbdyno.findings.connecting import connect_findings
 from dbdyno.findings.counts_vary import counts_vary
@@ -194,12 +195,15 @@ def on_machines(
     began_ms: tuple[float, ...] = (0.0, 0.0, 0.0),
     lost: tuple[str, ...] | list[str] = (),
     boots: tuple[str, ...] = ("x", "y", "z"),
+    took_ms: tuple[float, ...] = (0.03, 0.03, 0.03),
 ) -> list[Finding]:
     """What is said of a trial of ten seconds that three load machines did, each so much in a second."""
     noise = random.Random(3)
     parts, machines, agreed = [], [], 10**12
-    for number, (rate, began, boot) in enumerate(zip(rates, began_ms, boots, strict=True)):
+    for number, (rate, began, boot, ms) in enumerate(zip(rates, began_ms, boots, took_ms, strict=True)):
         told = [an_interval(index, round(rate * noise.uniform(0.99, 1.01))) for index in range(10)]
+        times = [ServiceTimes(p50=ms * noise.uniform(0.99, 1.01), p99=0.11, max=2.0) for _ in told]
+        told = [each.model_copy(update={"service_ms": time}) for each, time in zip(told, times, strict=True)]
         made = result(sum(each.ok for each in told), began_ns=agreed + 500 + round(began * 1e6))
         parts.append({"result": made, "intervals": [as_stored(each) for each in told]})
         clock = {"offset_ns": 500, "uncertainty_ns": 100_000}
@@ -488,6 +492,23 @@ def test_a_server_of_the_users_is_no_other_program() -> None:
     assert told("sqlite:") and told("postgresql://me@db.example/app")
     for here in ("postgresql://me@127.0.0.1:5/app", "mysql://me@localhost/app", "postgresql://me@%2Ftmp:5/app"):
         assert not told(here)
+
+
+@pytest.mark.parametrize(
+    ("rates", "took_ms", "named"),
+    [
+        ((600, 1000, 1000), (0.03, 0.03, 0.03), "1"),
+        # What takes longer, and does as much, is not behind the one that does less.
+        ((600, 1000, 1000), (0.03, 0.09, 0.03), "1"),
+        ((1000, 1000, 1000), (0.03, 0.09, 0.03), "2"),
+        ((1000, 1000, 600), (0.03, 0.03, 0.09), "3"),
+    ],
+)
+def test_the_load_machine_that_is_furthest_behind_is_named(
+    rates: tuple[int, ...], took_ms: tuple[float, ...], named: str
+) -> None:
+    (differ,) = [each for each in on_machines(rates, took_ms=took_ms) if each["kind"] == "load machines differ"]
+    assert str(differ["evidence"]["machine"]).split()[0] == named
 
 
 def test_every_kind_has_a_scenario() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dbdyno.document.cell import Cell, LoadMachineRound, Round
 from dbdyno.document.finding import Kind
@@ -32,10 +33,10 @@ def load_machines_differ(material: Material) -> Iterator[Finding]:
 
 def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
     trials = [each for each in done(cell) if each["load_machines"]]
-    found = [machine for each in trials if (machine := _slowest(each)) is not None]
+    found = [furthest for each in trials if (furthest := _slowest(each)) is not None]
     if not found:
         return None
-    worst = min(found, key=_behind)
+    worst = min(found, key=lambda each: each.behind).machine
     rate, time = worst["rate_ratio"], worst["time_ratio"]
     words = (
         f"In {len(found)} of {len(trials)} trials the load machines differed by more than chance: machine "
@@ -53,25 +54,40 @@ def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
     }
 
 
-def _slowest(each: Round) -> LoadMachineRound | None:
-    """Give the machine that was furthest behind, where one was by more than chance; each has two chances."""
+@dataclass(frozen=True)
+class _Slowest:
+    """The machine that is furthest behind in a trial. ``behind``: less where it is further."""
+
+    machine: LoadMachineRound
+    behind: tuple[int, float]
+
+
+def _slowest(each: Round) -> _Slowest | None:
+    """Give the machine that was furthest behind, where one was by more than chance; each has two chances.
+
+    It is one that did less, where any did. Only of machines that did alike it is told by how long they took: a service
+    time of a microsecond may be twice another's, and costs the load nothing.
+    """
     machines = each["load_machines"]
     bound = _LEVEL / (2 * len(machines))
-    unlike = any(_is_unlike(machine, bound) for machine in machines)
-    return min(machines, key=_behind) if unlike else None
+    behind: list[_Slowest] = []
+    unlike = False
+    for machine in machines:
+        rate, time = machine["rate_ratio"], machine["time_ratio"]
+        did_unlike = _is_unlike(rate, machine["rate_p"], bound, _RATE)
+        took_unlike = _is_unlike(time, machine["time_p"], bound, _TIME)
+        unlike = unlike or did_unlike or took_unlike
+        if did_unlike and rate is not None and rate < 1:
+            behind.append(_Slowest(machine, (0, rate)))
+        elif took_unlike and time is not None and time > 1:
+            behind.append(_Slowest(machine, (1, 1 / time)))
+        else:
+            behind.append(_Slowest(machine, (2, (1.0 if rate is None else rate) / (time or 1.0))))
+    return min(behind, key=lambda each: each.behind) if unlike else None
 
 
-def _is_unlike(machine: LoadMachineRound, bound: float) -> bool:
-    told = ((machine["rate_ratio"], machine["rate_p"], _RATE), (machine["time_ratio"], machine["time_p"], _TIME))
-    return any(
-        ratio is not None and p is not None and p < bound and abs(ratio - 1) > margin for ratio, p, margin in told
-    )
-
-
-def _behind(machine: LoadMachineRound) -> float:
-    """Order machines: the one with the lowest rate for its time first."""
-    rate, time = machine["rate_ratio"], machine["time_ratio"]
-    return (1.0 if rate is None else rate) / (time or 1.0)
+def _is_unlike(ratio: float | None, p: float | None, bound: float, margin: float) -> bool:
+    return ratio is not None and p is not None and p < bound and abs(ratio - 1) > margin
 
 
 RULE = Rule(load_machines_differ, (LOAD_MACHINES_DIFFER,))
