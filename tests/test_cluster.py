@@ -34,7 +34,6 @@ from dbdyno.stats.agreement import chance
 from dbdyno.store import open_store
 from dbdyno.worker import worker_path
 from experiment_files import compiled, experiment
-from repeated import repeated
 from synthetic_events import an_interval, result_of
 
 try:
@@ -377,7 +376,6 @@ def test_a_trial_that_loses_a_machine_is_done_again_by_as_many(cli: Cli, cluster
     assert (first.status, first.error_kind, second.status) == ("failed", "load machine", "done")
 
 
-@repeated
 @needs_ray
 @on_ray
 def test_a_machine_that_is_slow_is_flagged(cli: Cli, clustered: Callable[..., Any]) -> None:

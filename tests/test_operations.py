@@ -11,7 +11,6 @@ from conftest import Cli
 from dbdyno.events.trial import Operations
 from dbdyno.results.histograms import Histogram, encode_ns
 from dbdyno.results.operations import cell_operations, merge_operations
-from repeated import repeated
 from synthetic_events import result_of
 from test_server_runs import needs_postgresql
 
@@ -56,7 +55,6 @@ def operations_of(document: dict[str, Any], cell: int = 0) -> dict[tuple[str, st
     return {(each["kind"], each["name"]): each for each in document["cells"][cell]["operations"]}
 
 
-@repeated
 @pytest.mark.parametrize("clients_as", ["threads", "processes"])
 def test_each_operation_is_counted_as_often_as_it_ran(cli: Cli, clients_as: str) -> None:
     path = cli.write("several.toml", SEVERAL)

@@ -23,14 +23,12 @@ from dbdyno.run.machine import in_memory
 from dbdyno.shipped import package_path
 from dbdyno.store import Store, open_store
 from dbdyno.workplace.claims import Claim
-from repeated import repeated
 from test_processes import workers_at_work
 from test_server_runs import wait_until
 
 Small = Callable[..., str]
 
 
-@repeated
 def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
     import jsonschema
 

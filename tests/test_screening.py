@@ -12,7 +12,6 @@ from conftest import Cli
 from dbdyno.design import make_cells
 from dbdyno.screening import screened, worth_screening
 from experiment_files import experiment
-from repeated import repeated
 
 FACTORS = """
 name = "many"
@@ -122,7 +121,6 @@ steps = [{ execute = "select count(*) from job where customer = ?", params = [{ 
 """
 
 
-@repeated
 def test_a_screening_run_tells_effects_and_what_to_measure_whole(cli: Cli) -> None:
     path = cli.write("queue.toml", QUEUE)
     document = cli.run(path, "--design", "screening")

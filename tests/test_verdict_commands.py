@@ -13,7 +13,6 @@ from conftest import Cli
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.stats import paired_rates
 from dbdyno.store import open_store
-from repeated import repeated
 from synthetic import run_of
 
 Small = Callable[..., str]
@@ -150,7 +149,6 @@ def test_instructions_of_another_process_are_not_counted(cli: Cli) -> None:
     assert "--instructions" in out
 
 
-@repeated
 def test_programs_are_timed_as_wholes(cli: Cli) -> None:
     quick = f"exec:{sys.executable} -c pass"
     slow = f"exec:{sys.executable} -c 'import time; time.sleep({{n}} / 100)'"

@@ -99,7 +99,6 @@ def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
     assert " ".join(document["why"]["text"][0].split()) in " ".join(shown.split())
 
 
-@repeated
 def test_writers_of_one_file_wait_for_its_lock(cli: Cli) -> None:
     """Each holds it for 5 ms: with files of their own, four clients write at the same time."""
     held = """steps = [

@@ -140,7 +140,6 @@ def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(cli: C
     assert "PRAGMA" in out
 
 
-@repeated
 def test_an_index_on_a_file_of_one_s_own_is_built_on_a_copy(cli: Cli) -> None:
     """The pragma that lets the index that is there serve LIKE finds other rows: it is no fix, however fast."""
     path = cli.directory / "my.db"

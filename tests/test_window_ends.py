@@ -41,7 +41,6 @@ def thinking(*milliseconds: float, seconds: float = 0.2) -> str:
     )
 
 
-@repeated
 def test_one_transaction_in_each_window_tells_how_long_it_took(cli: Cli) -> None:
     # One of each ends in a window of 200 ms, where a busy machine wakes them late, too: the counts are the same.
     document = run(cli, thinking(110, 150))
@@ -54,7 +53,6 @@ def test_one_transaction_in_each_window_tells_how_long_it_took(cli: Cli) -> None
     assert "A window held 2 transactions: with fewer than 100 the figures rest on few of them" in shown
 
 
-@repeated
 def test_a_small_change_that_moves_a_count_is_as_small_as_it_is(cli: Cli) -> None:
     # Of 167 ms two end in 500 ms, of 166 three. A busy machine wakes them some milliseconds late.
     document = run(cli, thinking(167, 166, seconds=0.5))
@@ -63,7 +61,6 @@ def test_a_small_change_that_moves_a_count_is_as_small_as_it_is(cli: Cli) -> Non
     assert found["ci95"][0] < 1.1
 
 
-@repeated
 def test_cpu_and_counts_are_of_the_time_they_are_divided_by(cli: Cli) -> None:
     # A statement of half a second or so, on one processor, of which the window's end cuts the last.
     slow = "with recursive n(i) as (select 1 union all select i + 1 from n where i < ${n}) select count(*) from n"
