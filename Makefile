@@ -179,7 +179,7 @@ test-rust: test-rust-build $(TESTED_SERVERS)
 	cargo test $(WEBAPP_CARGO)
 
 # Beside the tests in Python, since they wait more than they compute: what they print comes when they have ended.
-test-rust-aside: test-rust-build
+test-rust-aside: dev
 	@$(MAKE) --no-print-directory test-rust >target/test-rust.log 2>&1; ended=$$?; cat target/test-rust.log; exit $$ended
 
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)

@@ -132,7 +132,7 @@ def disk(**changes: float) -> DiskActivity:
     )
 
 
-def an_interval(index: int, ok: int, cpu_percent: float = 97.0, written: float = 0.0) -> Interval:
+def an_interval(index: int, ok: int, cpu_percent: float = 97.0, written: float = 0.0, p50_ms: float = 0.03) -> Interval:
     """A second of a window in which so many transactions of one statement ended well."""
     return Interval(
         event="interval",
@@ -143,7 +143,7 @@ def an_interval(index: int, ok: int, cpu_percent: float = 97.0, written: float =
         failed=0,
         statements=ok,
         rows=ok,
-        service_ms=ServiceTimes(p50=0.03, p99=0.11, max=2.0),
+        service_ms=ServiceTimes(p50=p50_ms, p99=0.11, max=2.0),
         cpu_percent=cpu_percent,
         hottest_thread_percent=97.0,
         machine_percent=50.0,

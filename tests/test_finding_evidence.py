@@ -14,7 +14,6 @@ import dbdyno
 from dbdyno.document.finding import Kind, Measured, UnfoundedError
 from dbdyno.document.shape import Finding
 from dbdyno.engines.sqlite.lock_findings import lock_findings
-from dbdyno.events.latency import ServiceTimes
 from dbdyno.events.trial import TrialResult
 from dbdyno.findings.connecting import connect_findings
 from dbdyno.findings.counts_vary import counts_vary
@@ -201,9 +200,10 @@ def on_machines(
     noise = random.Random(3)
     parts, machines, agreed = [], [], 10**12
     for number, (rate, began, boot, ms) in enumerate(zip(rates, began_ms, boots, took_ms, strict=True)):
-        told = [an_interval(index, round(rate * noise.uniform(0.99, 1.01))) for index in range(10)]
-        times = [ServiceTimes(p50=ms * noise.uniform(0.99, 1.01), p99=0.11, max=2.0) for _ in told]
-        told = [each.model_copy(update={"service_ms": time}) for each, time in zip(told, times, strict=True)]
+        told = [
+            an_interval(index, round(rate * noise.uniform(0.99, 1.01)), p50_ms=ms * noise.uniform(0.99, 1.01))
+            for index in range(10)
+        ]
         made = result(sum(each.ok for each in told), began_ns=agreed + 500 + round(began * 1e6))
         parts.append({"result": made, "intervals": [as_stored(each) for each in told]})
         clock = {"offset_ns": 500, "uncertainty_ns": 100_000}

@@ -64,6 +64,11 @@ impl Splitter {
         matches!(self.rule, SplitRule::LastInsert { .. })
     }
 
+    /// Whether the rightmost leaf splits otherwise than the others, one by one.
+    pub(crate) fn has_right_apart(&self) -> bool {
+        matches!(self.rule, SplitRule::Middle { .. })
+    }
+
     /// Splits one leaf with `entries`, the new one among them.
     pub(crate) fn alone(&self, entries: u32, rightmost: bool, place: Place) -> Parts {
         match (self.rule, place) {

@@ -20,8 +20,6 @@ pub(super) struct Occupancy {
     by_entries: Vec<f64>,
     /// The rightmost leaf, where its split is another.
     right: Vec<f64>,
-    /// For a step, those of each class that move on.
-    flows: Vec<f64>,
     entries: f64,
     overflows: f64,
 }
@@ -40,7 +38,6 @@ impl Occupancy {
             unit: f64::from(unit),
             by_entries: vec![0.0; classes],
             right: vec![0.0; classes],
-            flows: vec![0.0; classes],
             entries: 0.0,
             overflows: 0.0,
         }
@@ -49,7 +46,7 @@ impl Occupancy {
     /// One leaf with one entry.
     pub(super) fn seed(splitter: Splitter) -> Self {
         let mut seed = Self::empty(splitter);
-        let first = if matches!(splitter.rule, crate::SplitRule::Middle { .. }) {
+        let first = if splitter.has_right_apart() {
             &mut seed.right
         } else {
             &mut seed.by_entries
@@ -85,8 +82,9 @@ impl Occupancy {
             return;
         }
         let steps = (span / longest).ceil();
+        let mut flows = vec![0.0; self.by_entries.len()];
         for _ in 0..steps as u64 {
-            self.step(span / steps);
+            self.step(span / steps, &mut flows);
         }
         // What rounding lost.
         let counted: f64 = self.weigh(&self.by_entries) + self.weigh(&self.right);
@@ -106,14 +104,14 @@ impl Occupancy {
             .sum()
     }
 
-    fn step(&mut self, span: f64) {
+    /// `flows`: as in [`advance`].
+    fn step(&mut self, span: f64, flows: &mut [f64]) {
         let capacity = self.splitter.capacity as usize;
         let reserved = self.splitter.reserved as usize;
         let reserves = self.splitter.looks_at_last().then_some(reserved);
-        let (full, even) = advance(&mut self.by_entries, &mut self.flows, span, reserves);
-        // Only where the rightmost leaf splits otherwise is it apart.
-        let full_right = if matches!(self.splitter.rule, crate::SplitRule::Middle { .. }) {
-            advance(&mut self.right, &mut self.flows, span, None).0
+        let (full, even) = advance(&mut self.by_entries, flows, span, reserves);
+        let full_right = if self.splitter.has_right_apart() {
+            advance(&mut self.right, flows, span, None).0
         } else {
             0.0
         };
