@@ -14,7 +14,8 @@ use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::Tier;
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
-use dbdyno_probes::process::{BusyThread, TreeUsage, Usage, tree_cpu_ns, trees_cpu_ns, trees_usage};
+use dbdyno_probes::process::Usage;
+use dbdyno_probes::tree::{BusyThread, TreeUsage, tree_cpu_ns, trees_cpu_ns, trees_usage};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Nanoseconds between two looks at whether the others have ended of those that are interleaved.

@@ -6,6 +6,7 @@ pub mod cpus;
 pub mod device;
 pub mod disk;
 pub mod process;
+pub mod tree;
 pub mod valgrind;
 
 pub use clock::Clock;

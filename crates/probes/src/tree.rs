@@ -1,0 +1,293 @@
+//! CPU time of processes and of all that descend from them, and of their threads.
+
+use procfs::process::{Process, Stat};
+use std::collections::HashMap;
+
+/// CPU time in nanoseconds of a process, of all that descend from it, and of those of them that have ended; of the ended
+/// ones to a tick of the kernel's accounting. `None` where the process is gone.
+pub fn tree_cpu_ns(pid: u32) -> Option<u64> {
+    trees_cpu_ns(&[pid])
+}
+
+/// The same of several processes, each of which counts once. `None` where all are gone.
+pub fn trees_cpu_ns(pids: &[u32]) -> Option<u64> {
+    trees(pids).map(|(sum, _)| sum)
+}
+
+/// What several processes and all that descend from them have used.
+#[derive(Debug, Clone, Default)]
+pub struct TreeUsage {
+    /// CPU time as [`trees_cpu_ns`] has it.
+    pub cpu_ns: u64,
+    /// The threads, by their ids.
+    threads: HashMap<i32, ThreadUsage>,
+}
+
+/// What a thread has used.
+#[derive(Debug, Clone, Copy)]
+struct ThreadUsage {
+    pid: i32,
+    cpu_ns: u64,
+}
+
+/// A thread and what it used between two readings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusyThread {
+    /// Its name, of at most 15 characters.
+    pub name: String,
+    /// Its process.
+    pub pid: i32,
+    /// CPU time in nanoseconds, as the scheduler counts it.
+    pub cpu_ns: u64,
+}
+
+/// CPU time of several processes, of all that descend from them, and of their threads. `None` where all are gone.
+pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
+    let (cpu_ns, processes) = trees(pids)?;
+    let mut usage = TreeUsage {
+        cpu_ns,
+        ..TreeUsage::default()
+    };
+    for pid in processes {
+        // What ends meanwhile is in the sum only.
+        let Ok(tasks) = Process::new(pid).and_then(|process| process.tasks()) else {
+            continue;
+        };
+        for task in tasks.flatten() {
+            if let Ok(schedule) = task.schedstat() {
+                let cpu_ns = schedule.sum_exec_runtime;
+                usage.threads.insert(task.tid, ThreadUsage { pid, cpu_ns });
+            }
+        }
+    }
+    Some(usage)
+}
+
+impl TreeUsage {
+    /// The threads that used the most since an earlier reading, at most so many and the busiest first, without those that
+    /// used less than `least_ns` or have ended.
+    pub fn busiest_since(&self, earlier: &Self, most: usize, least_ns: u64) -> Vec<BusyThread> {
+        let used = |(tid, now): (&i32, &ThreadUsage)| {
+            let before = earlier.threads.get(tid).map_or(0, |then| then.cpu_ns);
+            (now.cpu_ns.saturating_sub(before), *tid, now.pid)
+        };
+        let mut all: Vec<_> = self
+            .threads
+            .iter()
+            .map(used)
+            .filter(|each| each.0 >= least_ns.max(1))
+            .collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.into_iter()
+            .take(most)
+            .filter_map(|(cpu_ns, tid, pid)| {
+                let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+                let name = name.trim_end().to_owned();
+                Some(BusyThread { name, pid, cpu_ns })
+            })
+            .collect()
+    }
+}
+
+/// How often processes are read at most until none of them has ended meanwhile.
+const READINGS: usize = 10;
+
+/// The CPU time of processes and of all that descend from them, and the ids of those. `None` where all are gone.
+fn trees(pids: &[u32]) -> Option<(u64, Vec<i32>)> {
+    let mut stats = descendants(pids)?;
+    // Who ends while they are read is in two of them or in none: in its own time, and in what its parent's ended ones used.
+    for _ in 1..READINGS {
+        if stats.iter().all(is_as_read) {
+            break;
+        }
+        stats = descendants(pids)?;
+    }
+    Some((
+        stats.iter().map(used_ns).sum(),
+        stats.iter().map(|stat| stat.pid).collect(),
+    ))
+}
+
+/// Processes and all that descend from them. `None` where all are gone.
+fn descendants(pids: &[u32]) -> Option<Vec<Stat>> {
+    let is_root = |pid: i32| u32::try_from(pid).is_ok_and(|pid| pids.contains(&pid));
+    let mut stats: Vec<_> = procfs::process::all_processes()
+        .ok()?
+        .flatten()
+        .filter_map(|process| process.stat().ok())
+        .collect();
+    let parents: HashMap<i32, i32> = stats.iter().map(|stat| (stat.pid, stat.ppid)).collect();
+    stats.retain(|stat| {
+        let line = std::iter::successors(Some(stat.pid), |pid| parents.get(pid).copied());
+        line.take(parents.len()).any(is_root)
+    });
+    // One that has ended stays in the list until who started it asks after it, which not everybody does.
+    let is_left = |stat: &Stat| is_root(stat.pid) && !matches!(stat.state, 'Z' | 'X');
+    stats.iter().any(is_left).then_some(stats)
+}
+
+/// Whether a process is still there, and none of those it started has ended since it was read.
+fn is_as_read(then: &Stat) -> bool {
+    let now = Process::new(then.pid).and_then(|process| process.stat());
+    now.is_ok_and(|now| (now.cutime, now.cstime) == (then.cutime, then.cstime))
+}
+
+/// CPU time in nanoseconds of a process, with that of those it started and that have ended.
+fn used_ns(stat: &Stat) -> u64 {
+    let ns = |ticks: u64| ticks * 1_000_000_000 / procfs::ticks_per_second();
+    let own = process_cpu_ns(stat.pid).unwrap_or_else(|| ns(stat.utime + stat.stime));
+    own + ns(u64::try_from(stat.cutime + stat.cstime).unwrap_or(0))
+}
+
+/// CPU time of a process in nanoseconds, as the scheduler counts it, with that of its threads that have ended. `None`
+/// where the process is gone.
+fn process_cpu_ns(pid: i32) -> Option<u64> {
+    let mut clock = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both calls write to what they are given, which lives on.
+    let read = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    let ns = u64::try_from(time.tv_sec).ok()? * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?;
+    read.then_some(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+    /// A shell that waits for a line, does some work, says so with a line of its own, and waits for another.
+    struct Shell {
+        process: Child,
+        input: ChildStdin,
+        output: ChildStdout,
+    }
+
+    impl Shell {
+        fn start(work: &str) -> Self {
+            let mut process = Command::new("sh")
+                .args(["-c", &format!("read go; {work}; echo; read end")])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("a shell");
+            let input = process.stdin.take().expect("a pipe");
+            let output = process.stdout.take().expect("a pipe");
+            Self { process, input, output }
+        }
+
+        fn id(&self) -> u32 {
+            self.process.id()
+        }
+
+        fn begin(&mut self) {
+            self.input.write_all(b"\n").expect("it reads");
+        }
+
+        fn wait_for_work(&mut self) {
+            self.output.read_exact(&mut [0]).expect("it has done its work");
+        }
+
+        fn end(mut self) {
+            drop(self.input);
+            self.process.wait().expect("it ends");
+        }
+    }
+
+    /// So many turns of a loop, in the shell's language.
+    fn turns(count: u32) -> String {
+        format!("i=0; while [ $i -lt {count} ]; do i=$((i+1)); done")
+    }
+
+    fn cpu_ns(shell: &Shell) -> u64 {
+        tree_cpu_ns(shell.id()).expect("it is there")
+    }
+
+    #[test]
+    fn a_tree_holds_what_its_ended_processes_used() {
+        let mut shell = Shell::start(&format!("({})", turns(200_000)));
+        let before = cpu_ns(&shell);
+        shell.begin();
+        shell.wait_for_work();
+        // Of 100 ms or more, nearly all in a process that has ended.
+        assert!(cpu_ns(&shell) > before + 20_000_000, "{before}");
+        shell.end();
+        assert_eq!(tree_cpu_ns(u32::MAX >> 1), None);
+        assert_eq!(trees_cpu_ns(&[]), None);
+    }
+
+    #[test]
+    fn who_ends_while_a_tree_is_read_is_noticed() {
+        let mut shell = Shell::start("sh -c 'echo; read end'");
+        shell.begin();
+        shell.wait_for_work();
+        let both = descendants(&[shell.id()]).expect("it is there");
+        assert_eq!(both.len(), 2, "a shell below a shell: {both:?}");
+        assert!(both.iter().all(is_as_read));
+        shell.begin();
+        shell.wait_for_work();
+        assert!(!both.iter().all(is_as_read));
+        // That of its parent's ended ones would tell too, where it has used a tick.
+        let mut parent = both.into_iter().find(|stat| stat.pid == shell.id() as i32).expect("it");
+        parent.cutime += 1;
+        assert!(!is_as_read(&parent));
+        shell.end();
+    }
+
+    #[test]
+    fn who_is_named_twice_or_below_another_counts_once() {
+        let mut shell = Shell::start(&format!("sh -c '{}; echo; read end'", turns(1_000)));
+        shell.begin();
+        shell.wait_for_work();
+        let (whole, processes) = trees(&[shell.id()]).expect("it is there");
+        let [_, below] = processes[..] else {
+            panic!("a shell below a shell: {processes:?}");
+        };
+        let named = [shell.id(), below as u32, below as u32, u32::MAX >> 1];
+        let (again, those) = trees(&named).expect("it is there");
+        // The one below may be about to wait for more.
+        assert!(
+            (whole..whole + whole.max(5_000_000)).contains(&again),
+            "{whole} {again}"
+        );
+        assert_eq!(those, processes);
+        shell.end();
+    }
+
+    #[test]
+    fn a_tree_tells_of_less_than_a_tick() {
+        let mut shell = Shell::start(&turns(1_000));
+        let before = cpu_ns(&shell);
+        shell.begin();
+        shell.wait_for_work();
+        let used = cpu_ns(&shell) - before;
+        let tick = 1_000_000_000 / procfs::ticks_per_second();
+        assert!(used > 0 && !used.is_multiple_of(tick), "{used}");
+        shell.end();
+    }
+
+    #[test]
+    fn the_busiest_thread_of_a_tree_is_named() {
+        let mut shell = Shell::start(&turns(200_000));
+        let before = trees_usage(&[shell.id()]).expect("it is there");
+        shell.begin();
+        shell.wait_for_work();
+        let after = trees_usage(&[shell.id()]).expect("it is there");
+        let [busy] = &after.busiest_since(&before, 4, 0)[..] else {
+            panic!("it has one thread: {after:?}");
+        };
+        assert_eq!(busy.pid, shell.id() as i32);
+        assert!(busy.name.contains("sh"), "{busy:?}");
+        // The sum is read first, while it is about to wait for more.
+        assert!(
+            busy.cpu_ns > 0 && busy.cpu_ns <= after.cpu_ns + 5_000_000,
+            "{busy:?} {after:?}"
+        );
+        assert_eq!(after.busiest_since(&before, 4, busy.cpu_ns + 1), []);
+        assert_eq!(after.busiest_since(&before, 0, 0), []);
+        shell.end();
+        assert!(trees_usage(&[u32::MAX >> 1]).is_none());
+    }
+}
