@@ -83,14 +83,14 @@ $(VENV)/.installed: dist/.built $(VENV)/.python
 
 $(TEST_VENV)/.python: requirements.lock requirements-dev.lock
 	$(TEST_PYTHON) -m venv $(TEST_VENV)
-	$(TEST_BIN)/python $(PIP_REQUIRED) -r requirements.lock -r requirements-dev.lock
+	tests/install-packages $(TEST_VENV) -r requirements.lock -r requirements-dev.lock
 	touch $@
 
 # The same wheel but for how its worker was optimised. It shares what is compiled with the tests in Rust.
 $(TEST_VENV)/.installed: $(TEST_VENV)/.python $(SOURCES)
 	rm -rf target/test-dist
-	SETUPTOOLS_RUST_CARGO_PROFILE=dev $(TEST_BIN)/python $(PIP_WHEEL) --wheel-dir target/test-dist .
-	$(TEST_BIN)/python $(PIP_INSTALL) --no-deps --force-reinstall target/test-dist/*.whl
+	SETUPTOOLS_RUST_CARGO_PROFILE=dev $(TEST_BIN)/python $(PIP_WHEEL) --no-build-isolation --wheel-dir target/test-dist .
+	tests/install-packages $(TEST_VENV) --no-deps --force-reinstall target/test-dist/*.whl
 	touch $@
 
 dev: $(TEST_VENV)/.installed
