@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Tests wait for servers and worker processes more than they compute.
-PYTEST_PROCESSES ?= 6
+PYTEST_PROCESSES ?= 5
 VENV := .venv
 BIN := $(VENV)/bin
 # Tests have an environment of their own: its worker is built fast rather than to be fast, and nobody is to measure with it.
@@ -40,7 +40,7 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-python-build test-rust test-rust-aside test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-rust test-rust-aside test-python bench schema docs postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --rounds auto --budget 15s --report pk-lookup.html
 
@@ -131,7 +131,7 @@ test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
 	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP)
-	$(MAKE) --no-print-directory --jobs=3 test-rust-build lint-format lint-types test-python-build
+	$(MAKE) --no-print-directory --jobs=3 test-rust-build lint-format lint-types
 	$(MAKE) --no-print-directory --jobs=2 test-rust-aside test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
@@ -167,11 +167,6 @@ check: lint
 test-rust-build: dev
 	cargo test --quiet --workspace --locked --no-run
 	cargo test $(WEBAPP_CARGO) --no-run
-
-# What Python compiles of the tests and of what they import, once and not in each of their processes.
-test-python-build: dev
-	$(TEST_BIN)/python tests/command_line.py
-	$(TEST_BIN)/pytest --collect-only -qqq
 
 # With the servers that are installed here. Python hands none of make's pipes on, for which Cargo would look.
 test-rust: test-rust-build $(TESTED_SERVERS)

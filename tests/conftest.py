@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from apart import directory_apart, lay_apart
+from collected import begin_collected
 from command_line import CommandLine
 from dbdyno.cpu.builds import build
 from dbdyno.worker import write_amalgamation
@@ -75,6 +76,11 @@ def pytest_configure() -> None:
     # A shell has what it runs in the background ignore Ctrl-C, and so would the programs that tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: Iterable[object]) -> None:
+    begin_collected(config.args, specs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
