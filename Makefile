@@ -130,7 +130,7 @@ test: export RUSTC_WORKSPACE_WRAPPER = $(shell command -v clippy-driver)
 test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
-	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP) lint-format lint-types
+	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP) lint-format lint-types test-rust-build
 	$(MAKE) --no-print-directory --jobs=2 test-rust-aside test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
@@ -172,7 +172,7 @@ test-rust: test-rust-build $(TESTED_SERVERS)
 	MAKEFLAGS= $(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 	cargo test $(WEBAPP_CARGO)
 
-# Compiled and run beside the tests in Python, which wait too: what they print comes when they have ended.
+# Beside the tests in Python, since they wait more than they compute: what they print comes when they have ended.
 test-rust-aside: dev
 	@$(MAKE) --no-print-directory test-rust >target/test-rust.log 2>&1; ended=$$?; cat target/test-rust.log; exit $$ended
 
