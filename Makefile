@@ -130,7 +130,7 @@ test: export RUSTC_WORKSPACE_WRAPPER = $(shell command -v clippy-driver)
 test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
 test:
 	clippy-driver --version
-	$(MAKE) --no-print-directory --jobs=3 servers dev $(TESTED_SERVERS) $(WEBAPP) lint-format lint-types test-rust-build
+	$(MAKE) --no-print-directory --jobs=4 servers dev $(TESTED_SERVERS) $(WEBAPP) lint-format lint-types test-rust-build
 	$(MAKE) --no-print-directory --jobs=2 test-rust-aside test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
