@@ -11,11 +11,12 @@ import sys
 import types
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from splitting import Splitter, exit_code, serve
 
 
-def begin_collected(arguments: Iterable[str], specs: Iterable[object]) -> None:
+def begin_collected(arguments: Iterable[str], specs: Iterable[Any]) -> None:
     """Have pytest-xdist start its processes so. The arguments are the paths and names of what is collected."""
     program = [sys.executable, __file__, f"dbdyno-collected-{os.getpid()}", *arguments]
     for each in specs:

@@ -79,7 +79,7 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config, specs: Iterable[object]) -> None:
+def pytest_xdist_setupnodes(config: pytest.Config, specs: Iterable[Any]) -> None:
     begin_collected(config.args, specs)
 
 
