@@ -4,6 +4,7 @@ Each of them collects all tests, and imports for it what all of them import. Whe
 takes a tenth of the time.
 """
 
+import atexit
 import os
 import shlex
 import signal
@@ -29,7 +30,10 @@ def _collect(paths: list[str]) -> None:
 
     # What is wrong with a test is told by those that are split off, which collect it too.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    pytest.main(["--collect-only", "-qqq", "-p", "no:cacheprovider", "-p", "no:xdist", *paths])
+    # Plugins that start threads stay away: a process that has some is not to be split. Without them their marks are
+    # unknown, and the first one would end it, did the options of pyproject.toml hold.
+    without = ("cacheprovider", "xdist", "rerunfailures")
+    pytest.main(["--collect-only", "-qqq", "-o", "addopts=", *(f"-pno:{each}" for each in without), *paths])
 
 
 def _as_xdist_starts_it(name: str, arguments: list[str]) -> int:
@@ -52,6 +56,13 @@ if __name__ == "__main__":
         sys.exit(_as_xdist_starts_it(name, rest))
     *paths, listener = rest
     serve(int(listener), lambda: _collect(paths))
+    # What libraries do at the end would wait for threads that have not been split off with them.
+    atexit._clear()
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     # As `python -c` does with what pytest-xdist gives it: the first line is the program.
     exec(eval(sys.stdin.readline()), vars(main))
+    # Nor are they to be taken apart.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -91,14 +91,15 @@ def test_clients_that_do_not_wait_for_a_lock_are_told_how(cli: Cli) -> None:
 
 
 def test_each_step_of_a_chain_is_compared_with_the_one_before(cli: Cli) -> None:
-    text = CHAIN.replace('begin = ["deferred", "immediate"]', "n = [1, 300, 2]").replace("${begin}", "immediate")
+    text = CHAIN.replace('begin = ["deferred", "immediate"]', "n = [1, 3000, 2]").replace("${begin}", "immediate")
     text = text.replace("clients = 4", "clients = 1").replace('x = "begin"', 'x = "n"')
     old = '    { execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] },\n'
     assert old in text
     text = text.replace(old, '    { repeat = "${n}", steps = [\n' + old + "    ] },\n")
-    # Of windows equally long none is so short that a moment without a processor is most of it.
+    # Of windows equally long none is so short that a moment without a processor is most of it. Beside other programs
+    # one may do ten times as much as another: of 3,000 changes a transaction takes a hundred times as long.
     text = text.replace("stop = { transactions = 1500 }", "stop = { seconds = 0.2 }")
     document = cli.run(cli.write("chain.toml", text), "--rounds", "6")
     changes = [each["text"] for each in document["findings"] if each["text"].startswith("Throughput ")]
-    assert any("falls" in each and "from n=1 to n=300" in each for each in changes)
-    assert any("rises" in each and "from n=300 to n=2" in each for each in changes)
+    assert any("falls" in each and "from n=1 to n=3000" in each for each in changes), changes
+    assert any("rises" in each and "from n=3000 to n=2" in each for each in changes), changes
