@@ -5,7 +5,7 @@ use crate::systems::{SELECT, System};
 use crate::{Fails as _, Outcome, ensure, same};
 use dbdyno_engine::rows::Source;
 use dbdyno_plan::document::{FailureKind, LoadTable, PrepareMode};
-use dbdyno_plan::value::{Owned, Value, Values};
+use dbdyno_program::value::{Owned, Value, Values};
 use serde_json::json;
 
 const ROWS: u64 = 3000;

@@ -3,7 +3,7 @@
 use crate::Problem;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::{Owned, Value, Values};
+use dbdyno_program::value::{Owned, Value, Values};
 use std::io;
 use std::task::Poll;
 use tokio::runtime::{Builder, Runtime};

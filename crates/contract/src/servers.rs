@@ -8,7 +8,7 @@ use crate::{Fails as _, Outcome, Problem, ensure, same};
 use dbdyno_engine::{Capture, Control, Engine as _, Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
-use dbdyno_plan::value::{Owned, Value};
+use dbdyno_program::value::{Owned, Value};
 use serde_json::json;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};

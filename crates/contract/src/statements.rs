@@ -7,7 +7,7 @@ use crate::{Fails as _, Outcome, Problem, ensure, same};
 use dbdyno_engine::{Control, Engine, Rows, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
-use dbdyno_plan::value::{Owned, Value};
+use dbdyno_program::value::{Owned, Value};
 
 /// The ways of preparing.
 pub const MODES: [PrepareMode; 3] = [PrepareMode::Once, PrepareMode::PerTransaction, PrepareMode::Never];

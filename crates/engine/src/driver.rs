@@ -6,7 +6,7 @@ use crate::space::Object;
 use crate::writes::{Beyond, Writes};
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{self, FailureKind, Load, Trial};
-use dbdyno_plan::program::Programs;
+use dbdyno_program::Programs;
 use std::path::Path;
 
 /// An engine as the worker drives it: how sessions to a target are opened, its tables filled, its statements asked about.

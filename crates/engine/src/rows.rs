@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
-use dbdyno_plan::random::row_stream;
-use dbdyno_plan::sampler::{Place, Sampler, row_scope};
-use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
+use dbdyno_program::random::row_stream;
+use dbdyno_program::sampler::{Place, Sampler, row_scope};
+use dbdyno_program::value::Values;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -170,7 +170,7 @@ fn wrong(path: &str, line: u64, problem: &dyn std::fmt::Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::value::Value;
+    use dbdyno_program::value::Value;
     use serde_json::json;
 
     fn rows(first: u64, rows: u64) -> Vec<(i64, i64)> {

@@ -2,7 +2,7 @@
 //! nothing meanwhile.
 
 use crate::{Capture, Failure, Marks, Rows, Session, Wanted};
-use dbdyno_plan::value::{Owned, Values};
+use dbdyno_program::value::{Owned, Values};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::task::Poll;

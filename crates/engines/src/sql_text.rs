@@ -1,7 +1,8 @@
 //! SQL as text: where its parameters stand, and how values are written into it as literals.
 
 use dbdyno_plan::document::Statement;
-use dbdyno_plan::value::{Literal, Value, Values};
+use dbdyno_plan::literal::Literal;
+use dbdyno_program::value::{Value, Values};
 use std::fmt::Write as _;
 
 /// What differs between the systems' ways to write literals, comments and quoted names.

@@ -2,8 +2,8 @@
 
 use dbdyno_engine::changes;
 use dbdyno_plan::document::{Arrival, Gaps};
-use dbdyno_plan::random::{Stream, client_stream};
 use dbdyno_probes::Clock;
+use dbdyno_program::random::{Stream, client_stream};
 use rand::Rng as _;
 use std::future::Future;
 use std::time::Duration;

@@ -7,8 +7,8 @@ use crate::preloaded::Preloaded;
 use dbdyno_engine::changes::Changes;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, Trial};
-use dbdyno_plan::program::Programs;
 use dbdyno_probes::Clock;
+use dbdyno_program::Programs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

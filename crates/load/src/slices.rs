@@ -1,7 +1,7 @@
 //! Slices of time in which an engine is watched closely: one in so many, chosen by chance.
 
 use dbdyno_engine::probe::Slices;
-use dbdyno_plan::random::{below, mix};
+use dbdyno_program::random::{below, mix};
 
 /// When watching begins and ends, and how much of the time was watched.
 ///

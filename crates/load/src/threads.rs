@@ -12,8 +12,8 @@ use crate::share::{Share, ThreadReport};
 use crate::shared::Shared;
 use dbdyno_engine::{Engine, Failure, changes};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
-use dbdyno_plan::program::Programs;
 use dbdyno_probes::cpus;
+use dbdyno_program::Programs;
 use std::cell::RefCell;
 
 /// What the clients of one thread have to say when they have ended.

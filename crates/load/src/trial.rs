@@ -17,9 +17,9 @@ use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
-use dbdyno_plan::program::Programs;
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::Disk;
+use dbdyno_program::Programs;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 

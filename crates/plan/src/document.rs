@@ -3,10 +3,10 @@
 use crate::changes::Changes;
 use crate::error::PlanError;
 use crate::generator::Generator;
+use crate::literal::Literal;
 use crate::request::Request;
 use crate::target::Target;
 use crate::transaction::Transaction;
-use crate::value::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -18,7 +18,7 @@ pub enum PlanError {
 
 impl PlanError {
     /// A field at `place` with a `problem`.
-    pub(crate) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Invalid {
             place: place.into(),
             problem: problem.into(),

@@ -6,7 +6,7 @@
 //! client's, and the index counts the uses of that generator, interleaved so that no two clients share one.
 
 use crate::expression::Expression;
-use crate::value::Literal;
+use crate::literal::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

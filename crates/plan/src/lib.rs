@@ -1,23 +1,18 @@
 //! What a trial is.
 //!
-//! A [`Plan`] is the JSON document the laboratory hands to a worker. This crate holds its types ([`document`]), the
-//! values a transaction sends ([`generator`]), and the compilation of a transaction's steps into a flat [`program`].
-//! Nothing here does I/O or knows an engine.
+//! A [`Plan`] is the JSON document the laboratory hands to a worker. This crate holds its types ([`document`]),
+//! those of the values that a transaction sends ([`generator`]) and of its steps ([`transaction`]). The crate `dbdyno-program`
+//! makes a program of them. Nothing here does I/O or knows an engine.
 
 pub mod changes;
 pub mod document;
 pub mod error;
 pub mod expression;
 pub mod generator;
-pub mod names;
-pub mod program;
-pub mod random;
+pub mod literal;
 pub mod request;
-pub mod sampler;
 pub mod target;
 pub mod transaction;
-pub mod value;
-pub mod vocabulary;
 
 pub use document::{
     Arrival, ConnectMode, DeviceTask, Hold, Inspect, Load, LoadTable, Plan, PrepareMode, Reach, Record, Retry, Schema,

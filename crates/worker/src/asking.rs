@@ -8,7 +8,7 @@ use dbdyno_engines::Target;
 use dbdyno_events::Event;
 use dbdyno_load::runtime;
 use dbdyno_plan::document::{Ask, FailureKind, Trial};
-use dbdyno_plan::value::{Owned, Values};
+use dbdyno_program::value::{Owned, Values};
 use serde_json::json;
 use std::task::Poll;
 

@@ -5,8 +5,8 @@ use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kind, text_for_c, text_of
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{Loaded, Source};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
-use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
+use dbdyno_program::value::{Value, Values};
 use std::ptr::null_mut;
 
 /// Creates the tables and fills them. The file is whole and synced when the function returns: its log has become part of it.

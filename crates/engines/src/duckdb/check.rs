@@ -9,7 +9,7 @@ use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Control, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
-use dbdyno_plan::value::Value as Sent;
+use dbdyno_program::value::Value as Sent;
 use serde_json::{Value, json};
 use std::io;
 

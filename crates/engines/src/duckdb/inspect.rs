@@ -7,7 +7,7 @@ use crate::sql_text::{Template, with_example};
 use dbdyno_engine::catalog::{Catalog, Column, Key, names};
 use dbdyno_engine::estimates::Allowance;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::value::{Value as Sent, Values};
+use dbdyno_program::value::{Value as Sent, Values};
 use serde_json::Value;
 
 /// Reads the version, the settings in force, the durability, the plans and the catalogue.

@@ -4,7 +4,7 @@ use super::api::{Api, Handle, OK, QueryResult};
 use super::{kind, text_of};
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::Owned;
+use dbdyno_program::value::Owned;
 use std::ffi::c_int;
 
 /// `duckdb_result_type`: the result says how many rows were changed.

@@ -6,7 +6,7 @@ use super::{DIALECT, Database, text_for_c, text_of};
 use crate::sql_text::Template;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_program::value::{Value, Values};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::task::Poll;

@@ -13,7 +13,7 @@ use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Control, Engine as _, Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
-use dbdyno_plan::value::{Owned, Value};
+use dbdyno_program::value::{Owned, Value};
 use serde_json::json;
 use std::task::Poll;
 

@@ -10,7 +10,7 @@ use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Facts, Failure};
 use dbdyno_plan::document::{self, FailureKind, Load, Trial};
-use dbdyno_plan::program::Programs;
+use dbdyno_program::Programs;
 
 impl Driver for HttpTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {

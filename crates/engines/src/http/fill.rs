@@ -3,7 +3,7 @@
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_program::value::{Value, Values};
 use std::io::Write as _;
 
 /// A piece of a message.
@@ -183,7 +183,7 @@ fn escape(text: &[u8], out: &mut BytesMut) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::value::Owned;
+    use dbdyno_program::value::Owned;
     use proptest::prelude::*;
 
     fn filled(value: Value<'_>, form: Form) -> Result<Vec<u8>, Failure> {

@@ -5,7 +5,7 @@ use crate::server::net::block_on;
 use dbdyno_engine::{Capture, Durability, Facts, Failure, Marks, Session as _, Wanted, printable};
 use dbdyno_plan::document::Statement;
 use dbdyno_plan::request::{Piece, Request, Take};
-use dbdyno_plan::value::{Owned, Values};
+use dbdyno_program::value::{Owned, Values};
 use std::collections::BTreeMap;
 use std::task::Poll;
 

@@ -7,7 +7,7 @@ use crate::server::net::Connection;
 use bytes::BytesMut;
 use dbdyno_engine::{Capture, Failure, Marks};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use dbdyno_engine::{Failure, check_count};
 use dbdyno_plan::document::{FailureKind, Statement};
 use dbdyno_plan::request::{Body, Field, JsonPiece, Piece, Request, Template};
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 
 /// What stands for a secret.
 const MASK: &str = "***";
@@ -363,7 +363,7 @@ fn is_token(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::value::Value;
+    use dbdyno_program::value::Value;
     use serde_json::json;
 
     fn ready(target: serde_json::Value, request: serde_json::Value) -> Result<Ready, String> {

@@ -6,7 +6,7 @@ use super::target::Version;
 use super::two::Two;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 use std::sync::Arc;
 use std::task::Poll;
 

@@ -2,7 +2,7 @@
 
 use dbdyno_engine::Capture;
 use dbdyno_plan::request::Take;
-use dbdyno_plan::value::Value;
+use dbdyno_program::value::Value;
 use regex::bytes::Regex;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -221,7 +221,7 @@ impl<'de> Visitor<'de> for Seek<'_, '_, 'de> {
 mod tests {
     use super::*;
     use dbdyno_engine::Wanted;
-    use dbdyno_plan::value::Owned;
+    use dbdyno_program::value::Owned;
     use proptest::prelude::*;
 
     fn taken(takes: serde_json::Value, fields: &[(&str, &str)], body: &str) -> Vec<Owned> {

@@ -13,7 +13,7 @@ use crate::server::net::Connection;
 use bytes::BytesMut;
 use dbdyno_engine::{Capture, Failure, Marks, check_count};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

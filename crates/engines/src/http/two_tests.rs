@@ -4,7 +4,7 @@ use super::HttpEngine;
 use bytes::Bytes;
 use dbdyno_engine::{Capture, Engine as _, Failure, Marks, Session as _, Wanted};
 use dbdyno_plan::document::{FailureKind, Statement};
-use dbdyno_plan::value::{Owned, Values};
+use dbdyno_program::value::{Owned, Values};
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{Request, Response};

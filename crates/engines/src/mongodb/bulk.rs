@@ -12,8 +12,8 @@ use bson::rawdoc;
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
-use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
+use dbdyno_program::value::{Value, Values};
 
 /// Documents are sent in messages of about this many bytes, and at most so many of them: no server takes more than 100,000.
 const MESSAGE: usize = 1 << 20;

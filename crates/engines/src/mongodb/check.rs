@@ -13,7 +13,7 @@ use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Control, DurabilityClass, Engine as _, Failure, Rows};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
-use dbdyno_plan::value::{Owned, Value};
+use dbdyno_program::value::{Owned, Value};
 use serde_json::json;
 
 /// Makes the checks in the target's database.

@@ -8,7 +8,7 @@ use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::{Failure, check_count};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_program::value::{Value, Values};
 
 /// A command, ready to be sent with values for its parameters.
 #[derive(Debug)]

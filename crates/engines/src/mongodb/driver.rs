@@ -8,7 +8,7 @@ use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, Trial};
-use dbdyno_plan::program::Programs;
+use dbdyno_program::Programs;
 
 impl Driver for MongodbTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {

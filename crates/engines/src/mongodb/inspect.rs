@@ -12,7 +12,7 @@ use crate::server::ServerProcess;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_program::value::{Value, Values};
 use std::collections::BTreeMap;
 
 type Settings = BTreeMap<String, String>;

@@ -5,7 +5,7 @@ use super::put;
 use super::scan::kind;
 use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
-use dbdyno_plan::value::Value;
+use dbdyno_program::value::Value;
 
 /// What stands for a parameter in the text of a command.
 const PLACE: &str = "?";

@@ -8,7 +8,7 @@ use bson::RawDocument;
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
 use bytes::{BufMut as _, BytesMut};
-use dbdyno_plan::value::Value;
+use dbdyno_program::value::Value;
 
 /// Begins a document; [`end`] ends it.
 #[inline]

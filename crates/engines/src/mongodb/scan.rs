@@ -9,7 +9,7 @@ use bson::oid::ObjectId;
 use bson::spec::ElementType;
 use bson::{Decimal128, RawDocument};
 use dbdyno_engine::Failure;
-use dbdyno_plan::value::Owned;
+use dbdyno_program::value::Owned;
 
 /// The kinds of values, as the byte before a name says them.
 pub mod kind {

@@ -10,7 +10,7 @@ use bson::raw::cstr;
 use bson::rawdoc;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited};
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 use std::sync::Arc;
 use std::task::Poll;
 

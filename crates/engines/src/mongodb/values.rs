@@ -4,7 +4,7 @@ use bson::oid::ObjectId;
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, RawDocument};
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::value::Owned;
+use dbdyno_program::value::Owned;
 use std::fmt::Write as _;
 
 /// The document that some bytes are.

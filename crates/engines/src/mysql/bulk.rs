@@ -11,8 +11,8 @@ use bytes::BufMut as _;
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
-use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
+use dbdyno_program::value::{Value, Values};
 use mysql_common::constants::{CapabilityFlags, Command};
 
 /// Rows are sent in packets of about this many bytes.
@@ -261,7 +261,7 @@ fn escape(start: usize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::value::Owned;
+    use dbdyno_program::value::Owned;
     use proptest::prelude::*;
 
     /// Reads a line as the server does.

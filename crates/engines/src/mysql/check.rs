@@ -10,7 +10,7 @@ use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Durability, DurabilityClass, Engine as _, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::value::{Owned, Value as Sent};
+use dbdyno_program::value::{Owned, Value as Sent};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
-use dbdyno_plan::program::Programs;
+use dbdyno_program::Programs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use crate::sql_text::{first_words, values_of};
 use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
-use dbdyno_plan::value::Literal;
+use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use super::session::MysqlSession;
 use dbdyno_engine::estimates::Allowance;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_program::value::{Value, Values};
 use std::collections::BTreeMap;
 
 /// Variables that say what a result is worth, whether or not they were changed. No server has all of them.

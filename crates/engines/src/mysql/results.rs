@@ -165,7 +165,7 @@ mod tests {
     use crate::server::net::block_on;
     use dbdyno_engine::{Failure, Rows, Session as _};
     use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-    use dbdyno_plan::value::{Owned, Values};
+    use dbdyno_program::value::{Owned, Values};
     use mysql_common::constants::CapabilityFlags;
 
     const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];

@@ -11,7 +11,7 @@ use crate::sql_text::{Dialect, backquoted};
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
 use std::sync::Arc;
 use std::task::Poll;

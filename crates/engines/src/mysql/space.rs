@@ -8,7 +8,7 @@ use crate::sql_text::{backquoted, write_literal};
 use dbdyno_engine::space::Object;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::value::Value;
+use dbdyno_program::value::Value;
 
 /// Reads it, once the statistics are as the tables are now. A user who may not see InnoDB's gets the tables' alone.
 pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Object>, Failure> {

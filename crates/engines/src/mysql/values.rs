@@ -3,7 +3,7 @@
 use super::wire::{counted, garbled, put_number};
 use bytes::{Buf as _, BufMut as _, BytesMut};
 use dbdyno_engine::{Capture, Failure};
-use dbdyno_plan::value::{Owned, Value, Values};
+use dbdyno_program::value::{Owned, Value, Values};
 use std::fmt::Write as _;
 
 // The types of columns and parameters (enum_field_types).

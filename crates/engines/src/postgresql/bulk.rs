@@ -9,8 +9,8 @@ use bytes::BufMut as _;
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
-use dbdyno_plan::value::{Value, Values};
 use dbdyno_probes::Clock;
+use dbdyno_program::value::{Value, Values};
 
 /// Rows are sent in messages of about this many bytes.
 const MESSAGE: usize = 64 * 1024;

@@ -30,7 +30,7 @@ use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::value::Literal;
+use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
 
 /// How its statements are written.

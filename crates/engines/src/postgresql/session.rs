@@ -7,7 +7,7 @@ use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::value::{Value, Values};
+use dbdyno_program::value::{Value, Values};
 use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::sql_text::{quoted, write_literal};
 use dbdyno_engine::space::Object;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::value::Value;
+use dbdyno_program::value::Value;
 
 /// The leaves of indexes are told by the extension pgstattuple, where it can be had. It reads all of an index.
 const EXTENSION: &str = "create extension if not exists pgstattuple";

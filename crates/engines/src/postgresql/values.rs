@@ -1,7 +1,7 @@
 //! Values on their way to the server and back, by the types it names (object identifiers of `pg_type`).
 
 use bytes::{BufMut as _, BytesMut};
-use dbdyno_plan::value::{Owned, Value};
+use dbdyno_program::value::{Owned, Value};
 use postgres_protocol::{IsNull, Oid};
 use std::fmt::Write as _;
 

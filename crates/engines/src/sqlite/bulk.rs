@@ -6,8 +6,8 @@ use crate::sqlite::target::SqliteTarget;
 use dbdyno_engine::rows::{Loaded, Source};
 use dbdyno_engine::{Capture, Failure, Marks};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
-use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
+use dbdyno_program::value::Values;
 use std::os::unix::fs::FileExt as _;
 
 /// Settings for the time of loading only. None of them is kept in the file.

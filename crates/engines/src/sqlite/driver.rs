@@ -11,7 +11,7 @@ use dbdyno_engine::writes::{Beyond, Writes};
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::changes::Changes;
 use dbdyno_plan::document::{self, FailureKind, Load, PrepareMode, Trial};
-use dbdyno_plan::program::Programs;
+use dbdyno_program::Programs;
 use std::path::Path;
 
 impl Driver for SqliteTarget {

@@ -12,8 +12,8 @@ use crate::sql_text::{bracketed, write_literal};
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
-use dbdyno_plan::value::Values;
 use dbdyno_probes::Clock;
+use dbdyno_program::value::Values;
 
 /// An insert may name so many rows (error 10738).
 const ROWS: usize = 1000;
@@ -107,7 +107,7 @@ async fn send(session: &mut SqlserverSession, text: &mut String) -> Result<(), F
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::value::Value;
+    use dbdyno_program::value::Value;
 
     #[test]
     fn a_row_is_literals_of_the_server() {

@@ -4,7 +4,7 @@ use super::SqlserverEngine;
 use super::session::SqlserverSession;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
-use dbdyno_plan::value::Owned;
+use dbdyno_program::value::Owned;
 use std::collections::BTreeMap;
 
 /// What of the database says what a result is worth.

@@ -23,7 +23,7 @@ use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::value::Owned;
+use dbdyno_program::value::Owned;
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;
 

@@ -7,7 +7,7 @@ use super::values::{read, write};
 use super::{Text, failure};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::value::{Owned, Values};
+use dbdyno_program::value::{Owned, Values};
 use futures_util::TryStreamExt as _;
 use std::future::Future;
 use std::pin::Pin;

@@ -1,6 +1,6 @@
 //! Values on their way to the server and back.
 
-use dbdyno_plan::value::{Owned, Value};
+use dbdyno_program::value::{Owned, Value};
 use std::borrow::Cow;
 use tiberius::ColumnData;
 

@@ -13,7 +13,7 @@ use dbdyno_engine::probe::{Probe, Tally};
 use dbdyno_engine::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
-use dbdyno_plan::value::Values;
+use dbdyno_program::value::Values;
 use libsqlite3_sys as ffi;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! What statements gave: how many rows, and hashes of them.
 
 use dbdyno_engine::probe::Tally;
-use dbdyno_plan::value::Value;
+use dbdyno_program::value::Value;
 
 /// Adds what other statements did.
 pub(super) fn add(tally: &mut Tally, other: &Tally) {

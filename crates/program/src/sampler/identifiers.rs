@@ -2,8 +2,8 @@
 
 use super::scope::{Scope, index};
 use super::stamps::unix_milliseconds;
-use crate::generator::{UuidFormat, UuidKind};
 use crate::value::{Text, Values};
+use dbdyno_plan::generator::{UuidFormat, UuidKind};
 use rand::Rng as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::{Uuid, Variant, Version};

@@ -1,9 +1,10 @@
 use super::*;
-use crate::generator::Generator;
 use crate::program::{Op, Programs};
 use crate::random::{Stream, client_stream};
-use crate::transaction::{Step, Transaction};
 use crate::value::Owned;
+use dbdyno_plan::expression::{Branch, Function};
+use dbdyno_plan::generator::Generator;
+use dbdyno_plan::transaction::{Step, Transaction};
 use proptest::prelude::*;
 use serde::Deserialize;
 

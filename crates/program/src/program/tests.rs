@@ -1,7 +1,7 @@
 use super::*;
-use crate::generator::Generator;
-use crate::transaction::Step;
-use crate::value::Literal;
+use dbdyno_plan::generator::Generator;
+use dbdyno_plan::literal::Literal;
+use dbdyno_plan::transaction::Step;
 
 fn constant(value: i64) -> Generator {
     Generator::Constant {

@@ -2,7 +2,7 @@
 
 use crate::expression::Compiled;
 use crate::sampler::Sampler;
-use crate::transaction::{BeginMode, Compare};
+use dbdyno_plan::transaction::{BeginMode, Compare};
 
 /// One operation of a program. Jumps name the operation they go to.
 #[derive(Debug)]

@@ -8,12 +8,13 @@ mod stamps;
 pub use chance::{choose, probability, thresholds};
 pub use scope::Scope;
 
-use crate::error::PlanError;
-use crate::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
 use crate::names::Names;
 use crate::random::{Stream, below, permute, row_stream};
-use crate::value::{Literal, Owned, Text, Value, Values};
+use crate::value::{Owned, Text, Value, Values};
 use crate::vocabulary::Vocabulary;
+use dbdyno_plan::PlanError;
+use dbdyno_plan::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
+use dbdyno_plan::literal::Literal;
 use identifiers::Identifier;
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};

@@ -5,14 +5,14 @@ mod op;
 
 pub use op::{Execute, Op};
 
-use crate::error::PlanError;
 use crate::expression::{Compiled, Context, Scalar};
 use crate::names::Names;
 use crate::random::{Stream, client_stream};
 use crate::sampler::{Sampler, Scope, choose, thresholds};
-use crate::transaction::{Compare, Transaction};
 use crate::value::{Owned, Values};
 use compiler::Compiler;
+use dbdyno_plan::PlanError;
+use dbdyno_plan::transaction::{Compare, Transaction};
 
 /// One transaction, ready to run.
 #[derive(Debug)]

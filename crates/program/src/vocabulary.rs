@@ -1,9 +1,9 @@
 //! A fixed list of invented words that look like English, of which the first are the most frequent, as in real text.
 
-use crate::error::PlanError;
-use crate::generator::VocabularyOf;
 use crate::random::{Stream, below, mix};
 use crate::value::Text;
+use dbdyno_plan::PlanError;
+use dbdyno_plan::generator::VocabularyOf;
 use rand::Rng as _;
 use rand::rand_core::SeedableRng as _;
 use rand_distr::{Distribution as _, Zipf};

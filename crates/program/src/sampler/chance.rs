@@ -1,7 +1,7 @@
 //! Chances and choices as bounds on a random number.
 
-use crate::error::PlanError;
 use crate::random::Stream;
+use dbdyno_plan::PlanError;
 use rand::Rng as _;
 
 /// A chance as a bound on a random 64-bit number.

@@ -1,10 +1,10 @@
 //! Computing an expression: the values' types, and what the operators do with them.
 
 use super::functions;
-use super::tree::Function;
 use super::trouble::Trouble;
 use crate::random::{Stream, mix};
 use crate::value::Owned;
+use dbdyno_plan::expression::Function;
 
 /// A value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq)]

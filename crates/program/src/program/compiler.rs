@@ -1,12 +1,12 @@
 //! From steps to operations.
 
 use super::op::{Execute, Op};
-use crate::error::PlanError;
 use crate::expression::Compiled;
-use crate::generator::Generator;
 use crate::names::Names;
 use crate::sampler::{Place, Sampler, probability};
-use crate::transaction::{Compare, Step};
+use dbdyno_plan::PlanError;
+use dbdyno_plan::generator::Generator;
+use dbdyno_plan::transaction::{Compare, Step};
 
 /// What has been compiled so far.
 pub(super) struct Compiler {

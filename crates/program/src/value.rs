@@ -1,23 +1,4 @@
-//! Values: as the plan writes them, as a client holds them, and as a session is given them.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// A value written in a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Literal {
-    /// SQL null.
-    Null,
-    /// A truth value; sent as 0 or 1.
-    Boolean(bool),
-    /// A 64-bit integer.
-    Integer(i64),
-    /// A double.
-    Real(f64),
-    /// Text.
-    Text(String),
-}
+//! Values: as a client holds them, and as a session is given them.
 
 /// A value on its way to or from a session.
 #[derive(Debug, Clone, Copy, PartialEq)]

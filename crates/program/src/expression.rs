@@ -1,0 +1,90 @@
+//! Expressions that are computed as a transaction runs: those of pgbench's `\set` and `\if`.
+//!
+//! A value is an integer, a double, a truth value or null, and an operation that cannot be carried out is an error that
+//! ends the transaction: integers do not wrap around. What each function does with which types is that of pgbench in
+//! PostgreSQL 15, found from its documentation and by asking it; `docs/pgbench.md` lists what differs.
+
+mod evaluate;
+mod functions;
+#[cfg(test)]
+mod tests;
+mod trouble;
+
+use dbdyno_plan::expression::Expression;
+pub use evaluate::{Context, Scalar};
+
+use crate::names::Names;
+use dbdyno_plan::PlanError;
+use dbdyno_plan::literal::Literal;
+use evaluate::Node;
+
+/// An expression ready to be computed: checked, and with numbers for names.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    text: Box<str>,
+    root: Node,
+}
+
+impl Compiled {
+    /// Checks an expression. `text` is how it was written, for errors as it runs; `path` is where it stands in the plan.
+    pub fn new(expression: &Expression, text: &str, path: &str, names: &Names) -> Result<Self, PlanError> {
+        Ok(Self {
+            text: text.into(),
+            root: compile(expression, path, names)?,
+        })
+    }
+
+    /// Computes it. The error is one line: the expression as it was written, and what is wrong.
+    pub fn evaluate(&self, context: &mut Context<'_>) -> Result<Scalar, String> {
+        evaluate::evaluate(&self.root, context).map_err(|trouble| format!("`{}`: {trouble}", self.text))
+    }
+}
+
+fn compile(expression: &Expression, path: &str, names: &Names) -> Result<Node, PlanError> {
+    Ok(match expression {
+        Expression::Constant { value } => Node::Constant(match value {
+            Literal::Null => Scalar::Null,
+            Literal::Boolean(v) => Scalar::Boolean(*v),
+            Literal::Integer(v) => Scalar::Integer(*v),
+            Literal::Real(v) => Scalar::Double(*v),
+            Literal::Text(_) => {
+                let problem = "a constant of an expression is a number, a truth value or null";
+                return Err(PlanError::invalid(path, problem));
+            }
+        }),
+        Expression::Variable { name } => match (names.find(name), name.as_str()) {
+            (Some(slot), _) => Node::Variable(slot, name.as_str().into()),
+            (None, "client_id") => Node::ClientId,
+            (None, "random_seed") => Node::RandomSeed,
+            (None, "default_seed") => Node::DefaultSeed,
+            _ => {
+                let problem = format!("no earlier step sets the variable `{name}`");
+                return Err(PlanError::invalid(path, problem));
+            }
+        },
+        Expression::Call { function, arguments } => {
+            let (least, most) = function.arguments();
+            if !(least..=most).contains(&arguments.len()) {
+                let wanted = if least == most { "" } else { " or more" };
+                let problem = format!("{function:?} takes {least}{wanted} arguments, not {}", arguments.len());
+                return Err(PlanError::invalid(path, problem));
+            }
+            let arguments = arguments.iter().map(|each| compile(each, path, names));
+            Node::Call(*function, arguments.collect::<Result<_, _>>()?)
+        }
+        Expression::Case { branches, otherwise } => {
+            if branches.is_empty() {
+                return Err(PlanError::invalid(path, "a `case` has at least one branch"));
+            }
+            let pairs = branches
+                .iter()
+                .map(|each| Ok((compile(&each.when, path, names)?, compile(&each.then, path, names)?)))
+                .collect::<Result<_, PlanError>>()?;
+            let otherwise = match otherwise {
+                Some(value) => compile(value, path, names)?,
+                None => Node::Constant(Scalar::Null),
+            };
+            Node::Case(pairs, Box::new(otherwise))
+        }
+    })
+}
