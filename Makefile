@@ -121,7 +121,7 @@ $(TESTED_FERRETDB): export GOMEMLIMIT = 1GiB
 webapp: $(WEBAPP)
 
 $(WEBAPP): $(wildcard $(WEBAPP_SOURCE)/Cargo.* $(WEBAPP_SOURCE)/src/*.rs)
-	cargo build $(WEBAPP_CARGO)
+	cargo build $(WEBAPP_CARGO) --bins --tests
 	touch $@
 
 # What comes over the network is installed while the worker is compiled. Clippy looks at what is compiled for the tests as it

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,10 +47,22 @@ def test_what_a_worker_without_servers_needs_is_compiled_once() -> None:
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
 def test_what_the_worker_needs_is_not_compiled_again_for_tests() -> None:
-    whole, tested = _packages(), _packages(of=("--workspace", "--edges", "normal,build,dev"))
+    whole, tested = _packages(), _packages(of=("--workspace", *_TESTED))
     assert whole - tested == set(), "crates/features is to name what tests ask for besides"
 
 
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="there is no cargo")
+def test_what_the_web_application_needs_too_is_compiled_once() -> None:
+    application = ROOT / "python/dbdyno/engines/web/app/Cargo.toml"
+    tested = _features(_packages(of=("--workspace", *_TESTED)))
+    web = _features(_packages(of=("--manifest-path", str(application), *_TESTED)))
+    differ = {each for each in tested.keys() & web.keys() if tested[each] != web[each]}
+    # The worker does without what of Tokio runs in several threads.
+    names = {each.split()[0] for each in differ} - {"tokio", "tokio-util"}
+    assert names == set(), "one of the two Cargo.toml is to name their features"
+
+
+_TESTED = ("--edges", "normal,build,dev")
 _WORKER = ("--package", "dbdyno-worker", "--edges", "normal,build")
 
 
@@ -59,3 +71,12 @@ def _packages(*arguments: str, of: Sequence[str] = _WORKER) -> set[tuple[str, st
     command = ["cargo", "tree", "--locked", "--offline", *of, "--prefix", "none", "--format", "{p} [{f}]", *arguments]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return {(name, rest.removesuffix(" (*)")) for name, _, rest in (line.partition(" ") for line in said.splitlines())}
+
+
+def _features(packages: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Give, by package with its version, the sets of features that it is compiled with."""
+    found: dict[str, set[str]] = {}
+    for name, rest in packages:
+        version, _, features = rest.partition(" ")
+        found.setdefault(f"{name} {version}", set()).add(features.rpartition("[")[2])
+    return found
