@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,16 +97,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put what starts programs first: the rest is short, and keeps all processes busy to the end."""
-    unit: list[pytest.Item] = []
+    """Put what is kept together first, which takes longest, then what starts programs, then the rest.
+
+    What starts programs waits in some modules and computes in others, so its order is one by chance, but always the
+    same. The rest is short, and keeps all processes busy to the end.
+    """
+    together: list[pytest.Item] = []
     left: list[pytest.Item] = []
+    unit: list[pytest.Item] = []
     for each in items:
-        starts = PROGRAMS & set(getattr(each, "fixturenames", ()))
-        (left if starts or each.get_closest_marker("slow") else unit).append(each)
+        starts = PROGRAMS & set(getattr(each, "fixturenames", ())) or each.get_closest_marker("slow")
+        (unit if not starts else together if each.get_closest_marker("xdist_group") else left).append(each)
     if config.getoption("--unit"):
-        config.hook.pytest_deselected(items=left)
-        left = []
-    items[:] = left + unit
+        config.hook.pytest_deselected(items=together + left)
+        together, left = [], []
+    left.sort(key=lambda each: zlib.crc32(each.nodeid.encode()))
+    items[:] = together + left + unit
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
