@@ -1,8 +1,8 @@
 //! What a trial is.
 //!
-//! A [`Plan`] is the JSON document the laboratory hands to a worker. This crate holds its types ([`document`]),
-//! those of the values that a transaction sends ([`generator`]) and of its steps ([`transaction`]). The crate `dbdyno-program`
-//! makes a program of them. Nothing here does I/O or knows an engine.
+//! A [`Plan`] is the JSON document the laboratory hands to a worker. This crate holds its types ([`document`]), with those of the
+//! values that a transaction sends ([`generator`]) and of its steps ([`transaction`]). The crate `dbdyno-program` makes flat
+//! programs of them. Nothing here does I/O or knows an engine.
 
 pub mod changes;
 pub mod document;
