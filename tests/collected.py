@@ -30,10 +30,18 @@ def _collect(paths: list[str]) -> None:
 
     # What is wrong with a test is told by those that are split off, which collect it too.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    # Plugins that start threads stay away: a process that has some is not to be split. Without them their marks are
-    # unknown, and the first one would end it, did the options of pyproject.toml hold.
+    # A process that has threads is not to be split, and pytest-rerunfailures starts one beside pytest-xdist.
     without = ("cacheprovider", "xdist", "rerunfailures")
-    pytest.main(["--collect-only", "-qqq", "-o", "addopts=", *(f"-pno:{each}" for each in without), *paths])
+    options = ["--collect-only", "-qqq", *(f"-pno:{each}" for each in without)]
+    pytest.main([*options, *paths], plugins=[_Marks()])
+
+
+class _Marks:
+    """The marks of the plugins that stay away. Of one that nobody knows a module is told, and imported no earlier."""
+
+    def pytest_configure(self, config: Any) -> None:
+        for each in ("xdist_group", "flaky"):
+            config.addinivalue_line("markers", f"{each}: as its plugin has it")
 
 
 def _as_xdist_starts_it(name: str, arguments: list[str]) -> int:
