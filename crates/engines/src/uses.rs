@@ -4,8 +4,8 @@ use crate::sql_text::{Dialect, Template};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::{Use, Writes};
 use dbdyno_plan::document::{self, PrepareMode};
-use dbdyno_program::program::{Op, Programs};
 use dbdyno_program::value::Values;
+use dbdyno_program::{Op, Programs};
 
 /// Asks about each use of each statement, in the order of the transactions, whatever their branches: with parameters as a
 /// first client of a trial draws them, and what earlier uses have put into variables.

@@ -7,7 +7,7 @@
 //! so many: a load of few transactions has them all, one of many is not slowed. A server's are all timed.
 
 use crate::latency::{Counts, Latencies, latencies};
-use dbdyno_program::program::Op;
+use dbdyno_program::Op;
 
 /// How a transaction of the engine begins and ends, as reports name it.
 pub const CONTROLS: [&str; 3] = ["begin", "commit", "rollback"];
@@ -187,7 +187,7 @@ fn add_each(histograms: &mut Vec<Latencies>, counts: &mut [Counts], times: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_program::program::Execute;
+    use dbdyno_program::Execute;
 
     fn execute(statement: usize) -> Op {
         Op::Execute(Execute {

@@ -137,15 +137,20 @@ impl ClientState {
 
     #[inline(never)]
     fn make(&mut self, sampler: &Sampler, out: &mut Values) {
-        let mut scope = Scope {
+        sampler.sample(&mut self.scope(), out);
+    }
+
+    /// What generators draw from.
+    #[inline(always)]
+    fn scope(&mut self) -> Scope<'_> {
+        Scope {
             seed: self.data_seed,
             stream: &mut self.stream,
             row: 0,
             variables: &self.variables,
             counters: &mut self.counters,
             client: self.client,
-        };
-        sampler.sample(&mut scope, out);
+        }
     }
 
     /// Carries out an operation that concerns only the client; tells where to go on. `next` follows it.
@@ -267,14 +272,7 @@ impl ClientState {
 
     /// Makes an integer, such as a time to wait.
     pub fn integer(&mut self, sampler: &Sampler) -> i64 {
-        sampler.integer(&mut Scope {
-            seed: self.data_seed,
-            stream: &mut self.stream,
-            row: 0,
-            variables: &self.variables,
-            counters: &mut self.counters,
-            client: self.client,
-        })
+        sampler.integer(&mut self.scope())
     }
 }
 

@@ -7,7 +7,7 @@ use dbdyno_engine::writes::Writes as Answer;
 use dbdyno_engines::Target;
 use dbdyno_events::{Event, StatementWrites};
 use dbdyno_plan::document::{Reach, Writes};
-use dbdyno_program::program::{Op, Programs};
+use dbdyno_program::{Op, Programs};
 
 /// Finds out which statements write, and with them which transactions do.
 pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> {
