@@ -166,9 +166,8 @@ check: lint
 	cargo test --quiet --workspace --lib --locked
 	$(TEST_BIN)/pytest --unit --quiet --numprocesses 2
 
-test-rust-build: dev
+test-rust-build: dev $(WEBAPP)
 	cargo test --quiet --workspace --locked --no-run
-	cargo test $(WEBAPP_CARGO) --no-run
 
 # With the servers that are installed here. Python hands none of make's pipes on, for which Cargo would look.
 test-rust: test-rust-build $(TESTED_SERVERS)
