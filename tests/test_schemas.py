@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from pydantic import TypeAdapter
 
+import dbdyno
 from dbdyno.document import schema
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.events.reading import Event, NotAnEvent, read_event, read_line
@@ -51,6 +52,14 @@ def test_the_schema_is_that_of_the_worker(of: str) -> None:
 def test_the_published_schema_is_that_of_the_types(of: str, made: Callable[[], dict[str, Any]]) -> None:
     text = (ROOT / f"docs/{of}.schema.json").read_text(encoding="utf-8")
     assert text == schema.as_text(made()), "run `make schema`"
+
+
+def test_a_closed_schema_has_no_reader_refuse_more(tmp_path: Path) -> None:
+    of_later = {"schema": schema.shape.SCHEMA, "id": "a", "experiment": "b", "cells": [], "of a later version": 1}
+    (tmp_path / "later.json").write_text(json.dumps(of_later))
+    with pytest.raises(jsonschema.ValidationError, match="of a later version"):
+        jsonschema.validate(of_later, schema.json_schema(closed=True))
+    assert dbdyno.load(tmp_path / "later.json").cells().empty
 
 
 def test_a_wrong_plan_is_refused() -> None:

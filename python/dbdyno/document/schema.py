@@ -32,11 +32,16 @@ def schema_of(kind: Any, modules: Iterable[ModuleType], title: str, *, closed: b
     test that documents and types agree.
     """
     config = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
-    for each in (one for module in modules for one in vars(module).values()):
-        if is_typeddict(each):
-            # pydantic reads its settings from here; written into the types, they would make every reader import it.
-            each.__pydantic_config__ = config
-    schema = TypeAdapter(kind).json_schema()
+    types = {one for module in modules for one in vars(module).values() if is_typeddict(one)}
+    for each in types:
+        # pydantic reads its settings from here; written into the types, they would make every reader import it.
+        each.__pydantic_config__ = config
+    try:
+        schema = TypeAdapter(kind).json_schema()
+    finally:
+        # Readers of documents are not to refuse what a closed schema does.
+        for each in types:
+            del each.__pydantic_config__
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
