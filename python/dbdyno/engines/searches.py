@@ -12,6 +12,8 @@ from dbdyno.sql_tree import VALUE, sql_tree
 if TYPE_CHECKING:
     from sqlglot import exp
 
+# What makes a search for a pattern: the word, and PostgreSQL's operator for it.
+_LIKE = re.compile(r"like|~~", re.IGNORECASE)
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
 
@@ -21,6 +23,10 @@ def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch 
     ``values``: those of its parameters, or none where they are not the same each time; ``engine``: whose it is.
     ``None``: it has no such search, or its pattern is not known.
     """
+    if not _LIKE.search(sql):
+        # Most statements have none, and need not wait for the library that reads SQL.
+        return None
+
     from sqlglot import exp
 
     tree = _tree(sql, engine)
