@@ -111,10 +111,11 @@ $(FERRETDB):
 	$(FERRETDB_BUILD) -o $(CURDIR)/$@ .
 
 # Neither optimised nor looked into, without C, and with garbage left lying: three fifths of what compiling it else takes.
-# What copies and reads large values is optimised: it takes tests a third less, and a second to compile.
+# What copies and reads large values is optimised: it takes tests a third less, and a second to compile. Two packages are
+# compiled side by side, and of each one function after the other, which takes a twentieth less.
 $(TESTED_FERRETDB):
-	$(FERRETDB_BUILD) -gcflags='all=-N -l -dwarf=false' \
-		$(foreach each,modernc.org/libc strconv encoding/json unicode/utf8,-gcflags='$(each)=-dwarf=false') \
+	$(FERRETDB_BUILD) -gcflags='all=-N -l -dwarf=false -c=1' \
+		$(foreach each,modernc.org/libc strconv encoding/json unicode/utf8,-gcflags='$(each)=-dwarf=false -c=1') \
 		-ldflags=-w -o $(CURDIR)/$@ .
 
 $(TESTED_FERRETDB): export CGO_ENABLED = 0
