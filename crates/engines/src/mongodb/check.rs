@@ -53,7 +53,7 @@ impl System for Mongodb {
     const BYTES: &str = "";
     const ID: &str = "_id";
     // FerretDB looks at all.
-    const COMPARED: u64 = 8;
+    const COMPARED: u64 = 64;
     const KEY: &str = "";
     const NAMES: &[&str] = &["FerretDB", "MongoDB"];
     const SHOWN: &str = "";
