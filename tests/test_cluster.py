@@ -31,7 +31,7 @@ from dbdyno.run.clustering import check_cluster
 from dbdyno.run.processes import parts
 from dbdyno.run.progress import Display
 from dbdyno.stats.agreement import chance
-from dbdyno.store import open_store
+from dbdyno.store import TrialRecord, open_store
 from dbdyno.worker import worker_path
 from experiment_files import compiled, experiment
 from synthetic_events import an_interval, result_of
@@ -331,84 +331,90 @@ def clustered(cli: Cli) -> Iterator[Callable[..., Any]]:
             each.kill()
 
 
+def stored_trials(cli: Cli) -> list[TrialRecord]:
+    store = open_store(str(cli.directory / "runs.db"))
+    return store.trials(store.run("last").id)
+
+
+def wait_for_trials(cli: Cli, process: Any, count: int) -> None:
+    """Wait until so many trials have ended, whichever way."""
+    end = time.monotonic() + 180
+    while not (cli.directory / "runs.db").exists() or len(stored_trials(cli)) < count:
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.1)
+
+
 @needs_ray
 @on_ray
-def test_a_run_on_three_nodes_is_the_sum_of_what_each_did(cli: Cli, clustered: Callable[..., Any]) -> None:
-    process = clustered(null(3, "arrival = { rate = 600 }"))
+def test_a_run_on_three_nodes_is_the_sum_of_what_each_did_and_a_slow_one_is_flagged(
+    cli: Cli, clustered: Callable[..., Any]
+) -> None:
+    # A client does some 125 of these a second, and has 86 to do.
+    text = null(4, "arrival = { rate = 600 }", f"{READ}, {{ think = {{ uniform = [7, 9] }} }}")
+    process = clustered(text.replace("rounds = 1", "rounds = 2"))
     nodes = those(psutil.Process(load_workers(process, 3)[0].pid).parents(), lambda each: each.name() == "raylet")
     assert nodes
+    wait_for_trials(cli, process, 1)
+    slow = load_workers(process, 3)[2]
+    # In the second trial one stands still for more than half of the time.
+    while slow.is_running() and slow.status() != psutil.STATUS_ZOMBIE:
+        try:
+            slow.suspend()
+            time.sleep(0.06)
+            slow.resume()
+            time.sleep(0.04)
+        except psutil.Error:
+            break
     out = ended_with(process, 0)
     document = json.loads((cli.directory / "out.json").read_text())
-    (each,) = document["cells"][0]["rounds"]
+    each, with_slow = document["cells"][0]["rounds"]
     machines = each["load_machines"]
     assert [machine["clients"] for machine in machines] == [3, 2, 2]
     for name in ("issued", "ok", "skipped", "in_flight"):
         assert each[name] == sum(machine[name] for machine in machines), name
     assert balanced(each) and all(balanced(machine) for machine in machines)
     # 600 a second were offered, by all together.
-    assert each["issued"] == pytest.approx(1800, rel=0.1)
+    assert each["issued"] == pytest.approx(2400, rel=0.1)
     assert sum(machine["throughput"] for machine in machines) == pytest.approx(each["throughput"], rel=0.01)
     assert sum(machine["share"] for machine in machines) == pytest.approx(1)
     assert all(machine["began_ms"] is not None and machine["clock_ms"] > 0 for machine in machines)
     assert len(document["options"]["load_machines"]) == 3
     assert "load machines shared" in {finding["kind"] for finding in document["findings"]}
     assert "3 load machines: 1 (127.0.0.1)" in out
+    (found,) = [each for each in document["findings"] if each["kind"] == "load machines differ"]
+    slowest = min(with_slow["load_machines"], key=lambda each: each["rate_ratio"])
+    assert found["evidence"]["machine"] == slowest["name"]
+    assert found["evidence"]["rate_ratio"] == slowest["rate_ratio"] < 0.9
     # Its nodes ended with it.
     assert not any(node.is_running() for node in nodes)
 
 
 @needs_ray
 @on_ray
-def test_a_trial_that_loses_a_machine_is_done_again_by_as_many(cli: Cli, clustered: Callable[..., Any]) -> None:
-    process = clustered(null(6, "arrival = { rate = 300 }"), nodes=2)
+def test_a_trial_that_loses_a_machine_is_done_again_by_as_many_and_ctrl_c_keeps_what_all_measured(
+    cli: Cli, clustered: Callable[..., Any]
+) -> None:
+    process = clustered(null(6, "arrival = { rate = 300 }").replace("rounds = 1", "rounds = 2"), nodes=2)
     victim = load_workers(process, 2)[1]
     time.sleep(1.0)
     # The whole node: what runs the worker, and what makes it a node.
     for each in [each for each in victim.parents() if each.pid != process.pid][:2]:
         each.kill()
-    ended_with(process, 0)
-    (each,) = json.loads((cli.directory / "out.json").read_text())["cells"][0]["rounds"]
-    assert each["status"] == "done"
-    assert len(each["load_machines"]) == 2
-    assert [bool(re.search(r"load machine \d .* was lost", why)) for why in each["lost_machines"]] == [True]
-    store = open_store(str(cli.directory / "runs.db"))
-    first, second = store.trials(store.run("last").id)
-    assert (first.status, first.error_kind, second.status) == ("failed", "load machine", "done")
-
-
-@needs_ray
-@on_ray
-def test_a_machine_that_is_slow_is_flagged(cli: Cli, clustered: Callable[..., Any]) -> None:
-    process = clustered(null(5, steps=f"{READ}, {{ think = {{ uniform = [1, 3] }} }}"))
-    slow = load_workers(process, 3)[2]
-    # Half of the time it stands still.
-    while slow.is_running() and slow.status() != psutil.STATUS_ZOMBIE:
-        try:
-            slow.suspend()
-            time.sleep(0.04)
-            slow.resume()
-            time.sleep(0.04)
-        except psutil.Error:
-            break
-    ended_with(process, 0)
-    document = json.loads((cli.directory / "out.json").read_text())
-    (found,) = [each for each in document["findings"] if each["kind"] == "load machines differ"]
-    machines = document["cells"][0]["rounds"][0]["load_machines"]
-    assert found["evidence"]["machine"] == min(machines, key=lambda each: each["rate_ratio"])["name"]
-    assert found["evidence"]["rate_ratio"] < 0.9
-
-
-@needs_ray
-@on_ray
-def test_ctrl_c_keeps_what_all_machines_measured(cli: Cli, clustered: Callable[..., Any]) -> None:
-    process = clustered(null(60, "arrival = { rate = 300 }"), nodes=2)
+    wait_for_trials(cli, process, 2)
     workers = load_workers(process, 2)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     ended_with(process, 130)
-    (each,) = json.loads((cli.directory / "out.json").read_text())["cells"][0]["rounds"]
-    assert each["status"] == "interrupted"
-    assert len(each["load_machines"]) == 2 and balanced(each)
+    first, second, third = stored_trials(cli)
+    assert (first.status, first.error_kind, second.status, third.status) == (
+        *("failed", "load machine", "done", "interrupted"),
+    )
+    again, interrupted = json.loads((cli.directory / "out.json").read_text())["cells"][0]["rounds"]
+    assert again["status"] == "done"
+    assert len(again["load_machines"]) == 2
+    assert [bool(re.search(r"load machine \d .* was lost", why)) for why in again["lost_machines"]] == [True]
+    assert interrupted["status"] == "interrupted"
+    assert len(interrupted["load_machines"]) == 2 and balanced(interrupted)
     assert not any(worker.is_running() for worker in workers)
 
 
@@ -417,10 +423,7 @@ def test_ctrl_c_keeps_what_all_machines_measured(cli: Cli, clustered: Callable[.
 def test_a_run_that_was_cut_short_goes_on_with_as_many_machines(cli: Cli, clustered: Callable[..., Any]) -> None:
     process = clustered(null(4, "arrival = { rate = 300 }").replace("rounds = 1", "rounds = 2"), nodes=2)
     load_workers(process, 2)
-    end = time.monotonic() + 120
-    store = str(cli.directory / "runs.db")
-    while time.monotonic() < end and not open_store(store).trials(open_store(store).run("last").id):
-        time.sleep(0.1)
+    wait_for_trials(cli, process, 1)
     nodes = those(psutil.Process(process.pid).children(recursive=True), lambda each: each.name() == "raylet")
     assert nodes
     # Whatever ends dbdyno, its nodes end with it.
