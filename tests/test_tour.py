@@ -32,7 +32,7 @@ def test_stops_have_the_time_they_need_and_no_more_than_there_is(budget: float) 
 
 
 def test_a_tour_shows_what_was_published_and_what_was_found_here(cli: Cli) -> None:
-    told = cli("tour", "--only", "pk-lookup", "--budget", "25s", "--report", "tour.html", "--store", "runs.db")
+    told = cli("tour", "--only", "pk-lookup", "--budget", "15s", "--report", "tour.html", "--store", "runs.db")
     words = " ".join(told.split())
     assert "published: With private page caches" in words
     assert " here: " in words and "private" in words.partition(" here: ")[2]
