@@ -5,10 +5,11 @@ import re
 from functools import cache
 from pathlib import Path
 
-import jsonschema
+import jsonschema_rs
 
 from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import make_cells
+from dbdyno.document.schema import json_schema
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import parse
@@ -71,7 +72,7 @@ def compiled(made: Experiment, url: str = "sqlite:") -> list[CompiledCell]:
 
 
 @cache
-def event_schema() -> jsonschema.Draft202012Validator:
+def event_schema() -> jsonschema_rs.Draft202012Validator:
     """Give the validator of events, which takes nothing that is not in their types."""
     schema = json.loads((ROOT / "docs/event.schema.json").read_text())
     for each in [*schema["oneOf"], *schema["$defs"].values(), *schema["$defs"]["Summary"]["anyOf"]]:
@@ -80,10 +81,16 @@ def event_schema() -> jsonschema.Draft202012Validator:
             each["unevaluatedProperties"] = False
     for name in ("Interval", "TrialResult"):
         del schema["$defs"][name]["unevaluatedProperties"]
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 @cache
-def plan_schema() -> jsonschema.Draft202012Validator:
+def result_schema() -> jsonschema_rs.Draft202012Validator:
+    """Give the validator of result documents, which takes no field that is not in their types."""
+    return jsonschema_rs.Draft202012Validator(json_schema(closed=True))
+
+
+@cache
+def plan_schema() -> jsonschema_rs.Draft202012Validator:
     """Give the validator of plans."""
-    return jsonschema.Draft202012Validator(json.loads((ROOT / "docs/plan.schema.json").read_text()))
+    return jsonschema_rs.Draft202012Validator(json.loads((ROOT / "docs/plan.schema.json").read_text()))

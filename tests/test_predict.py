@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from conftest import Cli
@@ -20,7 +20,7 @@ TREE = GROWING.replace("rows = [200, 1000]", "rows = [200, 1000, 3000]") + INSER
 def prediction(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any]]:
     out = cli("predict", *arguments, "--json", "prediction.json")
     found: dict[str, Any] = json.loads((cli.directory / "prediction.json").read_text())
-    jsonschema.Draft202012Validator(schema.json_schema(closed=True)).validate(found)
+    jsonschema_rs.Draft202012Validator(schema.json_schema(closed=True)).validate(found)
     return out, found
 
 

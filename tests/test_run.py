@@ -17,12 +17,12 @@ from rich.console import Console
 from conftest import Cli, loading
 from dbdyno.cli.naming import Named
 from dbdyno.cli.running import Asked
-from dbdyno.document.schema import json_schema
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
 from dbdyno.shipped import package_path
 from dbdyno.store import Store, open_store
 from dbdyno.workplace.claims import Claim
+from experiment_files import result_schema
 from test_processes import workers_at_work
 from test_server_runs import wait_until
 
@@ -30,11 +30,9 @@ Small = Callable[..., str]
 
 
 def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
-    import jsonschema
-
     path = cli.write("small.toml", small())
     document = cli.run(path, "--seed", "7", "--report", "r.html", "--csv", "r.csv", "--markdown", "r.md")
-    jsonschema.validate(document, json_schema(closed=True))
+    result_schema().validate(document)
     assert document["status"] == "done"
     assert [cell["id"] for cell in document["cells"]] == ["clients=1", "clients=2"]
     for cell in document["cells"]:

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import jsonschema
 import numpy
 import pytest
 from rich.console import Console
 from scipy.optimize import least_squares
 
 from dbdyno.document.scalability import Scalability
-from dbdyno.document.schema import json_schema
 from dbdyno.document.shape import Document
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition
@@ -26,6 +24,7 @@ from dbdyno.results.scalability import scalability
 from dbdyno.shipped import package_path
 from dbdyno.stats.scalability import NoSpreadError, fit
 from dbdyno.stored.build import build_document
+from experiment_files import result_schema
 from simulated_scalability import RATE, Simulated, Told, tell
 from synthetic import lookup_design, lookup_trials, run_of, run_record
 from synthetic_cells import cell
@@ -317,7 +316,7 @@ def text_of(renderable: Any) -> str:
 
 def test_a_document_has_the_model_and_all_views_show_it() -> None:
     document = document_of()
-    jsonschema.validate(json.loads(json.dumps(document, allow_nan=False)), json_schema(closed=True))
+    result_schema().validate(json.loads(json.dumps(document, allow_nan=False)))
     (model,) = document["scalability"]
     assert model["clients"] == list(CLIENTS) and model["at"] == {}
     assert model["curve"] is not None

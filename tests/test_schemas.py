@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from pydantic import TypeAdapter
 
@@ -33,9 +33,7 @@ def said(plan: dict[str, Any] | str, code: int = 0) -> list[dict[str, Any]]:
 
 
 def validate(event: dict[str, Any] | None) -> None:
-    """Check an event, of which what is wrong in the type that it comes nearest to is told."""
-    error = jsonschema.exceptions.best_match(event_schema().iter_errors(event))
-    assert error is None, (list(error.absolute_path), error.message[-300:])
+    event_schema().validate(event)
 
 
 def task(kind: str, **keys: Any) -> dict[str, Any]:
@@ -57,8 +55,8 @@ def test_the_published_schema_is_that_of_the_types(of: str, made: Callable[[], d
 def test_a_closed_schema_has_no_reader_refuse_more(tmp_path: Path) -> None:
     of_later = {"schema": schema.shape.SCHEMA, "id": "a", "experiment": "b", "cells": [], "of a later version": 1}
     (tmp_path / "later.json").write_text(json.dumps(of_later))
-    with pytest.raises(jsonschema.ValidationError, match="of a later version"):
-        jsonschema.validate(of_later, schema.json_schema(closed=True))
+    with pytest.raises(jsonschema_rs.ValidationError, match="of a later version"):
+        jsonschema_rs.validate(schema.json_schema(closed=True), of_later)
     assert dbdyno.load(tmp_path / "later.json").cells().empty
 
 
@@ -87,7 +85,7 @@ def test_events_are_as_the_schema_says(tmp_path: Path) -> None:
 
 
 def test_a_key_that_no_type_has_is_not_taken() -> None:
-    with pytest.raises(jsonschema.ValidationError):
+    with pytest.raises(jsonschema_rs.ValidationError):
         event_schema().validate({"event": "phase", "phase": "window", "more": 1})
 
 

@@ -63,11 +63,12 @@ def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = 
             if state == "cold":
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             else:
-                while os.readv(file, read_into):
+                # A file ends where there is less than was asked for.
+                while os.readv(file, read_into) == _READ:
                     _check(interrupted)
 
 
-# A data directory has a thousand files and is copied for each trial: hence these two make no object for a file's path.
+# A data directory has a thousand files and is looked at for each trial: hence these make no object for a file's path.
 
 
 def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
@@ -102,7 +103,9 @@ def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> 
     """Copy a file and its permissions, over the one that is there where one is. Raises as ``copy_directory``."""
     with _opened(source, os.O_RDONLY) as read, _opened(target, _NEW) as write:
         _copy(read, write, interrupted)
-        os.fchmod(write, stat.S_IMODE(os.fstat(read).st_mode))
+        mode = stat.S_IMODE(os.fstat(read).st_mode)
+        if stat.S_IMODE(os.fstat(write).st_mode) != mode:
+            os.fchmod(write, mode)
 
 
 @contextmanager

@@ -90,13 +90,21 @@ def hand_over(directory: Path, account: Account | None) -> None:
     directory.chmod(0o700)
     if account is None:
         return
-    paths = [directory]
-    for top, directories, files in os.walk(directory):
-        paths += [Path(top) / name for name in (*directories, *files)]
-    for path in paths:
-        status = path.lstat()
-        if (status.st_uid, status.st_gid) != (account.uid, account.gid):
-            os.chown(path, account.uid, account.gid, follow_symlinks=False)
+    _give(directory, directory.lstat(), account)
+    _give_below(directory, account)
+
+
+def _give_below(directory: Path | str, account: Account) -> None:
+    with os.scandir(directory) as entries:
+        for each in entries:
+            _give(each.path, each.stat(follow_symlinks=False), account)
+            if each.is_dir(follow_symlinks=False):
+                _give_below(each.path, account)
+
+
+def _give(path: Path | str, status: os.stat_result, account: Account) -> None:
+    if (status.st_uid, status.st_gid) != (account.uid, account.gid):
+        os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
 def _may_enter(status: os.stat_result, account: Account) -> bool:
