@@ -31,7 +31,7 @@ ALL = [*BUILTIN, *FIXTURES, TEMPLATE, *TEMPLATES]
 
 def shortened(text: str) -> tuple[str, int]:
     """An experiment's text with windows that suit a test, and how many there were."""
-    return re.subn(r"(?m)^(warmup|stop) = \{ seconds = [\d.]+ \}", r"\1 = { seconds = 0.2 }", text)
+    return re.subn(r"(?m)^(warmup|stop) = \{ seconds = [\d.]+ \}", r"\1 = { seconds = 0.1 }", text)
 
 
 HEAD = 'name = "small"\ntitle = "A small one"\n'

@@ -47,7 +47,7 @@ def test_an_old_mysql_does_what_it_can_of_it(server_cli: Cli) -> None:
 
 @needs_real_mysql
 def test_the_dictionary_is_searched_on_mysql(server_cli: Cli) -> None:
-    text = tenth().replace("seconds = 3\n", "seconds = 0.5\n")
+    text = tenth().replace("seconds = 3\n", "seconds = 0.2\n")
     searches = ["--set", "search=like_create,computer,count", "--set", "sorted=no", "--rounds", "1"]
     document = server_cli.run(server_cli.write("short.toml", text), *searches, "--system", URL)
     assert {cell["system"]["engine"] for cell in document["cells"]} == {"MySQL"}

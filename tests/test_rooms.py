@@ -37,6 +37,12 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """The modules of the package that a file imports, wherever in it."""
+    return frozenset(imports(ast.walk(tree(path))))
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -46,7 +52,7 @@ def rooms() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         own = found.setdefault(room_of(path), set())
-        own |= {module.split(".")[1] for module in imports(ast.walk(tree(path)))} - {room_of(path)}
+        own |= {module.split(".")[1] for module in imported(path)} - {room_of(path)}
     return found
 
 
