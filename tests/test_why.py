@@ -40,8 +40,8 @@ busy_timeout = 10000
 name = "update"
 steps = [{ execute = "update t set n = n + 1 where id = ?", params = [{ key = "t.id" }] }]
 """
-# Some twenty flushes of 25 ms.
-LONG = UPDATES.replace("seconds = 0.4", "seconds = 0.5")
+# Some twenty flushes of 40 ms.
+LONG = UPDATES.replace("seconds = 0.4", "seconds = 0.8")
 ONE = ("--set", "clients=1")
 BRIEF = ("--budget", "5s", "--store", "w.db")
 
@@ -71,9 +71,9 @@ def updates(cli: Cli) -> Cli:
 
 @repeated
 def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
-    """A flush of 25 ms takes nearly all of the time, whatever else the machine does."""
+    """A flush of 40 ms takes nearly all of the time, whatever else the machine does."""
     updates.write("updates.toml", LONG)
-    updates.environment["DBDYNO_PLANTED"] = '{"sync": 25000}'
+    updates.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
     out, document = why(updates, "./updates.toml", *ONE, "--report", "why.html", "--markdown", "why.md")
     found = resources(document)
     assert set(found) >= {"flush", "processors", "client"}
@@ -187,7 +187,7 @@ def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: s
         pytest.skip(f"no {engine} is installed")
     assert preload_library() is not None
     server_cli.write("updates.toml", LONG)
-    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 25000}'
+    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
     _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:")
     flush = resources(document)["flush"]
     (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]

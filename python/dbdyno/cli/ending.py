@@ -14,9 +14,9 @@ from dbdyno.errors import reason
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
-# How many objects are made before Python looks for garbage, and how often it looks among older ones. What a command
-# makes is used until it ends: with Python's own numbers, looking takes a twentieth of the time of ``dbdyno show``.
-_GARBAGE = (50_000, 20, 100)
+# How many objects are made before Python looks for garbage among them. What a command makes is mostly used until it
+# ends: with Python's own number, looking takes a twentieth of the time of ``dbdyno show``.
+_OBJECTS = 50_000
 
 
 def program() -> None:
@@ -25,7 +25,7 @@ def program() -> None:
     Python takes all of its modules apart before it ends, which is a sixth of the time of ``dbdyno show``. Nobody needs
     that: what is to be done at the end is registered for it, and is done.
     """
-    gc.set_threshold(*_GARBAGE)
+    gc.set_threshold(_OBJECTS)
     code = 0
     try:
         main()
