@@ -120,6 +120,11 @@ def test_brackets_hold_a_value_where_they_are_no_quotes() -> None:
     assert search and search.prefix == "ab"
 
 
+def test_the_operator_of_postgresql_searches_too() -> None:
+    search = prefix_search("select v from t where v ~~ 'ab%'", [], "postgresql")
+    assert search is not None and search.prefix == "ab"
+
+
 def like_rule(
     product: str, settings: dict[str, str], columns: list[Column], *, own_tables: bool = True
 ) -> CaseRule | None:
