@@ -63,6 +63,7 @@ def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = 
             if state == "cold":
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             else:
+                _check(interrupted)
                 # A file ends where there is less than was asked for.
                 while os.readv(file, read_into) == _READ:
                     _check(interrupted)
