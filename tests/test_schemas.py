@@ -32,10 +32,6 @@ def said(plan: dict[str, Any] | str, code: int = 0) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def validate(event: dict[str, Any] | None) -> None:
-    event_schema().validate(event)
-
-
 def task(kind: str, **keys: Any) -> dict[str, Any]:
     return {"schema": PLAN, "seed": 1, "task": {"kind": kind, **keys}}
 
@@ -80,7 +76,7 @@ def test_events_are_as_the_schema_says(tmp_path: Path) -> None:
         "loaded", "phase", "interval", "result", "facts", "check", "checked", "reach", "answer", "device", "error",
     }  # fmt: skip
     for each in events:
-        validate(each)
+        event_schema().validate(each)
         read_event(each)
 
 
@@ -91,9 +87,9 @@ def test_a_key_that_no_type_has_is_not_taken() -> None:
 
 def test_results_that_tests_make_up_are_as_the_worker_writes_them() -> None:
     for trial in lookup_trials(lookup_design(), 1, 1):
-        validate(trial.result)
+        event_schema().validate(trial.result)
         for each in trial.intervals:
-            validate(each)
+            event_schema().validate(each)
 
 
 def types(schema: dict[str, Any], root: dict[str, Any]) -> list[Any]:

@@ -7,41 +7,33 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
-from typing_extensions import is_typeddict
 
-from dbdyno.document import cell, scalability, shape, why
+from dbdyno.document import shape
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
     """Return the schema of the result document, as :func:`schema_of`."""
-    return schema_of(shape.Document, (cell, scalability, shape, why), shape.SCHEMA, closed=closed)
+    return schema_of(shape.Document, shape.SCHEMA, closed=closed)
 
 
-def schema_of(kind: Any, modules: Iterable[ModuleType], title: str, *, closed: bool = False) -> dict[str, Any]:
-    """Return the schema of a document, draft 2020-12.
-
-    ``kind``: its type; ``modules``: where the types of its parts are.
+def schema_of(kind: Any, title: str, *, closed: bool = False) -> dict[str, Any]:
+    """Return the schema of a document of a type, draft 2020-12.
 
     The published one is open: a later version may add fields. ``closed`` refuses fields the types do not name, for the
     test that documents and types agree.
     """
-    config = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
-    types = {one for module in modules for one in vars(module).values() if is_typeddict(one)}
-    for each in types:
-        # pydantic reads its settings from here; written into the types, they would make every reader import it.
-        each.__pydantic_config__ = config
+    # pydantic reads its settings from here, for the types of the parts too. Written into the type, they would make
+    # every reader import it.
+    kind.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
     try:
         schema = TypeAdapter(kind).json_schema()
     finally:
         # Readers of documents are not to refuse what a closed schema does.
-        for each in types:
-            del each.__pydantic_config__
+        del kind.__pydantic_config__
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 

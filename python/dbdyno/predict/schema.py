@@ -13,7 +13,7 @@ from dbdyno.document.schema import as_text, schema_of
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
     """Return the schema; ``closed``: it refuses fields that the types do not name."""
-    return schema_of(prediction.Prediction, (prediction,), prediction.SCHEMA, closed=closed)
+    return schema_of(prediction.Prediction, prediction.SCHEMA, closed=closed)
 
 
 if __name__ == "__main__":

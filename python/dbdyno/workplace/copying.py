@@ -104,9 +104,7 @@ def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> 
     """Copy a file and its permissions, over the one that is there where one is. Raises as ``copy_directory``."""
     with _opened(source, os.O_RDONLY) as read, _opened(target, _NEW) as write:
         _copy(read, write, interrupted)
-        mode = stat.S_IMODE(os.fstat(read).st_mode)
-        if stat.S_IMODE(os.fstat(write).st_mode) != mode:
-            os.fchmod(write, mode)
+        os.fchmod(write, stat.S_IMODE(os.fstat(read).st_mode))
 
 
 @contextmanager
