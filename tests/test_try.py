@@ -51,7 +51,7 @@ def test_two_statements_are_held_against_each_other_and_the_file_stays_as_it_is(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["select * from orders where id = ?"], "nothing says which values a `?` has"),
+        (["select * from orders where id = ?"], "nothing says which values `?` has"),
         (["select 1", " ; "], "the second statement is empty"),
         (["select 1"] * 9, "give 8 at most"),
         (["select * from nowhere"], "no such table: nowhere"),
@@ -99,7 +99,7 @@ def test_parameters_take_values_as_in_a_file_of_statements(cli: Cli, shop: Path)
 
 @pytest.mark.parametrize("text", ["select 1; selec 2", "select 1;drop table t;", "select ';'; select 2"])
 def test_several_statements_in_one_text_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="2 statements stand in one text"):
+    with pytest.raises(InputError, match="2 statements in one argument"):
         statements_experiment([text])
 
 

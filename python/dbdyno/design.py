@@ -114,7 +114,7 @@ def make_cells(
     """Combine the levels of all factors, those of ``chosen`` in place of the file's.
 
     ``systems`` take the place of the levels of the factor ``system``; without either, it is embedded SQLite. One named
-    twice is two cells: a comparison of a system with itself.
+    twice is two cells: a comparison of a system with itself. For systems of several engines, statements are translated.
     ``refuse`` gives the reason for which a cell cannot be measured, or ``None``. Raises InputError where no cell is
     left.
     """
@@ -123,6 +123,8 @@ def make_cells(
     specs = {spec.name: spec for spec in tell_apart(systems)} or (
         _specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file
     )
+    if len({spec.engine for spec in specs.values()}) > 1:
+        experiment = experiment.translated()
     factors, usual = factors_of(experiment), experiment.usual_factors()
     chosen[SYSTEM] = tuple(map(Level.of, specs))
     cells: list[ResolvedCell] = []

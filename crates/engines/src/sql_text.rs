@@ -14,6 +14,8 @@ pub struct Dialect {
     pub dollar_strings: bool,
     /// `[…]` quotes a name.
     pub brackets: bool,
+    /// `?`, `?|`, `?&` and `@?` behind an operand are operators.
+    pub question_operators: bool,
     /// How a string begins.
     pub text: &'static str,
     /// What stands before and behind the hexadecimal digits of bytes.
@@ -28,6 +30,7 @@ impl Dialect {
         backslashes: false,
         dollar_strings: false,
         brackets: true,
+        question_operators: false,
         text: "'",
         bytes: ("x'", "'"),
         not_finite: ["null", "9e999", "-9e999"],
@@ -46,28 +49,44 @@ impl Template {
         let (escapes, dollars) = (dialect.backslashes, dialect.dollar_strings);
         let mut pieces = Vec::new();
         let (mut start, mut at) = (0, 0);
+        let mut behind_operand = false;
         let bytes = sql.as_bytes();
         while at < bytes.len() {
             let rest = &sql[at..];
-            at += match bytes[at] {
+            let (length, token) = match bytes[at] {
+                b'?' if dialect.question_operators && behind_operand => (1, Token::Other),
+                b'@' if dialect.question_operators && behind_operand && rest[1..].starts_with('?') => (2, Token::Other),
                 b'?' => {
                     pieces.push(sql[start..at].to_owned());
                     start = at + 1;
-                    1
+                    (1, Token::Operand)
                 }
-                b'$' if dollars && !ends_word(&sql[..at]) => dollar_string_end(rest),
-                b'e' | b'E' if dollars && rest[1..].starts_with('\'') && !ends_word(&sql[..at]) => {
-                    2 + string_end(&rest.as_bytes()[2..], b'\'', true)
+                b'$' if dollars => (dollar_string_end(rest), Token::Operand),
+                b'e' | b'E' if dollars && rest[1..].starts_with('\'') => {
+                    (2 + string_end(&rest.as_bytes()[2..], b'\'', true), Token::Operand)
                 }
-                quote @ (b'\'' | b'"' | b'`') => 1 + string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`'),
-                b'#' if escapes => rest.find('\n').unwrap_or(rest.len()),
-                b'-' if escapes && !begins_comment(rest) => 1,
-                b'[' if dialect.brackets => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
-                b'-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-                b'/' if dollars && rest.starts_with("/*") => nested_comment_end(rest),
-                b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-                _ => rest.chars().next().map_or(1, char::len_utf8),
+                quote @ (b'\'' | b'"' | b'`') => {
+                    let end = string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`');
+                    (1 + end, Token::Operand)
+                }
+                b'#' if escapes => (line_end(rest), Token::Space),
+                b'-' if rest.starts_with("--") && (!escapes || begins_comment(rest)) => (line_end(rest), Token::Space),
+                b'[' if dialect.brackets => {
+                    let end = rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1);
+                    (1 + end, Token::Operand)
+                }
+                b'/' if dollars && rest.starts_with("/*") => (nested_comment_end(rest), Token::Space),
+                b'/' if rest.starts_with("/*") => (rest.find("*/").map_or(rest.len(), |end| end + 2), Token::Space),
+                b')' | b']' => (1, Token::Operand),
+                byte if byte.is_ascii_whitespace() => (1, Token::Space),
+                _ => word_or_character(rest),
             };
+            at += length;
+            match token {
+                Token::Space => {}
+                Token::Operand => behind_operand = true,
+                Token::Other => behind_operand = false,
+            }
         }
         pieces.push(sql[start..].to_owned());
         Self { pieces }
@@ -226,11 +245,114 @@ fn string_end(text: &[u8], quote: u8, escapes: bool) -> usize {
     text.len()
 }
 
-/// Whether a text ends in a character that words have, so that what follows does not begin one.
-fn ends_word(text: &str) -> bool {
-    text.chars()
-        .next_back()
-        .is_some_and(|last| last.is_alphanumeric() || last == '_' || last == '$')
+/// What a token tells of a `?` behind it.
+enum Token {
+    /// White space or a comment: nothing.
+    Space,
+    /// An operand ends with it, so that an operator may follow.
+    Operand,
+    /// A keyword or an operator.
+    Other,
+}
+
+/// Words that end no operand, so that a `?` behind them stands for a value. The controller has the same list.
+const BEFORE_OPERANDS: [&str; 79] = [
+    "all",
+    "and",
+    "any",
+    "as",
+    "between",
+    "by",
+    "case",
+    "cross",
+    "distinct",
+    "do",
+    "else",
+    "escape",
+    "except",
+    "exists",
+    "fetch",
+    "filter",
+    "following",
+    "for",
+    "from",
+    "full",
+    "glob",
+    "group",
+    "groups",
+    "having",
+    "ilike",
+    "in",
+    "inner",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "join",
+    "lateral",
+    "left",
+    "like",
+    "limit",
+    "match",
+    "natural",
+    "next",
+    "not",
+    "nulls",
+    "of",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "outer",
+    "over",
+    "overlaps",
+    "overlay",
+    "partition",
+    "placing",
+    "preceding",
+    "range",
+    "regexp",
+    "returning",
+    "right",
+    "rlike",
+    "rows",
+    "select",
+    "set",
+    "similar",
+    "some",
+    "symmetric",
+    "table",
+    "then",
+    "to",
+    "union",
+    "update",
+    "using",
+    "values",
+    "when",
+    "where",
+    "window",
+    "with",
+    "within",
+    "xor",
+    "zone",
+];
+
+/// The length of a word or a number, or of one character, and what it is.
+fn word_or_character(text: &str) -> (usize, Token) {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let length = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    if length == 0 {
+        return (text.chars().next().map_or(1, char::len_utf8), Token::Other);
+    }
+    let is_keyword = BEFORE_OPERANDS
+        .iter()
+        .any(|word| word.eq_ignore_ascii_case(&text[..length]));
+    (length, if is_keyword { Token::Other } else { Token::Operand })
+}
+
+fn line_end(text: &str) -> usize {
+    text.find('\n').unwrap_or(text.len())
 }
 
 /// Where a string of PostgreSQL's ends that begins with `$$` or `$tag$`; one byte where it is none, but `$1`.

@@ -15,6 +15,7 @@ from dbdyno.cli.options import (
     ScaleOption,
     SetOption,
     SystemOption,
+    TranslateOption,
 )
 from dbdyno.shipped import template_names
 
@@ -38,20 +39,21 @@ def describe(
         bool, typer.Option("--check", help="Open each system and prepare each statement; exit code 2: one cannot be")
     ] = False,
     allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
     directory: DirOption = None,
 ) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""
-    from dbdyno.cli.naming import Named
+    from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.show import print_description, print_opened, print_toml
 
+    levels, values = divide_chosen(experiment, chosen or [])
+    named = Named(experiment, pgbench, scale, define or [], values=values, directory=directory, translate=translate)
     if toml:
-        print_toml(Named(experiment, pgbench, scale, define or []), system or [])
-        return
-    if check:
-        named = Named(experiment, pgbench, scale, define or [], directory=directory)
-        print_opened(named, chosen or [], system or [], directory, allow_writes)
-        return
-    print_description(Named(experiment, pgbench, scale, define or []), chosen or [], system or [])
+        print_toml(named, system or [])
+    elif check:
+        print_opened(named, levels, system or [], directory, allow_writes)
+    else:
+        print_description(named, levels, system or [])
 
 
 def init(

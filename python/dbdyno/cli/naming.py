@@ -2,18 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbdyno.definition.sql import ANY
+from dbdyno.design import DEFAULT_SYSTEM
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError, reason
+from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
 
 if TYPE_CHECKING:
-    from dbdyno.experiment.queries import Column
+    from dbdyno.experiment.parameter_values import Column
     from dbdyno.plan.system import SystemSpec
+
+
+def is_sql_file(name: str) -> bool:
+    """Whether the name of an experiment is one of a file of SQL statements."""
+    return name.lower().endswith(".sql")
 
 
 def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -21,7 +29,7 @@ def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[li
 
     Its one factor is which of the statements is run.
     """
-    if not any(each.endswith(".sql") for each in experiments):
+    if not any(map(is_sql_file, experiments)):
         return list(chosen), []
     levels = [each for each in chosen if each.partition("=")[0].strip() == QUERY_FACTOR]
     return levels, [each for each in chosen if each not in levels]
@@ -31,7 +39,8 @@ def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[li
 class Named:
     """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are.
 
-    ``statements``: given by themselves, in place of an experiment. ``values``: of parameters.
+    ``statements``: given by themselves, in place of an experiment. ``values``: of parameters. ``translate``: statements
+    are in SQLite's SQL, and other engines get them translated.
     """
 
     experiments: list[str] = field(default_factory=list)
@@ -41,24 +50,34 @@ class Named:
     statements: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     directory: str | None = None
+    translate: bool = False
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed. Raises InputError."""
+        made = self._experiment(systems)
+        if not self.translate or made.document.get("dialect") is not None:
+            return made
+        if self.pgbench or not made.document.get("transactions"):
+            raise InputError("--translate", f"`{made.name}` has no statements to translate", "leave it out")
+        return make_experiment(parse(f'dialect = "sqlite"\n{made.text}', made.place, made.folder))
+
+    def _experiment(self, systems: Sequence[str]) -> Experiment:
         if self.statements:
             from dbdyno.experiment.statements import statements_experiment
 
-            engine = _first(systems).engine
+            engine = self._statement_engine(systems)
             return statements_experiment(self.statements, self._given(), engine, self._sampling(systems))
         if self.pgbench:
             from dbdyno.pgbench.experiment import from_options
 
             return from_options(self.experiments, 1 if self.scale is None else self.scale, self.defines, systems)
         if self.scale is not None or self.defines:
-            raise InputError("experiment", "`--scale` and `--define` are of pgbench's scripts", "add `--pgbench`")
+            problem = "`--scale` and `--define` apply to pgbench scripts only"
+            raise InputError("experiment", problem, "add `--pgbench`")
         if len(self.experiments) > 1:
             problem = "several experiments are named"
             raise InputError("experiment", problem, "name one; scripts of pgbench need `--pgbench`")
-        if self.experiments and self.experiments[0].endswith(".sql"):
+        if self.experiments and is_sql_file(self.experiments[0]):
             return self._queries(self.experiments[0], systems)
         if self.experiments:
             return load_experiment(self.experiments[0])
@@ -69,10 +88,16 @@ class Named:
     def _queries(self, file: str, systems: Sequence[str]) -> Experiment:
         """Read a file of statements, and draw the values of columns from the first system."""
         from dbdyno.experiment.queries import queries_experiment, read_queries
+        from dbdyno.experiment.sql_file import read_sql_file
 
-        engine = _first(systems).engine
-        queries = read_queries(_text(file), file, engine)
-        return queries_experiment(queries, self._given(), file, self._sampling(systems))
+        engine = self._statement_engine(systems)
+        queries = read_queries(read_sql_file(file), file, engine)
+        return queries_experiment(queries, self._given(), file, self._sampling(systems), engine)
+
+    def _statement_engine(self, systems: Sequence[str]) -> str:
+        """Return the engine that gets statements as they are written; ``any`` if they are translated."""
+        engines = {parse_url(each).engine for each in systems or [DEFAULT_SYSTEM]}
+        return ANY if self.translate or len(engines) > 1 else engines.pop()
 
     def _given(self) -> dict[str, str]:
         """Read the values of parameters."""
@@ -93,15 +118,6 @@ class Named:
         return lambda column: sample_column(system, column.table, column.column, MOST_VALUES, self.directory)
 
 
-def _text(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(file, f"the file cannot be read: {reason(error)}", "name a file of statements") from error
-    except UnicodeDecodeError:
-        raise InputError(file, "the file is not UTF-8 text", "name a file of statements") from None
-
-
 def _first(systems: Sequence[str]) -> "SystemSpec":
-    """Give the system whose SQL statements are read as, and whose columns values are drawn from."""
-    return parse_url(systems[0] if systems else "sqlite:")
+    """Give the system from whose columns values are drawn."""
+    return parse_url(systems[0] if systems else DEFAULT_SYSTEM)

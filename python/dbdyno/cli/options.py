@@ -68,6 +68,9 @@ InterleaveOption = Annotated[
         "--interleave", metavar="TIME|none", help="The cells of a block are interleaved in slices of so long: 20ms"
     ),
 ]
+TranslateOption = Annotated[
+    bool, typer.Option("--translate", help="The statements are in SQLite's SQL: translate them for other engines")
+]
 AllowWritesOption = Annotated[
     bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
 ]

@@ -28,6 +28,7 @@ from dbdyno.cli.options import (
     StatementTargetOption,
     StoreOption,
     SystemOption,
+    TranslateOption,
     ValuesOption,
     VerboseOption,
 )
@@ -86,6 +87,7 @@ def run(
         typer.Option("--processors", metavar="TIER=N,…", help="Keep the tiers of a system apart, as web=0,db=1"),
     ] = None,
     allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +111,7 @@ def run(
     exports = Exports(json, csv, markdown, report, parquet, openmetrics)
     levels, values = divide_chosen(experiment or [], chosen or [])
     asked = Asked(
-        named=Named(experiment or [], pgbench, scale, define or [], values=values),
+        named=Named(experiment or [], pgbench, scale, define or [], values=values, translate=translate),
         chosen=levels,
         systems=system or [],
         rounds=rounds,
@@ -151,6 +153,7 @@ def try_statements(
     target: StatementTargetOption = "3%",
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
     store: StoreOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -162,7 +165,7 @@ def try_statements(
     from dbdyno.cli.running import Asked
 
     asked = Asked(
-        named=Named(statements=statements, values=values or [], directory=directory),
+        named=Named(statements=statements, values=values or [], directory=directory, translate=translate),
         systems=system or [],
         target=target,
         budget=budget,
@@ -180,6 +183,7 @@ def queries(
     target: StatementTargetOption = "5%",
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
     store: StoreOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -191,7 +195,7 @@ def queries(
     from dbdyno.cli.running import Asked
 
     asked = Asked(
-        named=Named([file], values=values or [], directory=directory),
+        named=Named([file], values=values or [], directory=directory, translate=translate),
         systems=system or [],
         target=target,
         budget=budget,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from dbdyno.cli.exports import Exports
-from dbdyno.cli.naming import Named, divide_chosen
+from dbdyno.cli.naming import Named, divide_chosen, is_sql_file
 from dbdyno.cli.running import command_line, finish, holder, writing_store
 from dbdyno.cli.values import read_duration, read_rounds
 from dbdyno.design import parse_set
@@ -91,7 +91,9 @@ def answer_why(
 
 def _of(asked: WhyAsked, store_place: str | None) -> _Of:
     """Find what is asked about: a file, a built-in experiment, or a run. Raises DbdynoError."""
-    is_experiment = asked.asked.endswith((EXPERIMENT_SUFFIX, ".sql")) or asked.asked in builtin_names()
+    is_experiment = (
+        asked.asked.endswith(EXPERIMENT_SUFFIX) or is_sql_file(asked.asked) or asked.asked in builtin_names()
+    )
     if is_experiment or (asked.systems and all(map(names_program, asked.systems))):
         chosen, values = divide_chosen([asked.asked], asked.chosen)
         experiment = Named([asked.asked], values=values).experiment(asked.systems)

@@ -27,6 +27,7 @@ from dbdyno.definition.transactions import (
 )
 from dbdyno.engines import COMMON
 from dbdyno.engines.dialect import Dialect
+from dbdyno.engines.known import known_engine
 from dbdyno.engines.transpile.transpile import columns_of
 from dbdyno.errors import InputError
 from dbdyno.plan.steps import PlanStep
@@ -107,6 +108,7 @@ class TransactionCompiler:
             hint = f"add `{engine}` or `any` to its texts"
             raise InputError(self._place, problem, f"{hint}; of a script, take what {engine} reads as well")
         self._check_into(step, owner)
+        self._check_places(text, step, owner)
         params = [self._columns.compile(param) for param in step.params]
         # By the text in the file, so that a statement has one name on all engines.
         written = dict(step.execute.texts)
@@ -130,6 +132,13 @@ class TransactionCompiler:
         ]
         statement = self._statement(request_text(step), step.name or _short(step.request.text), [], request)
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
+
+    def _check_places(self, text: str, step: Execute, owner: str) -> None:
+        """Raise InputError if a statement, as its engine reads it, takes another number of values than are given."""
+        places = known_engine(self._dialect.engine).places(text)
+        if places != len(step.params):
+            problem = f"`{_short(text)}` of `{owner}` has {places} places `?` on {self._dialect.engine}"
+            raise InputError(self._place, f"{problem}, and {len(step.params)} values", "give one value for each `?`")
 
     def _check_into(self, step: Execute, owner: str) -> None:
         """Raise InputError where a statement surely gives fewer columns than there are variables for them."""

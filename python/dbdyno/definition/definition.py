@@ -1,6 +1,6 @@
 """What an experiment says about one cell: all references put in, all tables validated."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
@@ -24,9 +24,14 @@ def _known_engines(value: object, info: ValidationInfo) -> object:
 
 
 class Definition(Strict):
-    """An experiment at one cell. ``system`` holds the settings of each engine."""
+    """An experiment at one cell. ``system`` holds the settings of each engine.
+
+    ``dialect``: in which SQL the statements for all engines are written, so that they are translated; without one they
+    are sent as they are.
+    """
 
     data_seed: Count = 1
+    dialect: Literal["sqlite"] | None = None
     tables: dict[Name, Table] = Field(default_factory=dict)
     setup: list[SqlText] = Field(default_factory=list)
     system: Annotated[dict[str, dict[str, Scalar]], BeforeValidator(_known_engines)] = Field(default_factory=dict)

@@ -18,8 +18,11 @@ class Engines(Protocol):
     def names(self) -> Sequence[str]:
         """The names that an experiment may use."""
 
-    def places(self, text: str, engine: str) -> int:
-        """Count the ``?`` of an engine's statement that stand for values."""
+    def places(self, text: str, engine: str) -> Sequence[int]:
+        """Count the ``?`` of an engine's statement that stand for values; under ``any`` as each engine may read it."""
+
+    def without_end(self, text: str, engine: str) -> str:
+        """Return a statement without the semicolons and the white space around it."""
 
     def check_statement(self, text: str, engine: str) -> tuple[str, str] | None:
         """Say why a text can be no statement of an engine, a predicate, and what to write; else ``None``."""

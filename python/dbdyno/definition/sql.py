@@ -42,7 +42,9 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
             raise wrong(f"{show(text)} {refused[0]}", refused[1], key=engine)
     if not value:
         raise wrong("there is no text", 'give one, as in `{ any = "…" }`')
-    return Sql(tuple((engine, text.strip().removesuffix(";").rstrip()) for engine, text in value.items()))
+    if engines is None:
+        return Sql(tuple(value.items()))
+    return Sql(tuple((engine, engines.without_end(text, engine)) for engine, text in value.items()))
 
 
 SqlText = Annotated[Sql, PlainValidator(_read_sql)]

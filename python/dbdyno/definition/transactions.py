@@ -40,10 +40,10 @@ class Execute(Step):
     @model_validator(mode="after")
     def _one_value_each(self, info: ValidationInfo) -> Self:
         engines = engines_of(info)
-        for engine, text in self.execute.texts:
-            places = len(self.params) if engines is None else engines.places(text, engine)
-            if places != len(self.params):
-                problem = f"{len(self.params)} values for the {places} places `?` of {show(text)}"
+        for engine, text in self.execute.texts if engines is not None else ():
+            readings = engines.places(text, engine)
+            if len(self.params) not in readings:
+                problem = f"{len(self.params)} values for the {readings[0]} places `?` of {show(text)}"
                 raise wrong(problem, "give one value for each `?`", key="params")
         return self
 

@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from dbdyno.engines.quoting import STANDARD
+from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, value_places
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    import re
-
     from typer import Typer
 
     from dbdyno.definition.definition import Definition
@@ -110,8 +108,8 @@ class Engine:
     grammar: str | None = None
     """The name of its dialect in sqlglot; ``None``: its statements are not read."""
 
-    quoted: "re.Pattern[str]" = STANDARD
-    """What a ``?`` may stand in without being a place for a value: texts, quoted names and comments."""
+    syntax: Syntax = STANDARD
+    """Its lexical rules."""
 
     numbered_by: str | None = None
     """What stands before the number of a place for a value in a prepared statement; ``None``: it is ``?``."""
@@ -160,8 +158,11 @@ class Engine:
     # Statements.
 
     def places(self, text: str) -> int:
-        """Count the places for values in a statement."""
-        return self.quoted.sub(" ", text).count("?")
+        """Count the ``?`` of a statement that stand for values; none in one with an unclosed string."""
+        try:
+            return len(value_places(text, self.syntax))
+        except UnterminatedError:
+            return 0
 
     def check_statement(self, text: str) -> tuple[str, str] | None:
         """Say why a text can be no statement of its, a predicate, and what to write; ``None`` where it may be one."""

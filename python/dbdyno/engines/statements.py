@@ -1,35 +1,49 @@
-"""Statements as engines read them: where values go, and what is no place for one."""
+"""Statements as their engines read them: where values go, and where a statement ends."""
 
-import re
 from collections.abc import Sequence
 
 from dbdyno.definition.sql import ANY
-from dbdyno.engines.known import engine_names, known_engine
-from dbdyno.engines.quoting import FLAGS
+from dbdyno.engines.known import all_engines, engine_names, known_engine
+from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize, value_places
 
 
-def places(text: str, engine: str = ANY) -> int:
-    """Count the ``?`` of an engine's statement that stand for values."""
-    return known_engine(engine).places(text)
+def places(text: str, engine: str = ANY) -> list[int]:
+    """Return the index of each ``?`` of an engine's statement that stands for a value; none in an unclosed string."""
+    try:
+        return value_places(text, known_engine(engine).syntax)
+    except UnterminatedError:
+        return []
 
 
 def without_texts(text: str, engine: str = ANY) -> str:
-    """Give an engine's statement with a blank for each text, quoted name and comment in it."""
-    return known_engine(engine).quoted.sub(" ", text)
+    """Return an engine's statement with a blank for each string, quoted name and comment in it."""
+    try:
+        tokens = tokenize(text, known_engine(engine).syntax)
+    except UnterminatedError:
+        return text
+    return "".join(" " if each.kind in (Kind.STRING, Kind.NAME, Kind.COMMENT) else each.text for each in tokens)
 
 
 def numbered(text: str, beginning: str, engine: str) -> str:
-    """Give an engine's statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
-    count = 0
+    """Return an engine's statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
+    pieces, start = [], 0
+    for number, place in enumerate(places(text, engine), 1):
+        pieces.append(f"{text[start:place]}{beginning}{number}")
+        start = place + 1
+    return "".join([*pieces, text[start:]])
 
-    def number(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] != "?":
-            return found[0]
-        count += 1
-        return f"{beginning}{count}"
 
-    return re.sub(rf"{known_engine(engine).quoted.pattern} | \?", number, text, flags=FLAGS)
+def without_end(text: str, engine: str = ANY) -> str:
+    """Return a statement without the semicolons and the white space around it."""
+    text = text.strip()
+    try:
+        tokens = significant(tokenize(text, known_engine(engine).syntax))
+    except UnterminatedError:
+        return text
+    while tokens and tokens[-1].kind is Kind.SEMICOLON:
+        end = tokens.pop()
+        text = (text[: end.start] + text[end.end :]).rstrip()
+    return text
 
 
 class Statements:
@@ -40,9 +54,17 @@ class Statements:
         """The names that an experiment may use."""
         return engine_names()
 
-    def places(self, text: str, engine: str) -> int:
-        """Count the ``?`` of an engine's statement that stand for values."""
-        return places(text, engine)
+    def places(self, text: str, engine: str) -> Sequence[int]:
+        """Count the ``?`` of an engine's statement that stand for values; under ``any`` as each engine may read it."""
+        if engine != ANY:
+            return [known_engine(engine).places(text)]
+        # A statement for all engines may be one engine's own, which compiling reads by that engine's rules.
+        readers = [each for each in all_engines() if each.check_statement(text) is None]
+        return list(dict.fromkeys(each.places(text) for each in readers))
+
+    def without_end(self, text: str, engine: str) -> str:
+        """Return a statement without the semicolons and the white space around it."""
+        return without_end(text, engine)
 
     def check_statement(self, text: str, engine: str) -> tuple[str, str] | None:
         """Ask the engine; under ``any`` every text may be one."""

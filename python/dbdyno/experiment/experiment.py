@@ -1,7 +1,7 @@
 """An experiment: what a file says, ready to be asked about any of its cells."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,6 +71,10 @@ class Experiment:
         Those are neither optional nor of a hint.
         """
         return {name: without_optional(factor, self.head) for name, factor in self.factors.items()}
+
+    def translated(self) -> "Experiment":
+        """Return the experiment with statements in SQLite's SQL, which other engines get translated."""
+        return replace(self, document={**self.document, "dialect": "sqlite"})
 
     def definition(self, levels: Mapping[str, Level]) -> Definition:
         """Say what the experiment is at a combination of levels, one for each factor.

@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import known_engine
-from dbdyno.engines.quoting import COMMENTS, FLAGS
-from dbdyno.engines.statements import places
+from dbdyno.engines.sql_lexer import Token, placeholders, significant, tokenize, value_places
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
+from dbdyno.experiment.parameter_values import HINT, Column, Generator, read_values
+from dbdyno.experiment.sql_file import Statement, split_statements
 
 MOST_VALUES = 1000
 """How many rows `@column of table` draws values from."""
 
-Generator = Any
-"""What makes a value, as an experiment's file has it."""
-
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
 _MOST = 200
 
-# What stands before a statement.
-_BEFORE = re.compile(rf"(?:\s | {COMMENTS})*", FLAGS)
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_PARAMETER = re.compile(rf"(?<![:\w]):({_NAME})")
-_SAYS_NAME = re.compile(r"name\s*[:=]\s*(\S.*)", re.IGNORECASE)
-_SAYS_VALUES = re.compile(rf":({_NAME})\s*=\s*(\S.*)")
-_RANGE = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
-# A name as SQL has it, in quotes where it has blanks in it or is one of SQL's words.
-_SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
-_COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
-_LIST = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^,']+?))\s*(?:,|$)")
-
-# What begins, ends or divides a transaction.
-_CONTROL = re.compile(
-    r"(begin|commit|end|rollback|abort)(\s+(work|transaction|deferred|immediate|exclusive))*$"
-    r"|start\s+transaction\b|savepoint\b|release\b|rollback\s+to\b",
-    re.IGNORECASE,
+# How statements begin that affect nothing but the transaction or the session.
+_TRANSACTION = frozenset(("abort", "begin", "commit", "end", "release", "rollback", "savepoint", "start"))
+_SESSION = frozenset(
+    ("close", "deallocate", "declare", "discard", "execute", "fetch", "move", "prepare", "reset", "set", "use")
 )
-
-_HINT = "write `1..1000`, `'a', 'b'`, or `@column of table`"
-
-
-@dataclass(frozen=True)
-class Column:
-    """Values are drawn from a column of a table that is there."""
-
-    table: str
-    column: str
 
 
 @dataclass(frozen=True)
 class Query:
-    """A statement of a file, with `?` for its parameters, which are named in order; ``line``: where it begins."""
+    """A statement, with `?` for each of its parameters; ``line``: where it begins; ``values``: those of the file."""
 
     name: str
     sql: str
@@ -69,34 +45,18 @@ class Query:
 
 
 def read_queries(text: str, place: str, engine: str) -> list[Query]:
-    """Read statements that end with `;`.
+    """Read statements that end with `;`, by the lexical rules of an engine, or of SQLite under ``any``.
 
-    A comment ``-- name: NAME`` names the one it stands before, ``-- :parameter = VALUES`` gives a parameter its values
-    from there on. Raises InputError.
+    ``place``: the file, for errors. Raises InputError.
     """
-    pattern = re.compile(rf"{known_engine(engine).quoted.pattern} | {COMMENTS} | ;", FLAGS)
     queries: list[Query] = []
-    values: dict[str, str] = {}
-    name, begin = "", 0
-    for found in pattern.finditer(text):
-        if found[0].startswith("--"):
-            words = found[0][2:].strip()
-            given = _SAYS_VALUES.fullmatch(words)
-            named = _SAYS_NAME.fullmatch(words)
-            if given:
-                values[given[1]] = given[2].strip()
-            elif named:
-                name = named[1].strip()
-        elif found[0] == ";":
-            queries += _query(
-                text[begin : found.start()], engine, (place, _line(text, begin)), name, dict(values), queries
-            )
-            name, begin = "", found.end()
-    queries += _query(text[begin:], engine, (place, _line(text, begin)), name, dict(values), queries)
+    for statement in split_statements(text, place, engine):
+        name = statement.name or f"q{len(queries) + 1}"
+        queries.append(_query(statement, name, f"{place}, line {statement.line}: {name}", engine))
     if not queries:
-        raise InputError(place, "there is no statement", "write statements that end with `;`")
+        raise InputError(place, "no statement found", "write statements that end with `;`")
     if len(queries) > _MOST:
-        raise InputError(place, f"{len(queries)} statements are more than {_MOST}", "divide the file")
+        raise InputError(place, f"{len(queries)} statements; the limit is {_MOST}", "split the file")
     names = [each.name for each in queries]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
@@ -104,78 +64,53 @@ def read_queries(text: str, place: str, engine: str) -> list[Query]:
     return queries
 
 
-def _query(
-    text: str, engine: str, place: tuple[str, int], name: str, values: dict[str, str], before: Sequence[Query]
-) -> Iterator[Query]:
-    """Give the statement in a part of a file, if there is one; ``place``: the file, and the line of the part.
-
-    Raises InputError.
-    """
-    file, line = place
-    quoted = known_engine(engine).quoted
+def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
+    """Bind the parameters of a statement; its text is otherwise left as it is written. Raises InputError."""
+    text, syntax = statement.text, known_engine(engine).syntax
+    tokens = significant(tokenize(text, syntax))
+    _refuse_session_statement(tokens, text, place)
     parameters: list[str] = []
-
-    def named(found: re.Match[str]) -> str:
-        if found[0].startswith(("--", "/*")):
-            return " "
-        if found.lastindex is None:
-            return found[0]
-        parameters.append(found[found.lastindex])
-        return "?"
-
-    pattern = re.compile(rf"{quoted.pattern} | {COMMENTS} | {_PARAMETER.pattern}", FLAGS)
-    sql = pattern.sub(named, text).strip()
-    if sql:
-        skipped = _BEFORE.match(text)
-        at = line + (skipped[0].count("\n") if skipped else 0)
-        name = name or f"q{len(before) + 1}"
-        where = f"{file}, line {at}: {name}"
-        if places(sql, engine) > len(parameters):
-            hint = "write `:name` in its place, and its values as `-- :name = 1..1000` or `--set name=1..1000`"
-            raise InputError(where, "nothing says which values a `?` has", hint)
-        if _CONTROL.match(sql):
-            problem = f"`{' '.join(sql.split())}` changes nothing by itself: each statement is a transaction of its own"
-            raise InputError(where, problem, "for several in one, write an experiment: `dbdyno init`")
-        yield Query(name, sql, tuple(parameters), at, values)
+    pieces: list[str] = []
+    start = 0
+    for token in placeholders(text, syntax):
+        if token.text[0] == ":":
+            parameters.append(token.text[1:])
+            pieces += [text[start : token.start], "?"]
+            start = token.end
+        elif not _is_variable(token, tokens, engine):
+            name_of = token.text.strip("?$@%()s") or "name"
+            name_of = name_of if name_of.isidentifier() else f"p{name_of}"
+            hint = (
+                f"write `:{name_of}` instead, and its values as `-- :{name_of} = 1..1000` or `--set {name_of}=1..1000`"
+            )
+            raise InputError(place, f"nothing says which values `{token.text}` has", hint)
+    sql = "".join([*pieces, text[start:]])
+    if len(value_places(sql, syntax)) != len(parameters):
+        raise InputError(place, "a parameter follows an operand directly", "write it in parentheses, as in `(:name)`")
+    return Query(name, sql, tuple(parameters), statement.line, statement.values)
 
 
-def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
+def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) -> None:
+    """Raise InputError for a statement without an effect outside its own transaction or session."""
+    words = [each.text.lower() for each in tokens[:4]]
+    shown = " ".join(text.split())
+    first = words[0] if words else ""
+    if first in _TRANSACTION and (first != "start" or words[1:2] == ["transaction"]):
+        problem = f"`{shown}` changes nothing by itself: each statement is a transaction of its own"
+        raise InputError(place, problem, "for several in one, write an experiment: `dbdyno init`")
+    if first in _SESSION or (first == "create" and {"temp", "temporary"} & set(words[1:])):
+        problem = f"`{shown}` affects only its own session, and each statement has a session of its own"
+        hint = "name the database and its settings in the URL; for several statements in one session, `dbdyno init`"
+        raise InputError(place, problem, hint)
 
 
-def read_values(words: str, place: str) -> Generator | Column:
-    """Read what a parameter's values are: a range, a list, one value, or a column of a table. Raises InputError."""
-    words = words.strip()
-    made = _RANGE.fullmatch(words)
-    if made:
-        low, high = int(made[1]), int(made[2])
-        if low > high:
-            raise InputError(place, f"{words} begins above its end", _HINT)
-        return {"uniform": [low, high]}
-    named = _COLUMN.fullmatch(words)
-    if named:
-        return Column(table=named[2], column=named[1])
-    if words.startswith("@"):
-        raise InputError(place, f"{words} names no column of a table", _HINT)
-    picked, at = [], 0
-    while at < len(words):
-        found = _LIST.match(words, at)
-        if found is None or found.end() == at:
-            raise InputError(place, f"{words} is no list of values", _HINT)
-        picked.append(found[1].replace("''", "'") if found[1] is not None else _number(found[2].strip()))
-        at = found.end()
-    if not picked:
-        raise InputError(place, "there are no values", _HINT)
-    return {"pick": picked}
-
-
-def _number(words: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(words)
-        except ValueError:
-            continue
-    return words
+def _is_variable(token: Token, tokens: Sequence[Token], engine: str) -> bool:
+    """Whether a token is a session variable of MySQL that the statement itself sets."""
+    if engine != "mysql" or token.text[0] != "@":
+        return False
+    name = token.text.lower()
+    pairs = [(left.text.lower(), right.text.lower()) for left, right in pairwise(tokens)]
+    return (name, ":=") in pairs or ("into", name) in pairs
 
 
 def queries_experiment(
@@ -183,22 +118,38 @@ def queries_experiment(
     given: Mapping[str, str],
     place: str,
     sample: Callable[[Column], Sequence[Any]],
+    engine: str = ANY,
 ) -> Experiment:
-    """Make an experiment of statements that one client runs, each by itself, on a database that is there.
+    """Make an experiment of statements that one client runs, each by itself, on an existing database.
 
-    ``given``: values of parameters, before those of the file; ``sample``: draws values of a column. Raises InputError.
+    ``given``: values of parameters, before those of the file; ``sample``: draws values of a column; ``engine``: the one
+    that gets the statements as they are written, or ``any`` if they are to be translated. Raises InputError.
     """
     levels = statement_levels(queries, given, place, sample)
-    data = {
+    head = {
         "name": "queries",
         "title": f"Statements of {Path(place).name}",
         "question": f"What does each statement of {Path(place).name} take?",
-        "rounds": "auto",
-        "factors": {QUERY_FACTOR: levels},
-        "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
-        "measure": {"label": "executions", "estimates": True},
         # What a statement asks is given; a system is chosen.
         "report": {"roles": {QUERY_FACTOR: "load"}, "questions": [QUERY_FACTOR], "times": True},
+    }
+    return experiment_of_levels(head, levels, place, engine)
+
+
+def experiment_of_levels(
+    head: Mapping[str, Any], levels: Mapping[str, Mapping[str, Any]], place: str, engine: str
+) -> Experiment:
+    """Make an experiment whose factor is the statement; as :func:`queries_experiment`."""
+    texts = {
+        name: level if engine == ANY else {**level, "sql": {engine: level["sql"]}} for name, level in levels.items()
+    }
+    data = {
+        **head,
+        **({"dialect": "sqlite"} if engine == ANY else {}),
+        "rounds": "auto",
+        "factors": {QUERY_FACTOR: texts},
+        "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
+        "measure": {"label": "executions", "estimates": True},
         "transactions": [
             {
                 "name": "statement",
@@ -219,7 +170,7 @@ def statement_levels(
         words = given.get(name, query.values.get(name))
         where = f"{place}, line {query.line}: {query.name}"
         if words is None:
-            hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; {_HINT[6:]} serve too"
+            hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; {HINT[6:]} serve too"
             raise InputError(where, f":{name} has no values", hint)
         if words not in known:
             read = read_values(words, f"{where}: :{name}")
@@ -237,11 +188,13 @@ def statement_levels(
 
 
 def as_query(text: str, name: str, engine: str) -> Query | None:
-    """Read one statement that was given by itself; ``None`` where it is empty. Raises InputError for several."""
+    """Read one statement that was given by itself; ``None`` if it is empty. Raises InputError for several."""
     if not text.strip():
         return None
-    several = read_queries(text, name, engine)
-    if len(several) > 1:
-        problem = f"{len(several)} statements stand in one text, and one is measured"
+    statements = list(split_statements(text, name, engine))
+    if not statements:
+        return None
+    if len(statements) > 1:
+        problem = f"{len(statements)} statements in one argument"
         raise InputError(name, problem, "give each by itself, or a file of them to `dbdyno queries`")
-    return replace(several[0], name=name, values={})
+    return replace(_query(statements[0], name, name, engine), values={})

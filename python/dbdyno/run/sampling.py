@@ -36,7 +36,7 @@ def sample_column(
     question = engine.sample(table, column, most)
     if question is None:
         raise InputError(place, f"{engine.title} does not give values of a column", "give a range or a list")
-    experiment = statements_experiment(["select 1"])
+    experiment = statements_experiment(["select 1"], engine=system.engine)
     compiled = compile_cell(experiment, make_cells(experiment, {}, [system]).cells[0])
     with Provisioners(directory) as provisioners:
         provisioner = provisioners.of(compiled)

@@ -55,12 +55,15 @@ def _places(trial: Mapping[str, Any], definition: Definition) -> Iterator[tuple[
         if step["do"] != "execute":
             continue
         text = str(statements[step["statement"]]["sql"])
+        starts = places(text)
         if not text.lstrip().lower().startswith(_LOOKING):
             continue
         for found in _COMPARED.finditer(text):
-            place = places(text[: found.end()]) - 1
             rows = keys.get(found["column"].lower())
-            if rows is None or not 0 <= place < len(step["params"]):
+            if rows is None or found.end() - 1 not in starts:
+                continue
+            place = starts.index(found.end() - 1)
+            if place >= len(step["params"]):
                 continue
             key = _own(step["params"][place], clients, rows)
             if key is not None:

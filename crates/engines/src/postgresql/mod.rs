@@ -37,6 +37,7 @@ use std::sync::Arc;
 pub(crate) const DIALECT: Dialect = Dialect {
     dollar_strings: true,
     brackets: false,
+    question_operators: true,
     bytes: ("'\\x", "'::bytea"),
     not_finite: ["'nan'::float8", "'inf'::float8", "'-inf'::float8"],
     ..Dialect::STANDARD

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.engines.classes import POWER_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Timed
+from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ class Duckdb(Engine):
     in_worker = True
     timed: frozenset[Timed] = frozenset({"files", "computing"})
     grammar = "duckdb"
+    syntax = Syntax(
+        backticks=False,
+        brackets=False,
+        escape_strings=True,
+        dollar_quotes=True,
+        nested_comments=True,
+        at_names=False,
+    )
     # It syncs its log at each commit, and has no setting that has it not.
     durability: Mapping[str, Mapping[str, str]] = {POWER_SAFE: {}}
 

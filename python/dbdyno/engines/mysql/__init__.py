@@ -1,6 +1,5 @@
 """MySQL and MariaDB, and what speaks their protocol."""
 
-import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -8,10 +7,10 @@ from typing import TYPE_CHECKING
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
 from dbdyno.engines.limits import Limit
-from dbdyno.engines.quoting import FLAGS, TICKED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.engines.server.questions import SocketQuestions
+from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.engines.waits import WaitList
 from dbdyno.plan.settings import Scalar, Settings
 
@@ -42,10 +41,13 @@ class Mysql(ServerEngine):
     aliases = ("mariadb",)
     products = ("MariaDB", "MySQL")
     grammar = "mysql"
-    quoted: re.Pattern[str] = re.compile(
-        rf"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | {TICKED}
-        | --(?=[\x00-\x20]|\Z)[^\n]* | \#[^\n]* | /\*.*?\*/""",
-        FLAGS,
+    syntax = Syntax(
+        backslashes=True,
+        double_quoted_strings=True,
+        brackets=False,
+        hash_comments=True,
+        dashes_need_space=True,
+        dollar_names=False,
     )
     backslash_escapes = True
     password_variable = "MYSQL_PWD"  # noqa: S105

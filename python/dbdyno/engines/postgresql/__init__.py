@@ -1,6 +1,5 @@
 """PostgreSQL, and what speaks its protocol."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -8,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
 from dbdyno.engines.limits import Limit
-from dbdyno.engines.postgresql.quoting import QUOTED
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.engines.server.questions import SocketQuestions
+from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.engines.waits import WaitList
 from dbdyno.plan.settings import Scalar, Settings
 
@@ -45,7 +44,15 @@ class Postgresql(ServerEngine):
     aliases = ("postgres",)
     products = ("PostgreSQL",)
     grammar = "postgres"
-    quoted: re.Pattern[str] = QUOTED
+    syntax = Syntax(
+        backticks=False,
+        brackets=False,
+        escape_strings=True,
+        dollar_quotes=True,
+        nested_comments=True,
+        at_names=False,
+        question_operators=True,
+    )
     numbered_by = "$"
     backslash_escapes = True
     password_variable = "PGPASSWORD"  # noqa: S105

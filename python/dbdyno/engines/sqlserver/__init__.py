@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from dbdyno.engines.engine import Json
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
+from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.plan.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Sqlserver(ServerEngine):
     aliases = ("mssql",)
     products = ("SQL Server",)
     grammar = "tsql"
+    syntax = Syntax(backticks=False, nested_comments=True, dollar_names=False)
     numbered_by = "@P"
     password_variable = "SQLCMDPASSWORD"  # noqa: S105
     databases = Databases(

@@ -17,7 +17,10 @@ class TranspiledDialect(StandardDialect):
         columns = [name for table in definition.tables.values() for name in table.columns]
         self._names = Names([*columns, *definition.tables])
         self._place = place
+        self._translates = definition.dialect is not None
 
     def transpiled(self, text: str) -> str:
-        """Translate a statement. Raises InputError."""
+        """Translate a statement if the experiment says which SQL it is, else leave it as it is. Raises InputError."""
+        if not self._translates:
+            return text
         return transpile(text, self.target, self._names, self._place)

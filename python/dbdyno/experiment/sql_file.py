@@ -1,0 +1,204 @@
+"""A file of SQL statements: its encoding, its statements as they are written, and the directives in its comments."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import dropwhile
+from pathlib import Path
+
+from dbdyno.engines.known import known_engine
+from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, tokenize
+from dbdyno.errors import InputError, reason
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+_NAME = r"[A-Za-z_]\w*"
+_NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
+_VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
+
+# Of the mysql client: what ends statements from there on, and what ends one.
+_DELIMITER = re.compile(r"delimiter[ \t]+(\S+)[^\n]*", re.IGNORECASE)
+_MYSQL_ENDS = ("\\G", "\\g")
+
+# How commands begin that a client carries out itself.
+_CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a file, as written. ``line``: where it begins; ``values``: by parameter, as the comments say."""
+
+    text: str
+    line: int
+    name: str | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_sql_file(path: str) -> str:
+    """Read a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark, which is left out. Raises InputError."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(path, f"cannot read the file: {reason(error)}", "name a file of SQL statements") from error
+    mark, encoding = next((each for each in _BYTE_ORDER_MARKS if content.startswith(each[0])), (b"", "utf-8"))
+    try:
+        text = content[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        at = len(mark) + error.start
+        problem = f"byte 0x{content[at]:02x} is not valid {encoding.upper()}"
+        hint = "convert the file, e.g. with `iconv -f latin1 -t utf-8`"
+        raise InputError(f"{path}, line {content.count(10, 0, at) + 1}", problem, hint) from None
+    if "\0" in text:
+        hint = "remove it, or save the file as UTF-8"
+        place = f"{path}, line {_line(text, text.index(chr(0)))}"
+        raise InputError(place, "the file contains a NUL character", hint)
+    return text
+
+
+def split_statements(text: str, place: str, engine: str) -> Iterator[Statement]:
+    """Cut a file into statements, each as it is written, by the lexical rules of an engine.
+
+    White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
+    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies from there on. ``place``: the file, for
+    errors. Raises InputError for a string or comment without an end, and for a command that only a client knows.
+    """
+    yield from _Splitter(text, place, engine).statements()
+
+
+class _Splitter:
+    """Collects the tokens of one statement after the other."""
+
+    def __init__(self, text: str, place: str, engine: str) -> None:
+        self._text = text
+        self._place = place
+        self._syntax = known_engine(engine).syntax
+        self._of_mysql = engine == "mysql"
+        self._delimiter = ";"
+        self._tokens: list[Token] = []
+        self._values: dict[str, str] = {}
+
+    def statements(self) -> Iterator[Statement]:
+        at: int | None = 0
+        while at is not None:
+            at = self._next_end(at)
+            made = self._statement(at_end=at is None)
+            if made is not None:
+                yield made
+
+    def _next_end(self, start: int) -> int | None:
+        """Collect tokens up to the end of a statement; return the index behind it, or None at the end of the file."""
+        self._tokens = []
+        depth, words, begun = 0, [""], False
+        try:
+            for token in tokenize(self._text, self._syntax, start):
+                behind = self._behind_delimiter(token) if depth == 0 else None
+                if behind is None and not begun:
+                    behind = self._behind_client_command(token)
+                if behind is not None:
+                    return behind
+                begun = begun or token.kind not in (Kind.SPACE, Kind.COMMENT)
+                if token.kind is Kind.WORD:
+                    words.append(token.text.lower())
+                    depth += _block_step(words, depth)
+                self._tokens.append(token)
+        except UnterminatedError as error:
+            raise InputError(self._at(error.start), f"`{error.opening}` is not closed", "close it") from None
+        return None
+
+    def _behind_delimiter(self, token: Token) -> int | None:
+        """Return the index behind what ends a statement, if a token begins that."""
+        ends = (self._delimiter, *(_MYSQL_ENDS if self._of_mysql else ()))
+        if token.kind in (Kind.SPACE, Kind.COMMENT, Kind.STRING, Kind.NAME):
+            return None
+        return next((token.start + len(each) for each in ends if self._text.startswith(each, token.start)), None)
+
+    def _behind_client_command(self, token: Token) -> int | None:
+        """Return the index behind mysql's `DELIMITER`; raise InputError for another command of a client."""
+        line_end = self._text.find("\n", token.start)
+        line = self._text[token.start : None if line_end < 0 else line_end].strip()
+        delimiter = _DELIMITER.match(self._text, token.start) if self._of_mysql else None
+        if delimiter is not None:
+            self._delimiter = delimiter[1]
+            return delimiter.end()
+        client = _CLIENTS.get(token.text)
+        if client is not None and len(line) > 1 and not line[1].isspace():
+            problem = f"`{line}` is a command of {client}, not SQL"
+            raise InputError(self._at(token.start), problem, "remove it; end each statement with `;`")
+        if line.lower() == "go":
+            raise InputError(
+                self._at(token.start), "`GO` is a command of sqlcmd, not SQL", "end each statement with `;`"
+            )
+        return None
+
+    def _statement(self, *, at_end: bool) -> Statement | None:
+        name = None
+        for token in self._tokens:
+            if token.kind is not Kind.COMMENT:
+                continue
+            if named := _NAME_DIRECTIVE.fullmatch(token.text.rstrip()):
+                name = named[1]
+            elif valued := _VALUES_DIRECTIVE.fullmatch(token.text.rstrip()):
+                self._values[valued[1]] = valued[2]
+        tokens = list(dropwhile(_is_before_statement, self._tokens))
+        if not any(map(self._is_sql, tokens)):
+            return None
+        if at_end:
+            tokens = _without_last_comments(tokens)
+        text = "".join(each.text for each in tokens).rstrip()
+        first = next(each for each in tokens if self._is_sql(each))
+        self._refuse_backslash(tokens)
+        return Statement(text, _line(self._text, first.start), name, dict(self._values))
+
+    def _is_sql(self, token: Token) -> bool:
+        """Whether a token makes a statement: MySQL executes `/*! … */`."""
+        executed = self._of_mysql and token.text.startswith(("/*!", "/*M!"))
+        return executed or token.kind not in (Kind.SPACE, Kind.COMMENT)
+
+    def _refuse_backslash(self, tokens: Sequence[Token]) -> None:
+        found = next((each for each in tokens if each.text == "\\"), None)
+        if found is not None:
+            command = self._text[found.start :].partition("\n")[0].strip()
+            problem = f"`{command}` is a command of psql or mysql, not SQL"
+            raise InputError(self._at(found.start), problem, "end the statement with `;` instead")
+
+    def _at(self, index: int) -> str:
+        return f"{self._place}, line {_line(self._text, index)}"
+
+
+def _is_before_statement(token: Token) -> bool:
+    is_line_comment = token.kind is Kind.COMMENT and not token.text.startswith("/*")
+    return token.kind is Kind.SPACE or is_line_comment
+
+
+def _without_last_comments(tokens: Sequence[Token]) -> list[Token]:
+    """Leave out the comments at the end of a file that begin below the statement's last line."""
+    last = max(index for index, each in enumerate(tokens) if each.kind not in (Kind.SPACE, Kind.COMMENT))
+    kept = list(tokens[: last + 1])
+    for each in tokens[last + 1 :]:
+        if each.kind is Kind.SPACE and "\n" in each.text:
+            break
+        kept.append(each)
+    return kept
+
+
+def _block_step(words: Sequence[str], depth: int) -> int:
+    """Return how a word changes the depth of blocks in whose statements a semicolon ends no statement of the file."""
+    word = words[-1]
+    if depth > 0:
+        return {"begin": 1, "case": 1, "end": -1}.get(word, 0)
+    in_trigger = word == "begin" and words[1] == "create" and "trigger" in words[2:4]
+    in_function = words[-2:] == ["begin", "atomic"]
+    return 1 if in_trigger or in_function else 0
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
