@@ -299,7 +299,8 @@ name = { type = "varchar(20)", fill = { text = 20 } }
 long = { type = "varchar(5000)", fill = { text = 20 } }
 real = { type = "double", fill = { uniform = [0.0, 1.0] } }
 """
-    made = steps('{ execute = "select * from user where name = ? || \'x\' limit 3", params = ["a"] }', table=table)
+    text = '{ execute = "select * from user where name = ? || \'x\' limit 3", params = ["a"] }'
+    made = steps(text, table=table).translated()
     cell = compiled(made, "sqlserver://me@host/d?sslmode=require&lock_timeout=50")[0]
     assert cell.before == [
         "create table [user] ([id] int primary key identity, [name] nvarchar(20), [long] nvarchar(max), [real] float)"
@@ -308,7 +309,7 @@ real = { type = "double", fill = { uniform = [0.0, 1.0] } }
     assert [each["sql"] for each in cell.trial["statements"]] == [sql]
     assert isinstance(cell.settings, ServerSettings)
     assert cell.settings.parameters == {"lock_timeout": "50"}
-    late = steps('{ execute = "select * from user where id = ? limit ?", params = [1, 2] }', table=table)
+    late = steps('{ execute = "select * from user where id = ? limit ?", params = [1, 2] }', table=table).translated()
     with pytest.raises(InputError, match=r"cannot be written for sqlserver: `limit \?` stands elsewhere"):
         compiled(late, "sqlserver://me@host/d")
 

@@ -185,7 +185,7 @@ def test_places_for_values_are_described_by_their_names_on_the_engine(url: str, 
     (cell,) = compiled(made, url)
     (line,) = describe(cell).transactions[0].lines
     assert "'?'" in line
-    assert f"= {names[0]} OR" in line and f"> {names[1]} " in line
+    assert f"= {names[0]} or" in line and f"> {names[1]} " in line
     # Where nothing is prepared, values are put in.
     never = small(load="\n[load]\nprepare = 'never'\nstop = { seconds = 1 }\n")
     (line,) = describe(compiled(never, url)[0]).transactions[0].lines

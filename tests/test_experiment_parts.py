@@ -103,7 +103,7 @@ def test_any_text_is_a_condition_or_a_error(text: str) -> None:
     ],
 )
 def test_places_for_values(sql: str, count: int) -> None:
-    assert places(sql) == count
+    assert len(places(sql)) == count
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,13 @@ def test_places_for_values(sql: str, count: int) -> None:
         ("postgresql", r"select '\', ?", r"select '\', :1"),
         ("postgresql", "select 1 /* a /* ? */ ? */, ? /***/", "select 1 /* a /* ? */ ? */, :1 /***/"),
         ("postgresql", "select (array[1, 2])[?]", "select (array[1, 2])[:1]"),
+        ("postgresql", "data ? 'k' and a=? and b ?| ?", "data ? 'k' and a=:1 and b ?| :2"),
+        ("postgresql", "where data->'a' ?& array[?, ?] limit ?", "where data->'a' ?& array[:1, :2] limit :3"),
+        (
+            "postgresql",
+            "select j @? ? and (j) ? ? or case ? when ? then ? end",
+            "select j @? :1 and (j) ? :2 or case :3 when :4 then :5 end",
+        ),
         ("mysql", r"select 'it\'s ?', ? # ?", r"select 'it\'s ?', :1 # ?"),
         ("mysql", "select 1--?, ? -- ?", "select 1--:1, :2 -- ?"),
         ("sqlite", "select [?], ?", "select [?], :1"),
@@ -123,11 +130,11 @@ def test_places_for_values(sql: str, count: int) -> None:
 )
 def test_places_for_values_of_an_engine(engine: str, sql: str, expected: str) -> None:
     assert numbered(sql, ":", engine) == expected
-    assert places(sql, engine) == expected.count(":") - 2 * expected.count("::")
+    assert len(places(sql, engine)) == expected.count(":") - 2 * expected.count("::")
 
 
 def test_comments_without_an_end_are_soon_read() -> None:
-    assert places("/*" * 2000 + "?", "postgresql") == 1
+    assert places("/*" * 2000 + "?", "postgresql") == []
 
 
 def test_types() -> None:

@@ -515,6 +515,9 @@ mod tests {
             ("select $$ ?", 0),
             ("select (array[1, 2])[?], \"$$\", ?", 2),
             ("select 1 / ?, 2 * ?", 2),
+            ("data ? 'k' and a=? and b ?| ?", 2),
+            ("where data->'a' ?& array[?, ?] limit ?", 3),
+            ("select j @? ? and (j) ? ? or case ? when ? then ? end", 5),
         ] {
             assert_eq!(Template::new(sql, &postgresql::DIALECT).parameters(), count, "{sql}");
         }

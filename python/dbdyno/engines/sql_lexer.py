@@ -48,12 +48,14 @@ class UnterminatedError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Syntax:
-    """The lexical rules in which engines differ.
+    r"""The lexical rules in which engines differ.
 
     ``backslashes``: they escape in every string; ``escape_strings``: in `E'…'`. ``dashes_need_space``: `--` begins a
     comment only before white space. ``open_comment``: a block comment may lack its end. ``at_names``: `@name` is a
     parameter or a variable, rather than an operator before a name; ``dollar_names``: `$1` and `$name` are parameters.
-    ``question_operators``: `?`, `?|` and `?&` are operators between two operands.
+    ``question_operators``: `?`, `?|` and `?&` are operators between two operands. ``executable_comments``: the content
+    of `/*! … */` is executed. ``session_variables``: `@name` is one. ``delimiter_command``: the engine's client knows
+    `DELIMITER` and `\G`.
     """
 
     backslashes: bool = False
@@ -69,6 +71,9 @@ class Syntax:
     at_names: bool = True
     dollar_names: bool = True
     question_operators: bool = False
+    executable_comments: bool = False
+    session_variables: bool = False
+    delimiter_command: bool = False
 
 
 STANDARD = Syntax(open_comment=True)

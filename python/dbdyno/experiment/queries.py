@@ -77,7 +77,7 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
             parameters.append(token.text[1:])
             pieces += [text[start : token.start], "?"]
             start = token.end
-        elif not _is_variable(token, tokens, engine):
+        elif not (syntax.session_variables and _is_set_here(token, tokens)):
             name_of = token.text.strip("?$@%()s") or "name"
             name_of = name_of if name_of.isidentifier() else f"p{name_of}"
             hint = (
@@ -104,11 +104,9 @@ def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) ->
         raise InputError(place, problem, hint)
 
 
-def _is_variable(token: Token, tokens: Sequence[Token], engine: str) -> bool:
-    """Whether a token is a session variable of MySQL that the statement itself sets."""
-    if engine != "mysql" or token.text[0] != "@":
-        return False
-    name = token.text.lower()
+def _is_set_here(variable: Token, tokens: Sequence[Token]) -> bool:
+    """Whether a statement itself sets a variable of the session."""
+    name = variable.text.lower()
     pairs = [(left.text.lower(), right.text.lower()) for left, right in pairwise(tokens)]
     return (name, ":=") in pairs or ("into", name) in pairs
 

@@ -81,7 +81,6 @@ class _Splitter:
         self._text = text
         self._place = place
         self._syntax = known_engine(engine).syntax
-        self._of_mysql = engine == "mysql"
         self._delimiter = ";"
         self._tokens: list[Token] = []
         self._values: dict[str, str] = {}
@@ -116,7 +115,7 @@ class _Splitter:
 
     def _behind_delimiter(self, token: Token) -> int | None:
         """Return the index behind what ends a statement, if a token begins that."""
-        ends = (self._delimiter, *(_MYSQL_ENDS if self._of_mysql else ()))
+        ends = (self._delimiter, *(_MYSQL_ENDS if self._syntax.delimiter_command else ()))
         if token.kind in (Kind.SPACE, Kind.COMMENT, Kind.STRING, Kind.NAME):
             return None
         return next((token.start + len(each) for each in ends if self._text.startswith(each, token.start)), None)
@@ -125,7 +124,7 @@ class _Splitter:
         """Return the index behind mysql's `DELIMITER`; raise InputError for another command of a client."""
         line_end = self._text.find("\n", token.start)
         line = self._text[token.start : None if line_end < 0 else line_end].strip()
-        delimiter = _DELIMITER.match(self._text, token.start) if self._of_mysql else None
+        delimiter = _DELIMITER.match(self._text, token.start) if self._syntax.delimiter_command else None
         if delimiter is not None:
             self._delimiter = delimiter[1]
             return delimiter.end()
@@ -160,7 +159,7 @@ class _Splitter:
 
     def _is_sql(self, token: Token) -> bool:
         """Whether a token makes a statement: MySQL executes `/*! … */`."""
-        executed = self._of_mysql and token.text.startswith(("/*!", "/*M!"))
+        executed = self._syntax.executable_comments and token.text.startswith(("/*!", "/*M!"))
         return executed or token.kind not in (Kind.SPACE, Kind.COMMENT)
 
     def _refuse_backslash(self, tokens: Sequence[Token]) -> None:

@@ -48,6 +48,9 @@ class Mysql(ServerEngine):
         hash_comments=True,
         dashes_need_space=True,
         dollar_names=False,
+        executable_comments=True,
+        session_variables=True,
+        delimiter_command=True,
     )
     backslash_escapes = True
     password_variable = "MYSQL_PWD"  # noqa: S105

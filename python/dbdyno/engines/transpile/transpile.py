@@ -21,6 +21,7 @@ _SAVEPOINT = re.compile(
     \s+ (?: (?P<name>[^\W\d]\w*) | "(?P<quoted>[^"]+)" | `(?P<ticked>[^`]+)` | \[(?P<bracketed>[^\]]+)\] ) \s*""",
     re.IGNORECASE | re.VERBOSE,
 )
+_NULLS_LAST = re.compile(r"CASE WHEN .* IS NULL THEN [01] ELSE [01] END")
 _SAVEPOINT_VERBS = {
     "savepoint": "SAVEPOINT",
     "release": "RELEASE SAVEPOINT",
@@ -86,7 +87,41 @@ def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
     if order != sorted(set(order)) or len(order) != marked.count(f":{VALUE}"):
         why = "what is written `?` stands there more than once, or in another order, and so would the values"
         raise _unsupported(place, text, target, why)
+    if not _keeps_meaning(marked, translated, target):
+        raise _unsupported(place, text, target, "its translation is not known to keep the meaning")
     return re.sub(rf"{VALUE}\d+", "?", translated)
+
+
+def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
+    """Whether a translation, read in the other dialect, is the same tree.
+
+    JSON paths and orders with nulls are written differently on purpose, by rules of their own.
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    def canonical(tree: exp.Expr) -> str | None:
+        if tree.find(exp.JSONExtract, exp.JSONExtractScalar, exp.JSONArrayAgg, exp.JSONObjectAgg):
+            return None
+        for node in list(tree.walk()):
+            node.comments = None
+            if isinstance(node, exp.Ordered):
+                node.set("nulls_first", None)
+                # So dialects without `nulls last` write it.
+                if _NULLS_LAST.fullmatch(node.this.sql()):
+                    node.pop()
+            elif isinstance(node, exp.Placeholder) or (isinstance(node, exp.Column) and node.name.startswith(VALUE)):
+                node.replace(exp.Var(this=node.name))
+        return tree.sql(dialect="sqlite", normalize=True, identify=True)
+
+    try:
+        original = sqlglot.parse_one(text, read="sqlite")
+        reread = sqlglot.parse_one(translated, read=target.grammar)
+    except SqlglotError:
+        return False
+    before, after = canonical(original), canonical(reread)
+    return before is None or before == after
 
 
 def _savepoint(found: re.Match[str], target: SqlTarget) -> str:

@@ -73,6 +73,18 @@ NAMES: Mapping[str, str] = {
 }
 """What some engines lack: by the name of sqlglot's class, or of a function that it has none for, and in messages."""
 
+# Functions whose translations are known to keep their meaning, by the name of sqlglot's class; what the other dialect lacks
+# of them is refused by itself. `and`, `cast` and `case` are functions to sqlglot.
+_TRANSLATED = frozenset(
+    """Abs And Avg Case Cast Ceil Coalesce Cos Count CumeDist CurrentDate CurrentTime CurrentTimestamp Degrees DenseRank
+    Exists Exp FirstValue Floor Format GroupConcat Hex If JSONArrayAgg JSONExtract JSONExtractScalar JSONObjectAgg
+    JSONRemove JSONSet Lag LastValue Lead Length Ln Log Lower Max Min NthValue Ntile Nullif Or PercentRank Pi Pow Radians
+    Rank Replace Round RowNumber Sign Sin Sqrt StrPosition Substring Sum Tan Trim Unhex Upper""".split()
+) | {name for name in NAMES if name.islower()}
+
+# Of these, what stands behind the first argument has another meaning elsewhere.
+_OF_ONE_ARGUMENT = {"Max": "expressions", "Min": "expressions", "Trim": "expression"}
+
 # Those that a `format` which knows `%s` alone reads alike.
 _ITS_FORMATS = re.compile(r"(?:[^%]|%%|%s)*")
 
@@ -135,6 +147,9 @@ def _unknown(node: "exp.Expr", target: SqlTarget) -> Iterator[str]:
     kind = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
     if kind in target.lacks:
         yield f"{NAMES[kind]} is not known there"
+    elif isinstance(node, exp.Func) and (kind not in _TRANSLATED or node.args.get(_OF_ONE_ARGUMENT.get(kind, ""))):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        yield f"no translation of the function `{name.lower()}` is known to keep its meaning"
     yield from _unknown_of_functions(node, target)
     if isinstance(node, exp.Join):
         yield from _unknown_of_joins(node, target)
