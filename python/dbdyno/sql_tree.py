@@ -14,12 +14,19 @@ VALUE = "dbdyno_value_"
 
 
 def parsed(text: str, dialect: "str | Dialect") -> "Sequence[exp.Expr | None]":
-    """Read statements in a dialect of sqlglot's. Raises its SqlglotError where they cannot be read."""
+    """Read statements in a dialect of sqlglot's. Raises its SqlglotError if they cannot be read."""
     import sqlglot
+    from sqlglot.errors import ParseError, SqlglotError
 
     # What it cannot read it would say on standard error, and go on.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-    return sqlglot.parse(text, read=dialect)
+    try:
+        return sqlglot.parse(text, read=dialect)
+    except SqlglotError:
+        raise
+    except (RecursionError, ValueError, TypeError, AttributeError, LookupError) as error:
+        # It raises these as well for SQL that its grammar does not foresee.
+        raise ParseError(str(error)) from error
 
 
 @functools.lru_cache(maxsize=1024)

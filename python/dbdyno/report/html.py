@@ -81,6 +81,7 @@ def _context(document: Document) -> dict[str, Any]:
         "phases": sections.phase_table(document),
         "data": sections.data_table(document),
         "data_note": DATA_NOTE[0].upper() + DATA_NOTE[1:] + ".",
+        "sent": sections.sent_statements(document),
         "plans": sections.plan_rows(document),
         "rounds": sections.round_rows(document),
         "blocks": max((each["block"] + 1 for cell in cells for each in cell["rounds"]), default=0),

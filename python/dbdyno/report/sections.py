@@ -139,6 +139,17 @@ def _further_table(document: Document, columns: list[CellColumn]) -> CellTable |
     return CellTable(heads, [list(row) for row in zip(names, *(each.values for each in columns), strict=True)])
 
 
+def sent_statements(document: Document) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return each statement's name with the texts that were sent for it, each with the systems that got it."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for cell in document["cells"]:
+        for each in cell["statements"]:
+            systems = found.setdefault(each["name"], {}).setdefault(each["sql"], [])
+            if cell["system"]["name"] not in systems:
+                systems.append(cell["system"]["name"])
+    return [(name, [(", ".join(systems), sql) for sql, systems in texts.items()]) for name, texts in found.items()]
+
+
 def plan_rows(document: Document) -> list[dict[str, Any]]:
     """Return each statement with its values and plan once, with the cells that have it."""
     grouped: dict[str, tuple[CellStatement, list[str]]] = {}

@@ -41,6 +41,7 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.operations import HEADS, NOTE, operation_rows
 from dbdyno.report.phases import loads, phase_columns
+from dbdyno.report.sections import sent_statements
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import ANSWERS
 
@@ -83,9 +84,19 @@ def details(document: Document, width: int) -> RenderableType:
         parts += [Text(""), Text("What limits it", style="bold"), *_bottlenecks(document)]
     if findings(document):
         parts += [Text(""), Text("Findings", style="bold"), *_statements(document, findings(document), "•", "yellow")]
+    parts += _sent(document)
     if document["failed_trials"]:
         parts += [Text(""), Text("Failed trials", style="bold red"), *_failures(document)]
     return Group(*parts)
+
+
+def _sent(document: Document) -> list[RenderableType]:
+    """Return the statements as they were sent, if systems got different texts for one."""
+    differing = [(name, texts) for name, texts in sent_statements(document) if len(texts) > 1]
+    parts: list[RenderableType] = [Text(""), Text("Statements as they were sent", style="bold")] if differing else []
+    for name, texts in differing:
+        parts += [Text(name), *(Padding(Text(f"{systems}: {sql}"), (0, 0, 0, 2)) for systems, sql in texts)]
+    return parts
 
 
 def _tables(document: Document, width: int) -> list[RenderableType]:

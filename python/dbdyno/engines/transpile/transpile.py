@@ -111,6 +111,10 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
                 # So dialects without `nulls last` write it.
                 if _NULLS_LAST.fullmatch(node.this.sql()):
                     node.pop()
+            elif isinstance(node, exp.Div):
+                # Arithmetic is the engine's own.
+                node.set("typed", True)
+                node.set("safe", True)
             elif isinstance(node, exp.Placeholder) or (isinstance(node, exp.Column) and node.name.startswith(VALUE)):
                 node.replace(exp.Var(this=node.name))
         return tree.sql(dialect="sqlite", normalize=True, identify=True)

@@ -82,6 +82,12 @@ _TRANSLATED = frozenset(
     Rank Replace Round RowNumber Sign Sin Sqrt StrPosition Substring Sum Tan Trim Unhex Upper""".split()
 ) | {name for name in NAMES if name.islower()}
 
+# What sqlglot reads in SQLite's SQL and SQLite does not have.
+_FOREIGN = frozenset(
+    """All Any Array AtTimeZone Bracket Connect Fetch ILike Interval Into Kwarg Lambda Lateral Lock Pivot Qualify
+    SafeCast SimilarTo Struct TableSample TryCast Unnest""".split()
+)
+
 # Of these, what stands behind the first argument has another meaning elsewhere.
 _OF_ONE_ARGUMENT = {"Max": "expressions", "Min": "expressions", "Trim": "expression"}
 
@@ -145,6 +151,8 @@ def _unknown(node: "exp.Expr", target: SqlTarget) -> Iterator[str]:
     from sqlglot import exp
 
     kind = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+    if kind in _FOREIGN:
+        yield f"`{kind.lower()}` is not SQLite's SQL"
     if kind in target.lacks:
         yield f"{NAMES[kind]} is not known there"
     elif isinstance(node, exp.Func) and (kind not in _TRANSLATED or node.args.get(_OF_ONE_ARGUMENT.get(kind, ""))):
