@@ -83,6 +83,12 @@ def written(text: str, dialect: str) -> str:
         ("savepoint a", ("tsql", "duckdb"), "savepoints have other words there"),
         ("rollback to a", ("tsql",), "savepoints have other words there"),
         ("select oid from t", ALL, "`oid` is SQLite's own"),
+        ("select regexp_replace(v, 'a', 'b') from t", ALL, "function `regexp_replace` is known to keep its meaning"),
+        ("select my_function(v) from t", ALL, "no translation of the function `my_function` is known to keep"),
+        ("select max(v, 1) from t", ALL, "no translation of the function `greatest` is known to keep its meaning"),
+        ("select trim(v, 'ab') from t", ALL, "no translation of the function `trim` is known to keep its meaning"),
+        ("select concat(v, null) from t", ALL, "no translation of the function `concat` is known to keep"),
+        ("select * from t where v = any(array[1, 2])", ALL, "`any` is not SQLite's SQL"),
     ],
 )
 def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[str, ...], why: str) -> None:

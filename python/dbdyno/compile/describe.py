@@ -8,6 +8,9 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.statements import numbered
 from dbdyno.plan.cell import CompiledCell
 
+# So many values of a list are shown.
+_MOST_SHOWN = 8
+
 
 @dataclass(frozen=True)
 class TransactionText:
@@ -159,4 +162,8 @@ def generator_text(generator: dict[str, Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{key}: {_value(inner)}" for key, inner in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if not isinstance(value, list):
+        return str(value)
+    if len(value) > _MOST_SHOWN:
+        return f"{', '.join(map(str, value[: _MOST_SHOWN - 1]))}, … {value[-1]} ({len(value):,} values)"
+    return ", ".join(map(str, value))

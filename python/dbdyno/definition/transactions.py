@@ -40,7 +40,9 @@ class Execute(Step):
     @model_validator(mode="after")
     def _one_value_each(self, info: ValidationInfo) -> Self:
         engines = engines_of(info)
-        for engine, text in self.execute.texts if engines is not None else ():
+        if engines is None:
+            return self
+        for engine, text in self.execute.texts:
             readings = engines.places(text, engine)
             if len(self.params) not in readings:
                 problem = f"{len(self.params)} values for the {readings[0]} places `?` of {show(text)}"

@@ -73,23 +73,30 @@ NAMES: Mapping[str, str] = {
 }
 """What some engines lack: by the name of sqlglot's class, or of a function that it has none for, and in messages."""
 
-# Functions whose translations are known to keep their meaning, by the name of sqlglot's class; what the other dialect lacks
-# of them is refused by itself. `and`, `cast` and `case` are functions to sqlglot.
+# Functions whose translations are known to keep their meaning, by the name of sqlglot's class. Some are refused for the
+# dialects that lack them. `and`, `cast` and `case` are functions to sqlglot.
 _TRANSLATED = frozenset(
-    """Abs And Avg Case Cast Ceil Coalesce Cos Count CumeDist CurrentDate CurrentTime CurrentTimestamp Degrees DenseRank
-    Exists Exp FirstValue Floor Format GroupConcat Hex If JSONArrayAgg JSONExtract JSONExtractScalar JSONObjectAgg
-    JSONRemove JSONSet Lag LastValue Lead Length Ln Log Lower Max Min NthValue Ntile Nullif Or PercentRank Pi Pow Radians
-    Rank Replace Round RowNumber Sign Sin Sqrt StrPosition Substring Sum Tan Trim Unhex Upper""".split()
-) | {name for name in NAMES if name.islower()}
+    (
+        "Abs", "And", "Avg", "Case", "Cast", "Ceil", "Coalesce", "Cos", "Count", "CumeDist", "CurrentDate",
+        "CurrentTime", "CurrentTimestamp", "Degrees", "DenseRank", "Exists", "Exp", "FirstValue", "Floor", "Format",
+        "GroupConcat", "Hex", "If", "JSONArrayAgg", "JSONExtract", "JSONExtractScalar", "JSONObjectAgg",
+        "JSONRemove", "JSONSet", "Lag", "LastValue", "Lead", "Length", "Ln", "Log", "Lower", "Max", "Min",
+        "NthValue", "Ntile", "Nullif", "Or", "PercentRank", "Pi", "Pow", "Radians", "Rank", "Replace", "Round",
+        "RowNumber", "Sign", "Sin", "Sqrt", "StrPosition", "Substring", "Sum", "Tan", "Trim", "Unhex", "Upper",
+    )
+) | {name for name in NAMES if name.islower()}  # fmt: skip
+
+# Of these, an argument behind the first has another meaning elsewhere: what sqlglot calls it.
+_OF_ONE_ARGUMENT = {"Max": "expressions", "Min": "expressions", "Trim": "expression"}
 
 # What sqlglot reads in SQLite's SQL and SQLite does not have.
 _FOREIGN = frozenset(
-    """All Any Array AtTimeZone Bracket Connect Fetch ILike Interval Into Kwarg Lambda Lateral Lock Pivot Qualify
-    SafeCast SimilarTo Struct TableSample TryCast Unnest""".split()
-)
-
-# Of these, what stands behind the first argument has another meaning elsewhere.
-_OF_ONE_ARGUMENT = {"Max": "expressions", "Min": "expressions", "Trim": "expression"}
+    (
+        "All", "Any", "Array", "AtTimeZone", "Bracket", "Connect", "Fetch", "ILike", "Interval", "Into", "Kwarg",
+        "Lambda", "Lateral", "Lock", "Pivot", "Qualify", "SafeCast", "SimilarTo", "Struct", "TableSample",
+        "TryCast", "Unnest",
+    )
+)  # fmt: skip
 
 # Those that a `format` which knows `%s` alone reads alike.
 _ITS_FORMATS = re.compile(r"(?:[^%]|%%|%s)*")
