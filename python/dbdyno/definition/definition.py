@@ -1,13 +1,13 @@
 """What an experiment says about one cell: all references put in, all tables validated."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Scalar
 from dbdyno.definition.load import Load, Measure
-from dbdyno.definition.sql import SqlText
+from dbdyno.definition.sql import DialectName, SqlText
 from dbdyno.definition.strict import Count, Name, Strict
 from dbdyno.definition.tables import Table
 from dbdyno.definition.timed import Timed
@@ -31,7 +31,7 @@ class Definition(Strict):
     """
 
     data_seed: Count = 1
-    dialect: Literal["sqlite"] | None = None
+    dialect: DialectName | None = None
     tables: dict[Name, Table] = Field(default_factory=dict)
     setup: list[SqlText] = Field(default_factory=list)
     system: Annotated[dict[str, dict[str, Scalar]], BeforeValidator(_known_engines)] = Field(default_factory=dict)

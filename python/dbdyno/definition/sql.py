@@ -6,12 +6,15 @@ An engine can have something else in its place, such as commands in JSON.
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, ValidationInfo
+from pydantic import AfterValidator, PlainValidator, ValidationInfo
 
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.validation import nearest, show, wrong
 
 ANY = "any"
+
+DIALECTS = ("sqlite",)
+"""The SQL in which statements for all engines can be written, so that they are translated."""
 
 
 @dataclass(frozen=True)
@@ -46,5 +49,13 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
         return Sql(tuple(value.items()))
     return Sql(tuple((engine, engines.without_end(text, engine)) for engine, text in value.items()))
 
+
+def _check_dialect(name: str) -> str:
+    if name not in DIALECTS:
+        raise wrong(f"statements are not translated from {show(name)}", nearest(name, DIALECTS))
+    return name
+
+
+DialectName = Annotated[str, AfterValidator(_check_dialect)]
 
 SqlText = Annotated[Sql, PlainValidator(_read_sql)]

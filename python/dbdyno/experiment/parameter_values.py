@@ -24,7 +24,8 @@ _MOST_DAYS = 36_525
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_WORDS = {"null": None, "true": True, "false": False}
+_NULL = "null"
+_WORDS = {_NULL: None, "true": True, "false": False}
 
 # A name as SQL has it, in quotes if it contains blanks or is one of SQL's words.
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
@@ -67,7 +68,7 @@ def read_values(words: str, place: str) -> Generator | Column:
 def _pick(values: list[Any]) -> Generator:
     given = [each for each in values if each is not None]
     if not given:
-        return {"null": True}
+        return {_NULL: True}
     made = {"pick": given}
     return made if len(given) == len(values) else {"nullable": {"share": 1 - len(given) / len(values), "of": made}}
 

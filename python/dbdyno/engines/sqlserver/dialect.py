@@ -8,6 +8,7 @@ from dbdyno.engines.transpile.sql_target import SqlTarget
 SQL = SqlTarget(
     engine="sqlserver",
     grammar="tsql",
+    plus_concatenates=True,
     lacks=frozenset(
         (
             "CurrentTime",

@@ -27,6 +27,9 @@ class SqlTarget:
     # `->>`; else `json_unquote(json_extract(…))` is written.
     json_arrow: bool = True
 
+    # `+` concatenates strings.
+    plus_concatenates: bool = False
+
     on_conflict: bool = False
     log_is_of_ten: bool = False
     partial_index: bool = True

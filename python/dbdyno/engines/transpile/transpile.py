@@ -111,6 +111,8 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
                 # So dialects without `nulls last` write it.
                 if _NULLS_LAST.fullmatch(node.this.sql()):
                     node.pop()
+            elif isinstance(node, exp.DPipe) and target.plus_concatenates:
+                node.replace(exp.Add(this=node.this, expression=node.expression))
             elif isinstance(node, exp.Div):
                 # Arithmetic is the engine's own.
                 node.set("typed", True)
