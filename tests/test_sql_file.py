@@ -181,7 +181,7 @@ def test_what_has_no_effect_or_no_value_is_refused(engine: str, text: str, words
     [
         ("postgresql", "select data ? 'k', data ?| array['a'], j @? '$.a' from t where a % s = 0 and @b = 1"),
         ("mysql", "select @rn := @rn + 1, a %s from t, (select @rn := 0) as r"),
-        ("mysql", "select @@version, 5 --3"),
+        ("mysql", "select @@version, 5 --3, \\N"),
         ("sqlite", "select a %s, x'00' from t"),
         ("duckdb", "select @ -1, a[1:2], columns(*) from t"),
     ],

@@ -40,7 +40,9 @@ def test_a_server_on_tcp_is_tried_over_its_socket(
         assert unix_socket(place.over_tcp(server, user="nobody"), questions(engine)) is None
         assert unix_socket(place.over_tcp(server, host=str(server.socket)), questions(engine)) is None
         url = f"{engine}://{place.login}@127.0.0.1:{server.port}/"
-        server_cli.write("small.toml", HEAD + TABLE + LOAD.replace("seconds = 1", "seconds = 0.2") + READ)
+        server_cli.write(
+            "small.toml", 'dialect = "sqlite"\n' + HEAD + TABLE + LOAD.replace("seconds = 1", "seconds = 0.2") + READ
+        )
         brief = ("--rounds", "1", "--budget", "5s", "--store", "w.db", "--json", "why.json")
         out = server_cli("why", "./small.toml", "--system", url, *brief)
     document = json.loads((server_cli.directory / "why.json").read_text())

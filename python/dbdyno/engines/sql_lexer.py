@@ -196,7 +196,8 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         ("jsonpath", [r"@\?"] if syntax.question_operators else []),
         ("PLACEHOLDER", values),
         ("SEMICOLON", [";"]),
-        ("OPERATOR", [r"::|:=|->>|->|."]),
+        # MariaDB writes null as `\N`, too.
+        ("OPERATOR", [r"::|:=|->>|->|\\N\b|."]),
     ]
     parts = [f"(?P<{name}>{' | '.join(alternatives)})" for name, alternatives in groups if alternatives]
     return re.compile(" | ".join(parts), re.VERBOSE | re.DOTALL)
