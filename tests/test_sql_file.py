@@ -130,9 +130,12 @@ def test_statements_are_cut_as_their_engine_does(engine: str, text: str, expecte
         ("postgresql", "data ? :k and x = :v::int", ["k", "v"]),
         ("postgresql", "a[:i] = :v and b[1:2] = '{}' and c[d:e] is null and '12:30' = :t", ["i", "v", "t"]),
         ("postgresql", "x in (:a,:b) limit :n offset(:m)", ["a", "b", "n", "m"]),
+        ("postgresql", "x offset :n rows fetch first :m rows only", ["n", "m"]),
+        ("postgresql", "trim(leading :c from x), 1 operator(pg_catalog.+) (:a), range ? 'k'", ["c", "a"]),
+        ("mysql", "id div :a, 7 mod :b, binary :c", ["a", "b", "c"]),
         ("mysql", "@a := @a + :n and 'x:y' <> \":z\"", ["n"]),
         ("sqlite", "':a' || \":b\" || [:c] || :d -- :e", ["d"]),
-        ("duckdb", "select {'a':b, 'c': :d}, x[1:2], y: 42 where z = :z", ["d", "z"]),
+        ("duckdb", "select {'a':b, 'c': :d}, x[1:2], y: 42, \"z\":e where z = :z", ["d", "z"]),
     ],
 )
 def test_named_parameters_are_found(engine: str, text: str, expected: list[str]) -> None:

@@ -86,13 +86,11 @@ _DOLLAR_TAG = r"\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?\$"
 # Words that end no operand, so that a `?` or `%s` behind them stands for a value. The worker has the same list.
 _BEFORE_OPERANDS = frozenset(
     (
-        "all", "and", "any", "as", "between", "by", "case", "cross", "distinct", "do", "else", "escape", "except",
-        "exists", "fetch", "filter", "following", "for", "from", "full", "glob", "group", "groups", "having", "ilike",
-        "in", "inner", "intersect", "interval", "into", "is", "join", "lateral", "left", "like", "limit", "match",
-        "natural", "next", "not", "nulls", "of", "offset", "on", "only", "or", "order", "outer", "over", "overlaps",
-        "overlay", "partition", "placing", "preceding", "range", "regexp", "returning", "right", "rlike", "rows",
-        "select", "set", "similar", "some", "symmetric", "table", "then", "to", "union", "update", "using", "values",
-        "when", "where", "window", "with", "within", "xor", "zone",
+        "all", "and", "any", "as", "between", "both", "by", "case", "distinct", "else", "escape", "except", "fetch",
+        "first", "following", "for", "from", "having", "ilike", "in", "intersect", "interval", "into", "is",
+        "leading", "left", "like", "limit", "next", "not", "of", "offset", "on", "or", "placing", "preceding",
+        "returning", "right", "select", "set", "similar", "some", "symmetric", "then", "to", "trailing", "union",
+        "using", "when", "where", "with", "zone",
     )
 )  # fmt: skip
 
@@ -120,27 +118,33 @@ def significant(tokens: Iterable[Token]) -> list[Token]:
 def placeholders(text: str, syntax: Syntax = STANDARD) -> list[Token]:
     """Return the tokens of a statement that stand for values. Raises UnterminatedError.
 
-    A token such as `?`, `%s` or `:b` behind an operand is an operator, or part of a slice as in `a[1:b]`.
+    Behind an operand, `?` and `%s` are operators, and `:b` is part of a slice or a struct, as in `a[1:b]`.
     """
     found: list[Token] = []
     before: Token | None = None
+    brackets = 0
     for token in significant(tokenize(text, syntax)):
-        is_operator = _may_be_operator(token, syntax) and _ends_operand(before)
-        if token.kind is Kind.PLACEHOLDER and not is_operator:
+        if token.kind is Kind.OPERATOR:
+            brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token.text, 0)
+        is_value = token.kind is Kind.PLACEHOLDER and _is_value(token, before, syntax, in_brackets=brackets > 0)
+        if is_value:
             found.append(token)
-        before = replace(token, kind=Kind.OPERATOR) if is_operator else token
+        before = token if is_value or token.kind is not Kind.PLACEHOLDER else replace(token, kind=Kind.OPERATOR)
     return found
+
+
+def _is_value(token: Token, before: Token | None, syntax: Syntax, *, in_brackets: bool) -> bool:
+    if token.text[0] == ":":
+        # DuckDB has `"alias":expression`.
+        is_glued = before is not None and before.end == token.start and before.kind in (Kind.NAME, Kind.STRING)
+        return not (is_glued or (in_brackets and _ends_operand(before)))
+    may_be_operator = syntax.question_operators if token.text == "?" else token.text[0] == "%"
+    return not (may_be_operator and _ends_operand(before))
 
 
 def value_places(text: str, syntax: Syntax = STANDARD) -> list[int]:
     """Return the index of each `?` that stands for a value. Raises UnterminatedError."""
     return [each.start for each in placeholders(text, syntax) if each.text == "?"]
-
-
-def _may_be_operator(token: Token, syntax: Syntax) -> bool:
-    if token.text == "?":
-        return syntax.question_operators
-    return token.kind is Kind.PLACEHOLDER and token.text[0] in "%:"
 
 
 def _ends_operand(token: Token | None) -> bool:
