@@ -23,6 +23,7 @@ from servers import running
 SCAN = """
 name = "scan"
 title = "Scan"
+dialect = "sqlite"
 
 [tables.user]
 rows = 20_000
@@ -41,6 +42,7 @@ steps = [{ execute = "select name from user where n = ?", params = [{ uniform = 
 INSERTS = """
 name = "inserts"
 title = "Inserts"
+dialect = "sqlite"
 
 [tables.t]
 rows = 100
@@ -59,6 +61,7 @@ steps = [{ execute = "insert into t (id, n) values (?, ?)", params = [{ serial =
 WORDS = """
 name = "words"
 title = "Words"
+dialect = "sqlite"
 
 [load]
 stop = { seconds = 0.05 }
