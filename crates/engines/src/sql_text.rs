@@ -62,19 +62,26 @@ impl Template {
                     (1, Token::Operand)
                 }
                 b'$' if dollars => (dollar_string_end(rest), Token::Operand),
-                b'e' | b'E' if dollars && rest[1..].starts_with('\'') => {
-                    (2 + string_end(&rest.as_bytes()[2..], b'\'', true), Token::Operand)
-                }
+                b'e' | b'E' if dollars && rest[1..].starts_with('\'') => (escape_string_end(rest), Token::Operand),
                 quote @ (b'\'' | b'"' | b'`') => {
                     let end = string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`');
                     (1 + end, Token::Operand)
                 }
-                b'#' if escapes => (line_end(rest), Token::Space),
-                b'-' if rest.starts_with("--") && (!escapes || begins_comment(rest)) => (line_end(rest), Token::Space),
+                b'#' if escapes => (rest.find('\n').unwrap_or(rest.len()), Token::Space),
+                b'-' if rest.starts_with("--") && (!escapes || begins_comment(rest)) => {
+                    let end = if dollars {
+                        rest.find(['\r', '\n'])
+                    } else {
+                        rest.find('\n')
+                    };
+                    (end.unwrap_or(rest.len()), Token::Space)
+                }
                 b'[' if dialect.brackets => {
                     let end = rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1);
                     (1 + end, Token::Operand)
                 }
+                // What such a comment contains is code.
+                b'/' if escapes && (rest.starts_with("/*!") || rest.starts_with("/*M!")) => (3, Token::Other),
                 b'/' if dollars && rest.starts_with("/*") => (nested_comment_end(rest), Token::Space),
                 b'/' if rest.starts_with("/*") => (rest.find("*/").map_or(rest.len(), |end| end + 2), Token::Space),
                 b')' | b']' => (1, Token::Operand),
@@ -324,8 +331,18 @@ fn word_or_character(text: &str) -> (usize, Token) {
     (length, if is_keyword { Token::Other } else { Token::Operand })
 }
 
-fn line_end(text: &str) -> usize {
-    text.find('\n').unwrap_or(text.len())
+/// Where a string `E'…'` ends. One that goes on in another line keeps its rules.
+fn escape_string_end(text: &str) -> usize {
+    let mut end = 2 + string_end(&text.as_bytes()[2..], b'\'', true);
+    loop {
+        let rest = &text[end..];
+        let between = rest.len() - rest.trim_ascii_start().len();
+        if !(rest[..between].contains(['\r', '\n']) && rest[between..].starts_with('\'')) {
+            return end;
+        }
+        end += between + 1;
+        end += string_end(&text.as_bytes()[end..], b'\'', true);
+    }
 }
 
 /// Where a string of PostgreSQL's ends that begins with `$$` or `$tag$`; one byte where it is none, but `$1`.
@@ -488,6 +505,8 @@ mod tests {
             ("select $$ ?", 0),
             ("select (array[1, 2])[?], \"$$\", ?", 2),
             ("select 1 / ?, 2 * ?", 2),
+            ("select E'a'\n 'b\\'c', ?, E'd' 'e\\', ?", 2),
+            ("select 1 -- a?\r, ? as b", 1),
             ("data ? 'k' and a=? and b ?| ?", 2),
             ("where data->'a' ?& array[?, ?] limit ?", 3),
             ("select j @? ? and (j) ? ? or case ? when ? then ? end", 5),

@@ -53,9 +53,9 @@ class Syntax:
     ``backslashes``: they escape in every string; ``escape_strings``: in `E'…'`. ``dashes_need_space``: `--` begins a
     comment only before white space. ``open_comment``: a block comment may lack its end. ``at_names``: `@name` is a
     parameter or a variable, rather than an operator before a name; ``dollar_names``: `$1` and `$name` are parameters.
-    ``question_operators``: `?`, `?|` and `?&` are operators between two operands. ``executable_comments``: the content
-    of `/*! … */` is executed. ``session_variables``: `@name` is one. ``delimiter_command``: the engine's client knows
-    `DELIMITER` and `\G`.
+    ``question_operators``: `?`, `?|` and `?&` are operators between two operands. ``returns_end_lines``: a carriage
+    return ends a line comment. ``executable_comments``: the content of `/*! … */` is code. ``session_variables``:
+    `@name` is one. ``delimiter_command``: the engine's client knows `DELIMITER` and `\G`.
     """
 
     backslashes: bool = False
@@ -71,6 +71,7 @@ class Syntax:
     at_names: bool = True
     dollar_names: bool = True
     question_operators: bool = False
+    returns_end_lines: bool = False
     executable_comments: bool = False
     session_variables: bool = False
     delimiter_command: bool = False
@@ -104,7 +105,7 @@ def tokenize(text: str, syntax: Syntax = STANDARD, start: int = 0) -> Iterator[T
             kind, end = "COMMENT", _nested_comment_end(text, start)
         elif kind == "unclosed":
             raise UnterminatedError(match[0], start)
-        elif kind == "jsonpath":
+        elif kind in ("code", "jsonpath"):
             kind = "OPERATOR"
         yield Token(Kind[kind], text[start:end], start)
         start = end
@@ -167,7 +168,9 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
     else:
         names.append(r'"(?:[^"]|"")*"')
     if syntax.escape_strings:
-        strings.insert(0, rf"[eE]{escaped}")
+        # A string that goes on in another line keeps its rules.
+        between = r"(?:[ \t\f\v]|--[^\r\n]*)*[\r\n](?:[ \t\r\n\f\v]|--[^\r\n]*[\r\n])*"
+        strings.insert(0, rf"[eE]{escaped}(?:{between}{escaped})*")
     if syntax.dollar_quotes:
         strings.append(rf"(?P<tag>{_DOLLAR_TAG}).*?(?P=tag)")
         openings.append(_DOLLAR_TAG)
@@ -177,9 +180,10 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
     if syntax.brackets:
         names.append(r"\[[^\]]*\]")
         openings.append(r"\[")
-    comments = [r"--(?=[\x00-\x20]|\Z)[^\n]*" if syntax.dashes_need_space else r"--[^\n]*"]
+    line = r"[^\r\n]*" if syntax.returns_end_lines else r"[^\n]*"
+    comments = [(r"--(?=[\x00-\x20]|\Z)" if syntax.dashes_need_space else "--") + line]
     if syntax.hash_comments:
-        comments.append(r"\#[^\n]*")
+        comments.append(rf"\#{line}")
     if not syntax.nested_comments:
         comments.append(r"/\*.*?(?:\*/|\Z)" if syntax.open_comment else r"/\*.*?\*/")
     # A name that directly follows a word or a colon belongs to it, as in `a::text`.
@@ -187,9 +191,11 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
     if syntax.dollar_names:
         values.append(r"\$\w+")
     if syntax.at_names:
-        values.append(r"(?<!@)@[A-Za-z_]\w*")
+        values.append(r"(?<!@)@[A-Za-z_$][\w.$]*")
     groups = [
-        ("SPACE", [r"\s+"]),
+        # Other white space of Unicode is a letter to the engines.
+        ("SPACE", [r"[ \t\r\n\f\v]+"]),
+        ("code", [r"/\*M?!\d*"] if syntax.executable_comments else []),
         ("COMMENT", comments),
         ("nested", [r"/\*"] if syntax.nested_comments else []),
         ("STRING", strings),

@@ -6,6 +6,8 @@ from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import all_engines, engine_names, known_engine
 from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize, value_places
 
+_WHITE_SPACE = " \t\r\n\f\v"
+
 
 def places(text: str, engine: str = ANY) -> list[int]:
     """Return the index of each ``?`` of an engine's statement that stands for a value; none in an unclosed string."""
@@ -35,14 +37,14 @@ def numbered(text: str, beginning: str, engine: str) -> str:
 
 def without_end(text: str, engine: str = ANY) -> str:
     """Return a statement without the semicolons and the white space around it."""
-    text = text.strip()
+    text = text.strip(_WHITE_SPACE)
     try:
         tokens = significant(tokenize(text, known_engine(engine).syntax))
     except UnterminatedError:
         return text
     while tokens and tokens[-1].kind is Kind.SEMICOLON:
         end = tokens.pop()
-        text = (text[: end.start] + text[end.end :]).rstrip()
+        text = (text[: end.start] + text[end.end :]).rstrip(_WHITE_SPACE)
     return text
 
 

@@ -10,7 +10,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from dbdyno.engines.known import known_engine
-from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, tokenize
+from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, significant, tokenize
 from dbdyno.errors import InputError, reason
 
 _BYTE_ORDER_MARKS = (
@@ -28,6 +28,8 @@ _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 # Of the mysql client: what ends statements from there on, and what ends one.
 _DELIMITER = re.compile(r"delimiter[ \t]+(\S+)[^\n]*", re.IGNORECASE)
 _MYSQL_ENDS = ("\\G", "\\g")
+
+_WHITE_SPACE = " \t\r\n\f\v"
 
 # How commands begin that a client carries out itself.
 _CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
@@ -100,11 +102,12 @@ class _Splitter:
         try:
             for token in tokenize(self._text, self._syntax, start):
                 behind = self._behind_delimiter(token) if depth == 0 else None
-                if behind is None and not begun:
+                is_sql = token.kind not in (Kind.SPACE, Kind.COMMENT)
+                if behind is None and is_sql and not begun:
                     behind = self._behind_client_command(token)
                 if behind is not None:
                     return behind
-                begun = begun or token.kind not in (Kind.SPACE, Kind.COMMENT)
+                begun = begun or is_sql
                 if token.kind is Kind.WORD:
                     words.append(token.text.lower())
                     depth += _block_step(words, depth)
@@ -148,19 +151,14 @@ class _Splitter:
             elif valued := _VALUES_DIRECTIVE.fullmatch(token.text.rstrip()):
                 self._values[valued[1]] = valued[2]
         tokens = list(dropwhile(_is_before_statement, self._tokens))
-        if not any(map(self._is_sql, tokens)):
+        first = next(iter(significant(tokens)), None)
+        if first is None:
             return None
         if at_end:
             tokens = _without_last_comments(tokens)
-        text = "".join(each.text for each in tokens).rstrip()
-        first = next(each for each in tokens if self._is_sql(each))
+        text = "".join(each.text for each in tokens).rstrip(_WHITE_SPACE)
         self._refuse_backslash(tokens)
         return Statement(text, _line(self._text, first.start), name, dict(self._values))
-
-    def _is_sql(self, token: Token) -> bool:
-        """Whether a token makes a statement: MySQL executes `/*! … */`."""
-        executed = self._syntax.executable_comments and token.text.startswith(("/*!", "/*M!"))
-        return executed or token.kind not in (Kind.SPACE, Kind.COMMENT)
 
     def _refuse_backslash(self, tokens: Sequence[Token]) -> None:
         found = next((each for each in tokens if each.text == "\\"), None)

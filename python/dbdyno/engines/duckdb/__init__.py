@@ -41,6 +41,7 @@ class Duckdb(Engine):
         dollar_quotes=True,
         nested_comments=True,
         at_names=False,
+        returns_end_lines=True,
     )
     # It syncs its log at each commit, and has no setting that has it not.
     durability: Mapping[str, Mapping[str, str]] = {POWER_SAFE: {}}

@@ -52,6 +52,7 @@ class Postgresql(ServerEngine):
         nested_comments=True,
         at_names=False,
         question_operators=True,
+        returns_end_lines=True,
     )
     numbered_by = "$"
     backslash_escapes = True
