@@ -93,9 +93,9 @@ def test_a_store_of_version_2_is_migrated(place: str, make: bool) -> None:
     for _ in range(2):
         with closing(open_store(place, make=make)) as store:
             are_runs_of_version_2(store)
-    assert asked(place, "SELECT version_num FROM dbdyno_alembic") == [("3",)]
+    assert asked(place, "SELECT version_num FROM dbdyno_alembic") == [(str(SCHEMA_VERSION),)]
     # What came before Alembic looks here, and refuses what is newer.
-    assert asked(place, "SELECT value FROM dbdyno_store WHERE key = 'version'") == [("3",)]
+    assert asked(place, "SELECT value FROM dbdyno_store WHERE key = 'version'") == [(str(SCHEMA_VERSION),)]
     assert shape(place) == []
 
 
@@ -137,7 +137,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(place: str, monkeypat
 
     def migrated_but_for_its_end(connection: Connection, version: int) -> None:
         upgrade(connection, version)
-        assert asked_over(connection) == [("3",)]
+        assert asked_over(connection) == [(str(SCHEMA_VERSION),)]
         connection.execute(text("SELECT * FROM nowhere"))
 
     from dbdyno.store import opening
@@ -181,7 +181,7 @@ def test_who_opens_an_older_store_at_once_finds_it_migrated_once(place: str) -> 
     execute(of_version_2(place), BACK_TO_1)
     does = f"together()\nprint([each.done for each in open_store({place!r}).runs()])"
     assert at_once(6, "from dbdyno.store import open_store", does) == ["[2, 4]\n"] * 6
-    assert asked(place, "SELECT version_num FROM dbdyno_alembic") == [("3",)]
+    assert asked(place, "SELECT version_num FROM dbdyno_alembic") == [(str(SCHEMA_VERSION),)]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,8 @@ def test_a_newer_store_is_refused_in_words(place: str, newer: str) -> None:
     open_store(place).close()
     execute(place, newer)
     for make in (True, False):
-        with pytest.raises(StoreError, match=r"newer dbdyno \(store version 99, this one reads 3\); update dbdyno"):
+        words = rf"newer dbdyno \(store version 99, this one reads {SCHEMA_VERSION}\); update dbdyno"
+        with pytest.raises(StoreError, match=words):
             open_store(place, make=make)
 
 

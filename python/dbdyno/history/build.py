@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from dbdyno.document.cell import Cell
-from dbdyno.document.reading import objects, part
 from dbdyno.errors import InputError
 from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, THRESHOLD, ChangePoint, find_change_points
 from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Nearby, Point, Series
-from dbdyno.history.facts import Facts, differences, facts
-from dbdyno.history.identity import Machines, Parts, definition_parts, differing
+from dbdyno.history.facts import differences
+from dbdyno.history.identity import Machines, Parts, differing
 from dbdyno.history.metrics import Metric, usual_metrics
 from dbdyno.history.reading import WHY, StoredRun, StoredRuns
-from dbdyno.results.cells import build_cell
-from dbdyno.results.judging import why_not_comparable
-from dbdyno.results.metrics import done
+from dbdyno.history.summary import CellSummary
+from dbdyno.results.judging import Comparable, why_not_comparable
 from dbdyno.results.rounds import Measure
-from dbdyno.stats import CONFIDENCE
-from dbdyno.store.records import RunRecord
 from dbdyno.text import first_of
 
 _LEAST_VALUE = 1e-12
@@ -37,11 +32,10 @@ _WHY = {
 
 @dataclass(slots=True)
 class _Run:
-    """A run's point of one cell, and what explains it."""
+    """A run's point of one cell."""
 
     point: Point
-    facts: Facts
-    shown: bool
+    run: StoredRun
 
 
 @dataclass(slots=True)
@@ -49,10 +43,11 @@ class _Open:
     """A series under way: on one machine, with one definition, of runs that did like work as its ``first``."""
 
     machine: int
-    first: Cell
+    first: Comparable
     redefined: list[str] = field(default_factory=list)
     not_comparable: list[str] = field(default_factory=list)
-    changed: list[Changed] = field(default_factory=list)
+    before: StoredRun | None = None
+    """The run before its first one on the machine."""
     runs: list[_Run] = field(default_factory=list)
 
 
@@ -61,6 +56,8 @@ class _Machine:
     """What is under way on a machine: the cell's definition as known by now, and its series, the latest last."""
 
     parts: Parts
+    digest: str
+    """Of the latest definition."""
     series: list[_Open] = field(default_factory=list)
 
 
@@ -89,7 +86,7 @@ def build_history(
     shown = [run for run in stored.runs if run.shown]
     known = _cells(shown)
     cells = [_named(cell, known) for cell in cells]
-    made = (_cell(cell, known[cell], stored.runs, numbers, metric) for cell in cells or known)
+    made = (_cell(cell, known[cell], stored, numbers, metric) for cell in cells or known)
     return {
         "schema": "dbdyno.history/1",
         "experiment": experiment,
@@ -113,36 +110,33 @@ def _cells(runs: Sequence[StoredRun]) -> dict[str, dict[str, object]]:
     """Return the factors of all cells by id, in the order of the newest run; those it does not have come last."""
     known: dict[str, dict[str, object]] = {}
     for run in reversed(runs):
-        for planned in objects(run.design.get("cells")):
-            known.setdefault(str(planned.get("id", "")), part(planned, "factors"))
-        for cell in run.trials:
-            known.setdefault(cell, {})
+        for cell in (*run.planned, *run.trials):
+            known.setdefault(cell, run.planned.get(cell, {}))
     return known
 
 
 def _cell(
     cell: str,
     factors: dict[str, object],
-    runs: Sequence[StoredRun],
+    stored: StoredRuns,
     machines: dict[str, int],
     metric: Metric | None,
 ) -> list[CellHistory]:
     """Return the histories of a cell: of the metric, or of each by which its runs are judged."""
-    built = [(run, _built(run, cell)) for run in runs]
-    measured = [each for _, each in built if each is not None and done(each)]
-    measure = Measure.of(runs[-1].design if runs else {})
+    measured = [own for run in stored.runs if (own := run.trials.get(cell)) is not None and own.rounds]
+    measure = Measure.of(stored.design(stored.runs[-1]) if stored.runs else {})
     found: list[CellHistory] = []
-    for drawn in [metric] if metric else usual_metrics(measured):
-        series, left_out = _followed(cell, built, machines, drawn)
+    for drawn in [metric] if metric else usual_metrics([each.keeps_up for each in measured]):
+        series, left_out = _followed(cell, stored, machines, drawn)
         reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
-        made = [_series(each, drawn) for each in sorted(series, key=lambda each: each.machine)]
+        made = [_series(each, drawn, cell, stored) for each in sorted(series, key=lambda each: each.machine)]
         found.append(
             {
                 "id": cell,
                 "factors": factors,
                 "metric": {
                     "name": drawn.name,
-                    "title": drawn.title_of(measured),
+                    "title": drawn.title_of([each.open_loop for each in measured]),
                     "unit": drawn.unit(measure),
                     "better": drawn.better,
                 },
@@ -153,89 +147,88 @@ def _cell(
     return found
 
 
-def _built(run: StoredRun, cell: str) -> Cell | None:
-    """Return a cell of a run as the run itself shows it, or None where the run has no trial of it."""
-    trials = run.trials.get(cell)
-    if not trials:
-        return None
-    planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {"id": cell})
-    plan = run.plans.get(cell, {})
-    record = RunRecord(experiment="", seed=0, design=run.design, host=run.host)
-    with_plan = [replace(trial, plan=plan) for trial in trials]
-    return build_cell(planned, with_plan, record, Measure.of(run.design), None, CONFIDENCE)[0]
-
-
 def _followed(
-    cell: str, built: Sequence[tuple[StoredRun, Cell | None]], machines: dict[str, int], metric: Metric
+    cell: str, stored: StoredRuns, machines: dict[str, int], metric: Metric
 ) -> tuple[list[_Open], dict[str, list[str]]]:
     """Put each run into the series that it goes on with, and say which are in none, by the reason."""
     series: list[_Open] = []
     latest: dict[int, _Machine] = {}
     left_out: dict[str, list[str]] = {}
-    for run, own in built:
+    definitions: dict[str, Parts] = {}
+    for run in stored.runs:
+        own = run.trials.get(cell)
         point, reason = _point(run, own, metric)
         if point is None or own is None:
             if run.shown:
                 left_out.setdefault(reason, []).append(run.id)
             continue
-        here = _Run(point, facts(run, cell), run.shown)
-        parts = definition_parts(run, cell)
         number = machines[run.id]
         machine = latest.get(number)
         before = machine.series[-1] if machine else None
-        redefined = differing(machine.parts, parts) if machine else []
-        if machine is None or redefined:
-            machine = latest[number] = _Machine({})
-        machine.parts |= parts
-        current = next((each for each in reversed(machine.series) if not why_not_comparable(each.first, own)), None)
+        redefined: list[str] = []
+        if machine is None or machine.digest != own.definition:
+            parts = definitions.get(own.definition)
+            if parts is None:
+                parts = definitions[own.definition] = stored.definition(run, cell)
+            redefined = differing(machine.parts, parts) if machine else []
+            if machine is None or redefined:
+                machine = latest[number] = _Machine({}, "")
+            machine.parts |= parts
+            machine.digest = own.definition
+        work = own.work
+        current = next((each for each in reversed(machine.series) if not why_not_comparable(each.first, work)), None)
         if current is None:
-            not_comparable = why_not_comparable(before.first, own) if before and not redefined else []
-            changed = differences(before.runs[-1].facts, here.facts) if before else []
-            current = _Open(number, own, redefined, not_comparable, changed)
+            not_comparable = why_not_comparable(before.first, work) if before and not redefined else []
+            current = _Open(number, work, redefined, not_comparable, before.runs[-1].run if before else None)
             series.append(current)
         else:
             # The latest series of a machine is the one that its latest run is in.
             machine.series.remove(current)
         machine.series.append(current)
-        current.runs.append(here)
+        current.runs.append(_Run(point, run))
     return series, left_out
 
 
-def _point(run: StoredRun, cell: Cell | None, metric: Metric) -> tuple[Point | None, str]:
+def _point(run: StoredRun, cell: CellSummary | None, metric: Metric) -> tuple[Point | None, str]:
     """Return the run's value of a cell, or why it has none."""
     if cell is None:
         return None, "without this cell"
-    rounds = done(cell)
-    if not rounds:
+    if not cell.rounds:
         return None, "no round gave a result"
-    if metric.is_bounded(cell):
+    if metric.name in cell.bounded:
         return None, f"{metric.name} is a lower bound: what failed, or was skipped, has no response time"
-    value = metric.of(cell)
+    value = cell.values.get(metric.name)
     if value is None:
         return None, f"{metric.title} not recorded"
-    return {"run": run.id, "started": run.started, "value": value, "rounds": len(rounds)}, ""
+    return {"run": run.id, "started": run.started, "value": value, "rounds": cell.rounds}, ""
 
 
-def _series(source: _Open, metric: Metric) -> Series:
+def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Series:
     """Return the part of a series that is shown, with the changes that all of it told."""
+
+    def differ(before: StoredRun, after: StoredRun) -> list[Changed]:
+        return differences(stored.facts(before, cell), stored.facts(after, cell))
+
     values = [each.point["value"] for each in source.runs]
+    hidden = sum(not each.run.shown for each in source.runs)
+    shown = hidden < len(values)
     # A change is one by a share, and noise is.
     logs = [math.log(max(value, _LEAST_VALUE)) for value in values]
-    found = find_change_points(logs, metric.resolution)
+    found = find_change_points(logs, metric.resolution) if shown else []
     bounds = [0, *(each.index for each in found), len(values)]
     means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
-    hidden = sum(not each.shown for each in source.runs)
     changes = [
-        _change(source.runs, each, hidden, before, after, metric)
+        _change(source.runs, each, hidden, before, after, metric, differ)
         for each, (before, after) in zip(found, pairwise(means), strict=True)
         if each.index > hidden
     ]
+    # What happened before the first run shown is no part of the picture.
+    begins = shown and not hidden
     return {
         "machine": source.machine,
-        # What happened before the first run shown is no part of the picture.
-        "redefined": [] if hidden else source.redefined,
-        "not_comparable": [] if hidden else source.not_comparable,
-        "changed": [] if hidden else source.changed,
+        "redefined": source.redefined if begins else [],
+        "not_comparable": source.not_comparable if begins else [],
+        "changed": differ(source.before, source.runs[0].run) if begins and source.before is not None else [],
         "points": [each.point for each in source.runs[hidden:]],
         "enough": len(values) >= FEWEST,
         "changes": changes,
@@ -243,14 +236,23 @@ def _series(source: _Open, metric: Metric) -> Series:
 
 
 def _change(
-    runs: Sequence[_Run], found: ChangePoint, hidden: int, before: float, after: float, metric: Metric
+    runs: Sequence[_Run],
+    found: ChangePoint,
+    hidden: int,
+    before: float,
+    after: float,
+    metric: Metric,
+    differ: Callable[[StoredRun, StoredRun], list[Changed]],
 ) -> Change:
+    def between(index: int) -> list[Changed]:
+        return differ(runs[index - 1].run, runs[index].run)
+
     index = found.index
     here = runs[index].point
     nearby: list[Nearby] = [
         {"run": runs[other].point["run"], "changed": changed}
         for other in (index - 1, index + 1)
-        if 1 <= other < len(runs) and (changed := _between(runs, other))
+        if 1 <= other < len(runs) and (changed := between(other))
     ]
     return {
         "index": index - hidden,
@@ -263,10 +265,6 @@ def _change(
         "verdict": "better" if (after > before) == (metric.better == "higher") else "worse",
         "seen": runs[found.seen].point["run"],
         "odds": found.odds,
-        "changed": _between(runs, index),
+        "changed": between(index),
         "nearby": nearby,
     }
-
-
-def _between(runs: Sequence[_Run], index: int) -> list[Changed]:
-    return differences(runs[index - 1].facts, runs[index].facts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dbdyno.document.reading import JsonObject
 from dbdyno.events.facts import Facts as EngineFacts
 from dbdyno.events.program import ProgramFacts
 from dbdyno.history.document import Changed
-from dbdyno.history.reading import StoredRun
 from dbdyno.report.sections import flat
 
 Facts = dict[str, str]
@@ -14,14 +14,15 @@ _NONE = "-"
 _OPTION = "compile option "
 
 
-def facts(run: StoredRun, cell: str) -> Facts:
-    """Return the facts of a cell in a run by name: engine, settings read back, query plans, dbdyno, host."""
-    done = (each.result for each in run.trials.get(cell, []) if each.status == "done")
-    engine = next((result.engine for result in done if result is not None), None)
+def facts(engine: EngineFacts | ProgramFacts | None, version: str, host: JsonObject) -> Facts:
+    """Return the facts of a cell in a run by name: engine, settings read back, query plans, dbdyno, host.
+
+    ``engine``: as its first trial that gave a result reports it; ``version``: of dbdyno.
+    """
     found = {} if engine is None else _of_engine(engine)
-    found["dbdyno version"] = run.version or _NONE
+    found["dbdyno version"] = version or _NONE
     # Whether the memory is another machine's was decided before; a little more or less explains nothing.
-    host = {key: value for key, value in run.host.items() if key != "memory_bytes"}
+    host = {key: value for key, value in host.items() if key != "memory_bytes"}
     return found | dict(flat(host, "host "))
 
 

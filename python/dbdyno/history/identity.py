@@ -12,7 +12,6 @@ from typing import Any
 
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text
 from dbdyno.history.document import Machine
-from dbdyno.history.reading import StoredRun
 from dbdyno.machines import same_machine
 from dbdyno.results.rounds import Measure
 
@@ -53,9 +52,9 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     return parts
 
 
-def definition_parts(run: StoredRun, cell: str) -> Parts:
+def definition_parts(plan: JsonObject, design: JsonObject, definition: str, cell: str) -> Parts:
     """Return the digest of each part of what a cell was in a run; see :func:`definition_of`."""
-    parts = definition_of(run.plans.get(cell, {}), run.design, run.definition, cell)
+    parts = definition_of(plan, design, definition, cell)
     return {name: _digest(value) for name, value in parts.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import mean, shown_times
 from dbdyno.errors import InputError
-from dbdyno.results.metrics import done, is_open_loop, usual_metric
+from dbdyno.results.metrics import done, usual_metric_of
 from dbdyno.results.rounds import Measure
 
 _US_PER_S = 1e6
@@ -31,11 +31,11 @@ class Metric:
     resolution: float
     percentile: str | None = None
 
-    def title_of(self, cells: Sequence[Cell]) -> str:
-        """Return its title, of these runs of a cell."""
+    def title_of(self, open_loops: Sequence[bool]) -> str:
+        """Return its title. ``open_loops``: of each run of the cell, whether it was an open loop."""
         if self.percentile is None:
             return self.title
-        kinds = dict.fromkeys("response" if is_open_loop(cell) else "service" for cell in cells)
+        kinds = dict.fromkeys("response" if open_loop else "service" for open_loop in open_loops)
         return f"{self.title} of {' and '.join(kinds) or 'response'} time"
 
     def is_bounded(self, cell: Cell) -> bool:
@@ -99,11 +99,11 @@ def metric(name: str) -> Metric:
     return found
 
 
-def usual_metrics(cells: Sequence[Cell]) -> list[Metric]:
+def usual_metrics(kept_up: Sequence[bool]) -> list[Metric]:
     """Return what runs of a cell are judged by where nobody says it, as in their own tables.
 
-    Where some kept up with their clock and others did not, that is both: the response time of the ones, and the rate
-    that the others fell to.
+    ``kept_up``: of each run, whether it was an open loop that kept up with its clock. Where some did and others did
+    not, that is both: the response time of the ones, and the rate that the others fell to.
     """
-    names = dict.fromkeys(usual_metric(cell, cell) for cell in cells)
+    names = dict.fromkeys(usual_metric_of(each) for each in kept_up)
     return [METRICS[name] for name in sorted(names)] or [METRICS["throughput"]]

@@ -1,23 +1,30 @@
-"""Reading from the store what a history needs of many runs: intervals and most plans stay where they are."""
+"""Reading from the store what a history needs of many runs: a summary of each, and of a few runs some details."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Text, cast, select
 
 from dbdyno.errors import InputError
+from dbdyno.events.facts import Facts as EngineFacts
+from dbdyno.events.program import ProgramFacts
+from dbdyno.history.facts import Facts, facts
+from dbdyno.history.identity import Parts, definition_parts
+from dbdyno.history.summary import CellSummary, RunSummary, asks_why, decode, summarize
 from dbdyno.results.derived import derived
-from dbdyno.results.trial import ReadTrial
-from dbdyno.store import open_store
-from dbdyno.store.records import JsonObject, TrialRecord
-from dbdyno.store.shapes import checked
-from dbdyno.store.tables import RUNS, TRIALS
+from dbdyno.store import Store, open_store
+from dbdyno.store.records import JsonObject
+from dbdyno.store.shapes import checked, read_json
+from dbdyno.store.tables import RUNS
 
 COUNTED = ("done", "failed")
 """Status of the runs that count. Of a failed run those cells count that gave a result."""
+
+_MANY = 100
+"""From so many runs on, summarizing them takes some seconds."""
 
 WHY = "why"
 """In place of its status, that a run is a `dbdyno why`: it measures changes of a cell, and never the experiment."""
@@ -25,7 +32,7 @@ WHY = "why"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run, and the trials of each cell: the latest of each block, in the order of blocks.
+    """A run, and what the trials of each of its cells came to.
 
     ``shown``: whether it is among the newest that were asked for. Those before decide on changes too.
     """
@@ -34,12 +41,10 @@ class StoredRun:
     started: str
     version: str
     host: JsonObject
-    design: JsonObject
-    definition: str
     shown: bool = True
-    trials: dict[str, list[ReadTrial]] = field(default_factory=dict)
-    plans: dict[str, JsonObject] = field(default_factory=dict)
-    """The plan of one trial of each cell."""
+    planned: dict[str, JsonObject] = field(default_factory=dict)
+    """The factors of the planned cells, by id."""
+    trials: dict[str, CellSummary] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,76 +56,111 @@ class StoredRuns:
     """Runs that count beyond the limit; not shown."""
     uncounted: dict[str, list[str]]
     """Ids of the runs that do not count, by their status."""
+    store: Store
+    """Where details are read, for the few runs that need them."""
+
+    def design(self, run: StoredRun) -> JsonObject:
+        """Read the design of a run. Raises StoreError."""
+        return self.store.run(run.id).design
+
+    def definition(self, run: StoredRun, cell: str) -> Parts:
+        """Read what a cell was in a run. Raises StoreError."""
+        record = self.store.run(run.id)
+        trials = self.store.trials(run.id, cell=cell, intervals=False)
+        plan = next((each.plan for each in trials if each.status == "done"), {})
+        return definition_parts(plan, record.design, record.definition, cell)
+
+    def facts(self, run: StoredRun, cell: str) -> Facts:
+        """Read what can explain a change of a cell. Raises StoreError."""
+        return facts(self._engine(run, cell), run.version, run.host)
+
+    def _engine(self, run: StoredRun, cell: str) -> EngineFacts | ProgramFacts | None:
+        latest = {each.block: each for each in self.store.trials(run.id, cell=cell, intervals=False)}
+        read = derived(latest[block] for block in sorted(latest))
+        results = (each.result for each in read if each.status == "done")
+        return next((each.engine for each in results if each is not None), None)
 
 
-def read_history(where: str | None, experiment: str, limit: int, cells: list[str] | None = None) -> StoredRuns:
+def read_history(
+    where: str | None,
+    experiment: str,
+    limit: int,
+    cells: Sequence[str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> StoredRuns:
     """Read the runs of an experiment that count, of the given cells or of all; the newest ``limit`` are shown.
 
-    All are read, since what is marked must not depend on how many are shown. ``InputError`` where there is no store or
-    it holds no run of the experiment, ``StoreError`` where it cannot be read.
+    All are read, since what is marked must not depend on how many are shown. ``tell`` is given a line if that takes
+    long. Raises ``InputError`` if there is no store or it holds no run of the experiment, ``StoreError`` if it cannot
+    be read.
     """
-    with _reading(where) as (connection, place):
-        shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status, RUNS.c.design)
-        query = select(*shape).where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
-        listed = connection.execute(query).all()
+    store = open_store(where, make=False)
+    shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status, RUNS.c.version, RUNS.c.summary)
+    query = select(*shape, cast(RUNS.c.host, Text).label("host"))
+    query = query.where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
+    with store.reading() as connection:
+        rows = connection.execute(query).mappings()
+        found = [(checked(row | {"host": _read_host(row["host"])}), row["summary"]) for row in map(dict, rows)]
+        listed = [row for row, _ in found]
         if not listed:
             known = connection.execute(select(RUNS.c.experiment).distinct().order_by(RUNS.c.experiment)).scalars()
             there = ", ".join(f"`{name}`" for name in known)
             hint = f"there are runs of {there}" if there else "start one with dbdyno run"
-            raise InputError(f"experiment {experiment}", f"the store {place} holds no runs of it", hint)
-        statuses = {row.id: WHY if _asks_why(row.design) else row.status for row in listed}
-        counted = [row for row in listed if statuses[row.id] in COUNTED]
-        shown_ids = {row.id for row in counted[:limit]}
-        # Those before the first run shown are no part of the picture.
-        oldest = counted[:limit][-1].started if shown_ids else ""
-        uncounted: dict[str, list[str]] = {}
-        for row in reversed(listed):
-            if statuses[row.id] not in COUNTED and row.started >= oldest:
-                uncounted.setdefault(statuses[row.id], []).append(row.id)
-        runs = _runs(connection, experiment, shown_ids, cells)
-    return StoredRuns(runs=runs, older=len(counted) - len(shown_ids), uncounted=uncounted)
-
-
-def _runs(connection: Connection, experiment: str, shown_ids: set[str], cells: list[str] | None) -> list[StoredRun]:
-    shape = (RUNS.c.id, RUNS.c.started, RUNS.c.version, RUNS.c.host, RUNS.c.design, RUNS.c.definition)
-    wanted = (RUNS.c.experiment == experiment) & RUNS.c.status.in_(COUNTED)
-    query = select(*shape).where(wanted).order_by(RUNS.c.started, RUNS.c.id.desc())
-    runs = {
-        row["id"]: StoredRun(**checked(row), shown=row["id"] in shown_ids)
-        for row in connection.execute(query).mappings()
-        if not _asks_why(row["design"])
+            raise InputError(f"experiment {experiment}", f"the store {store.place} holds no runs of it", hint)
+    summaries = {row["id"]: decode(summary) for row, summary in found}
+    _complete(store, summaries, {row["id"]: row["status"] for row in listed}, tell)
+    statuses = {
+        row["id"]: WHY if (own := summaries[row["id"]]) is not None and own.is_why else row["status"] for row in listed
     }
-    of_runs = TRIALS.join(RUNS, RUNS.c.id == TRIALS.c.run_id)
-    if cells is not None:
-        wanted &= TRIALS.c.cell.in_(cells)
-    place = (TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.block, TRIALS.c.position)
-    trial = (*place, TRIALS.c.status, TRIALS.c.result, TRIALS.c.parts, TRIALS.c.around)
-    latest: dict[tuple[str, str], dict[int, TrialRecord]] = {}
-    query = select(*trial).select_from(of_runs).where(wanted).order_by(TRIALS.c.id)
-    for row in connection.execute(query).mappings():
-        latest.setdefault((row["run_id"], row["cell"]), {})[row["block"]] = TrialRecord(**checked(row))
-    by_run: dict[str, list[TrialRecord]] = {}
-    for (run, _), blocks in latest.items():
-        by_run.setdefault(run, []).extend(blocks[block] for block in sorted(blocks))
-    for run, trials in by_run.items():
-        for each in derived(trials) if run in runs else ():
-            runs[run].trials.setdefault(each.cell, []).append(each)
-    # Within a run the trials of a cell differ by their seed only: one plan says what the cell was.
-    one = select(func.min(TRIALS.c.id)).select_from(of_runs).where(wanted, TRIALS.c.status == "done")
-    one = one.group_by(TRIALS.c.run_id, TRIALS.c.cell)
-    plans = select(TRIALS.c.run_id, TRIALS.c.cell, TRIALS.c.plan).where(TRIALS.c.id.in_(one))
-    for row in connection.execute(plans).mappings():
-        if row["run_id"] in runs:
-            runs[row["run_id"]].plans[row["cell"]] = checked(row)["plan"]
-    return list(runs.values())
+    counted = [row for row in listed if statuses[row["id"]] in COUNTED]
+    shown = {row["id"] for row in counted[:limit]}
+    # Those before the first run shown are no part of the picture.
+    oldest = counted[:limit][-1]["started"] if shown else ""
+    uncounted: dict[str, list[str]] = {}
+    for row in reversed(listed):
+        if statuses[row["id"]] not in COUNTED and row["started"] >= oldest:
+            uncounted.setdefault(statuses[row["id"]], []).append(row["id"])
+    runs: list[StoredRun] = []
+    for row in reversed(counted):
+        summary = summaries[row["id"]] or RunSummary(is_why=False)
+        of_cells = {cell: each for cell, each in summary.cells.items() if cells is None or cell in cells}
+        made = StoredRun(
+            id=row["id"],
+            started=row["started"],
+            version=row["version"],
+            host=row["host"],
+            shown=row["id"] in shown,
+            planned=summary.planned,
+            trials=of_cells,
+        )
+        runs.append(made)
+    return StoredRuns(runs=runs, older=len(counted) - len(shown), uncounted=uncounted, store=store)
 
 
-def _asks_why(design: object) -> bool:
-    return isinstance(design, dict) and bool(design.get("why"))
+def keep_summary(store: Store, run_id: str) -> RunSummary:
+    """Summarize a stored run, and store the summary if the store can be written. Raises StoreError."""
+    run = store.run(run_id)
+    found = summarize(run, store.trials(run_id, intervals=False))
+    store.keep_summary(run_id, found.encode())
+    return found
 
 
-@contextmanager
-def _reading(where: str | None) -> Iterator[tuple[Connection, str]]:
-    """Give a connection to the store and its name; errors speak of the store, as those of ``Store`` do."""
-    with closing(open_store(where, make=False)) as store, store.reading() as connection:
-        yield connection, store.place
+def _complete(
+    store: Store, summaries: dict[str, RunSummary | None], statuses: dict[str, str], tell: Callable[[str], None]
+) -> None:
+    """Summarize the runs that have no summary: they were stored by an older dbdyno, or copied from one."""
+    ended = [run for run, summary in summaries.items() if summary is None and statuses[run] in COUNTED]
+    if len(ended) >= _MANY:
+        tell(f"summarizing {len(ended):,} runs, which is done once ...")
+    for run in ended:
+        summaries[run] = keep_summary(store, run)
+    for run, summary in summaries.items():
+        if summary is None:
+            summaries[run] = RunSummary(is_why=asks_why(store.run(run).design))
+
+
+@lru_cache(maxsize=256)
+def _read_host(text: str) -> JsonObject:
+    """Read the facts of a host. Most runs of a history are from the same one, and share the object."""
+    host: JsonObject = read_json(text)
+    return host

@@ -56,13 +56,15 @@ def build_cell(
     confidence: float,
     *,
     latencies: bool = True,
+    diagnosed: bool = True,
 ) -> tuple[Cell, list[str]]:
     """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
 
     ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended. Without
-    ``latencies`` the histograms of its rounds are not merged, and no bottleneck is looked for.
+    ``latencies`` the histograms of its rounds are not merged; without ``diagnosed`` those of its operations are not,
+    and no bottleneck is looked for.
     """
-    rounds = [build_round(trial, measure, bottleneck_of(trial) if latencies else None) for trial in trials]
+    rounds = [build_round(trial, measure, bottleneck_of(trial) if diagnosed else None) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
     read = [trial for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
     results = [trial.result for trial in read if trial.result is not None]
@@ -72,7 +74,7 @@ def build_cell(
     for index in outliers([each["throughput"] or 0.0 for each in measured]):
         measured[index]["outlier"] = True
     latency, histograms, troubles = _latencies(done if latencies else [])
-    operations, unreadable = cell_operations(within if latencies else [])
+    operations, unreadable = cell_operations(within if diagnosed else [])
     system = _system(planned, results)
     time = _time(done, within)
     throughput = _throughput(measured, measure, confidence)

@@ -17,7 +17,6 @@ from dbdyno.engines.known import engine_of_product
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import (
     done,
-    failing,
     failing_by_round,
     lower_bounds,
     rates_by_block,
@@ -185,7 +184,47 @@ def _lacking(pair: Pair, ratio: Ratio | None) -> str:
     return ""
 
 
-def why_not_comparable(a: Cell, b: Cell) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What decides whether a cell may be ranked with another one: a few figures that stand for all of its rounds."""
+
+    system: str
+    """The system's name."""
+    factors: dict[str, object]
+    durability: str | None
+    """Its class, marked if observations contradict it."""
+    contradicted: bool
+    writes: bool
+    """Whether rows were changed, or may have been."""
+    rows: float | None
+    """Rows returned per transaction."""
+    rows_error: float
+    """Standard error of ``rows``; 0 if unknown."""
+    failing: list[float]
+    """Share of transactions that failed, of each round that began any."""
+    lost: float
+    """Share of the windows in which transactions failed and none succeeded."""
+
+
+def comparable(cell: Cell | Comparable) -> Comparable:
+    """Return what decides whether a cell may be ranked."""
+    if isinstance(cell, Comparable):
+        return cell
+    failing = failing_by_round(cell)
+    return Comparable(
+        system=cell["system"]["name"],
+        factors=cell["factors"],
+        durability=class_of(cell),
+        contradicted=bool(cell["observed"]["contradiction"]),
+        writes=_writes(cell),
+        rows=cell["rows_per_transaction"],
+        rows_error=cell["rows_standard_error"] or 0.0,
+        failing=failing,
+        lost=_nothing_but_failures(cell) if any(failing) else 0.0,
+    )
+
+
+def why_not_comparable(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say why two cells must not be ranked; empty where they may be.
 
     Where nothing was written, there was nothing to be durable; a class that what was counted contradicts is none. Rows
@@ -193,46 +232,49 @@ def why_not_comparable(a: Cell, b: Cell) -> list[str]:
     shares of failures, where chance does not explain it. What failed may have been the greater part of the work, and
     the time is that of what is left.
     """
+    a, b = comparable(a), comparable(b)
     return [*durability_differs(a, b), *rows_differ(a, b), *(hardly_any(a, b) or failures_differ(a, b))]
 
 
-def durability_differs(a: Cell, b: Cell) -> list[str]:
+def durability_differs(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say that one of two cells that wrote is less durable, or not what it claims; empty where neither is."""
-    durability = (class_of(a), class_of(b))
-    contradicted = any(cell["observed"]["contradiction"] for cell in (a, b))
-    if not contradicted and (None in durability or durability[0] == durability[1] or not (_writes(a) or _writes(b))):
+    a, b = comparable(a), comparable(b)
+    durability = (a.durability, b.durability)
+    contradicted = a.contradicted or b.contradicted
+    if not contradicted and (None in durability or durability[0] == durability[1] or not (a.writes or b.writes)):
         return []
     return [f"{DURABILITY}: {durability[0]} against {durability[1]}"]
 
 
-def rows_differ(a: Cell, b: Cell) -> list[str]:
+def rows_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say that two systems returned other rows for the same work; empty where they did not."""
-    if a["system"]["name"] == b["system"]["name"] or other_factors(a) != other_factors(b):
+    a, b = comparable(a), comparable(b)
+    if a.system == b.system or _without_system(a.factors) != _without_system(b.factors):
         return []
     return other_rows(a, b)
 
 
-def other_rows(a: Cell, b: Cell, work: int = 1) -> list[str]:
+def other_rows(a: Cell | Comparable, b: Cell | Comparable, work: int = 1) -> list[str]:
     """Say that two cells returned other rows, whatever else they differ in; empty where they did not.
 
     ``work``: how many transactions of the first one of the second does.
     """
-    rows_a, rows_b = a["rows_per_transaction"], b["rows_per_transaction"]
-    if rows_a is None or rows_b is None:
+    a, b = comparable(a), comparable(b)
+    if a.rows is None or b.rows is None:
         return []
-    rows_b /= work
-    errors = [a["rows_standard_error"] or 0.0, (b["rows_standard_error"] or 0.0) / work]
-    if _is_no_chance(rows_a - rows_b, errors, _SAME_ROWS * max(rows_a, rows_b)):
-        return [f"{ROWS}: {rows_a:.4g} against {rows_b:.4g}"]
+    rows_b = b.rows / work
+    if _is_no_chance(a.rows - rows_b, [a.rows_error, b.rows_error / work], _SAME_ROWS * max(a.rows, rows_b)):
+        return [f"{ROWS}: {a.rows:.4g} against {rows_b:.4g}"]
     return []
 
 
-def hardly_any(a: Cell, b: Cell) -> list[str]:
+def hardly_any(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say that of one of two cells so much failed that the rate is that of what is left; empty where it is not so."""
-    if not all(failing_by_round(cell) for cell in (a, b)):
+    a, b = comparable(a), comparable(b)
+    if not (a.failing and b.failing):
         return []
-    of_a, of_b = (failing(cell) for cell in (a, b))
-    lost = max(_nothing_but_failures(cell) for cell in (a, b))
+    of_a, of_b = fmean(a.failing), fmean(b.failing)
+    lost = max(a.lost, b.lost)
     if lost > _NOTHING_ELSE:
         return [f"{FAILED}: for {lost * 100:.0f} % of the window none ended well"]
     if max(of_a, of_b) > _MOST:
@@ -240,13 +282,13 @@ def hardly_any(a: Cell, b: Cell) -> list[str]:
     return []
 
 
-def failures_differ(a: Cell, b: Cell) -> list[str]:
+def failures_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say that more transactions failed of one of two cells than chance explains; empty where not."""
-    shares = [failing_by_round(cell) for cell in (a, b)]
-    if not all(shares):
+    a, b = comparable(a), comparable(b)
+    if not (a.failing and b.failing):
         return []
-    of_a, of_b = (fmean(each) for each in shares)
-    if not _is_no_chance(of_a - of_b, [standard_error(each) for each in shares], _FAILING):
+    of_a, of_b = fmean(a.failing), fmean(b.failing)
+    if not _is_no_chance(of_a - of_b, [standard_error(a.failing), standard_error(b.failing)], _FAILING):
         return []
     return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
 
@@ -276,4 +318,8 @@ def _writes(cell: Cell) -> bool:
 
 def other_factors(cell: Cell) -> dict[str, object]:
     """Return the levels of a cell without its system."""
-    return {name: level for name, level in cell["factors"].items() if name != "system"}
+    return _without_system(cell["factors"])
+
+
+def _without_system(factors: dict[str, object]) -> dict[str, object]:
+    return {name: level for name, level in factors.items() if name != "system"}

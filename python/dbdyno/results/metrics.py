@@ -33,7 +33,12 @@ def keeps_up(cell: Cell) -> bool:
 
 def usual_metric(a: Cell, b: Cell) -> str:
     """Return what two cells are judged by where nobody says it: throughput, but of open loops that both keep up."""
-    return ANSWERS if keeps_up(a) and keeps_up(b) else "throughput"
+    return usual_metric_of(keeps_up(a) and keeps_up(b))
+
+
+def usual_metric_of(kept_up: bool) -> str:
+    """Return what cells are judged by where nobody says it. ``kept_up``: they are open loops that all kept up."""
+    return ANSWERS if kept_up else "throughput"
 
 
 def done(cell: Cell) -> list[Round]:

@@ -58,10 +58,13 @@ def copy_runs(source: Store, target: Store, names: Sequence[str] = ()) -> Iterat
 def copy_run(source: Store, target: Store, run_id: str) -> Copied:
     """Copy a run, or what the target lacks of it, in one transaction. Raises StoreError."""
     with source.reading() as there, target.writing() as here:
-        found = there.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one_or_none()
-        if found is None:
-            raise StoreError(f"store {source.place}: it holds no run {run_id}")
-        run = _as_it_is(found)
+        with source.errors():
+            found = there.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one_or_none()
+            if found is None:
+                raise StoreError(f"store {source.place}: it holds no run {run_id}")
+            run = _as_it_is(found)
+        # It goes with every change, and is therefore written last.
+        summary = run.pop("summary")
         into = insert_into(RUNS, is_file=target.is_file).values(run)
         # By this first statement one who copies the same run at this moment waits for the other.
         into = into.on_conflict_do_nothing(index_elements=[RUNS.c.id]).execution_options(preserve_rowcount=True)
@@ -70,24 +73,28 @@ def copy_run(source: Store, target: Store, run_id: str) -> Copied:
         name: str = run["experiment"]
         if any(held[each] != run[each] for each in _IDENTITY):
             return Copied(run_id, name, "not copied", why="another run has its id there")
-        marks, known = _marks(there, run_id), _marks(here, run_id)
+        with source.errors():
+            marks = _marks(there, run_id)
+        known = _marks(here, run_id)
         more = marks[len(known) :]
         if marks[: len(known)] != known[: len(marks)]:
             return Copied(run_id, name, "not copied", why="it has gone on differently there")
-        for row in _trials_from(there, run_id, len(known)) if more else ():
+        for row in _trials_from(source, there, run_id, len(known)) if more else ():
             here.execute(insert(TRIALS).values(row))
-        if is_new:
-            return Copied(run_id, name, "copied", len(more))
-        changes = {each: run[each] for each in _CHANGES if run[each] != held[each]}
-        if changes and (more or (len(known) == len(marks) and _is_newer(run, held))):
-            here.execute(update(RUNS).where(RUNS.c.id == run_id).values(changes))
-            return Copied(run_id, name, "added to", len(more))
-        return Copied(run_id, name, "added to" if more else "there already", len(more))
+        changes = {} if is_new else {each: run[each] for each in _CHANGES if run[each] != held[each]}
+        is_changed = bool(changes) and (bool(more) or (len(known) == len(marks) and _is_newer(run, held)))
+        own = update(RUNS).where(RUNS.c.id == run_id)
+        if is_changed:
+            here.execute(own.values(changes))
+        if is_new or is_changed or more:
+            here.execute(own.values(summary=summary))
+        outcome: Outcome = "copied" if is_new else "added to" if is_changed or more else "there already"
+        return Copied(run_id, name, outcome, len(more))
 
 
 def _as_it_is(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Give a run's row. One whose process was killed could not say so, and nobody elsewhere can find it out."""
-    run = dict(checked(row))
+    run = checked(row)
     if run["status"] == "running" and is_gone(run["options"].get("process")):
         run["status"] = "interrupted"
     return run
@@ -106,12 +113,14 @@ def _marks(connection: Connection, run_id: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in connection.execute(query)]
 
 
-def _trials_from(connection: Connection, run_id: str, first: int) -> Iterator[dict[str, Any]]:
+def _trials_from(store: Store, connection: Connection, run_id: str, first: int) -> Iterator[dict[str, Any]]:
     """Give the trials of a run from the one with that number on, without the numbers that a store gave them."""
     columns = [each for each in TRIALS.c if each.name != "id"]
     query = select(*columns).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id).offset(first)
-    found = connection.execution_options(stream_results=True, yield_per=_AT_A_TIME).execute(query)
-    yield from (dict(checked(row)) for row in found.mappings())
+    with store.errors():
+        found = connection.execution_options(stream_results=True, yield_per=_AT_A_TIME).execute(query)
+        # What goes wrong while the caller has a row is not this store's: a generator does not see it.
+        yield from (checked(row) for row in found.mappings())
 
 
 def _copy_kept(source: Store, target: Store) -> None:

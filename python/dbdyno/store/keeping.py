@@ -50,7 +50,7 @@ class KeepingStore(Store):
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
         """``keeping`` makes one."""
-        super().__init__(store._engine, store._url)
+        super().__init__(store._pool.retain())
         self._store = store
         self._tell = tell
         self._here: Store | None = None
@@ -96,9 +96,10 @@ class KeepingStore(Store):
         """Return a run, see ``Store.run``."""
         return super().run(name) if self._here is None else self._here.run(name)
 
-    def trials(self, run_id: str) -> list[TrialRecord]:
-        """Return the trials of a run in the order in which they ended."""
-        return super().trials(run_id) if self._here is None else self._here.trials(run_id)
+    def trials(self, run_id: str, *, cell: str | None = None, intervals: bool = True) -> list[TrialRecord]:
+        """Return the trials of a run, see ``Store.trials``."""
+        read = super().trials if self._here is None else self._here.trials
+        return read(run_id, cell=cell, intervals=intervals)
 
     @property
     def others(self) -> Store | None:

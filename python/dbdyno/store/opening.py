@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,9 +20,11 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from dbdyno.errors import ExtraMissing, InputError, StoreError, reason
+from dbdyno.special_files import special_kind
 from dbdyno.store.answering import answering, watch
 from dbdyno.store.places import is_file, shown
-from dbdyno.store.problems import store_error
+from dbdyno.store.problems import store_errors
+from dbdyno.store.shapes import read_json
 from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
 from dbdyno.store.upgrading import upgrade
 from dbdyno.text import first_of
@@ -25,7 +32,6 @@ from dbdyno.text import first_of
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0
 _LOOK_AGAIN_S = 0.05
-SQLITE_HEADER = b"SQLite format 3\x00"
 
 # What libpq is told where the URL says nothing else. A network that falls silent is noticed within half a minute, and
 # not within the quarter of an hour that TCP takes. All values: seconds, and milliseconds for the last.
@@ -42,53 +48,158 @@ _LOCK = 0x6462_6479_6E6F
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
 
-def open_engine(url: URL, *, make: bool = True) -> Engine:
-    """Return an engine on a store that is there and readable; ``make``: made new where nothing is yet.
+@dataclass(eq=False)
+class Pool:
+    """The connections of this process to a store, shared by all that have it open."""
 
-    A store of an older version is brought to the present one. Raises ``InputError`` where there is no store and none is
-    to be made, ``ExtraMissing`` where PostgreSQL's driver is not installed, ``StoreError`` for what is no store, cannot
-    be reached or written, or was made by a newer dbdyno.
+    url: URL
+    engine: Engine
+    read_only: bool = False
+    copy: tempfile.TemporaryDirectory[str] | None = None
+    """Holds a private copy of a store that can neither be written nor be read where it is."""
+    users: int = 1
+
+    def retain(self) -> Pool:
+        """Count one more user."""
+        self.users += 1
+        return self
+
+    def release(self) -> None:
+        """Count one user less; the last one closes the connections. The engine connects again if it is still used."""
+        self.users -= 1
+        if self.users > 0:
+            return
+        for key in [key for key, pool in _POOLS.items() if pool is self]:
+            del _POOLS[key]
+        self.engine.dispose()
+        if self.copy is not None:
+            self.copy.cleanup()
+
+
+_POOLS: dict[object, Pool] = {}
+_OPENING = threading.Lock()
+
+
+def open_pool(url: URL, *, make: bool = True, write: bool = False) -> Pool:
+    """Open a store, and count a user of its connections.
+
+    ``make``: make a new store if there is none; ``write``: fail if it can only be read. A store of an older version is
+    brought to the present one, if need be in a private copy. Raises ``InputError`` if there is no store and none is to
+    be made, ``ExtraMissing`` if PostgreSQL's driver is not installed, ``StoreError`` for what is no store, cannot be
+    reached, or was made by a newer dbdyno.
     """
-    engine = _engine_of_file(url, make=make) if is_file(url) else _engine_of_server(url)
+    with _OPENING, store_errors(url):
+        pool = _POOLS.get(_key(url))
+        if pool is None:
+            pool = _open(url, make=make)
+            _POOLS[_key(url)] = pool
+        else:
+            pool.retain()
+        if write and pool.read_only:
+            pool.release()
+            raise read_only_error(url)
+        return pool
+
+
+def read_only_error(url: URL) -> StoreError:
+    """Return the error of a command that has to write to a store that can only be read."""
+    return StoreError(f"store {shown(url)}: can only be read here; give a path that can be written with --store")
+
+
+@contextmanager
+def reading(engine: Engine, url: URL) -> Iterator[Connection]:
+    """Give a connection to read with; whatever goes wrong is reported as StoreError of the store at ``url``."""
+    with store_errors(url), answering(engine), engine.connect() as connection:
+        yield connection
+
+
+def _key(url: URL) -> object:
+    """Return what identifies a store within this process. The file is not opened, see :func:`special_kind`."""
+    if not is_file(url):
+        return url
+    try:
+        found = Path(url.database or "").stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _open(url: URL, *, make: bool) -> Pool:
+    if not is_file(url):
+        engine = _engine_of_server(url)
+        _check_patiently(engine, url, make=make)
+        return Pool(url, engine)
+    path = Path(url.database or "")
+    _check_file(path, url, make=make)
+    if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return _open_read_only(url, path)
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, json_deserializer=read_json)
+    _check_patiently(engine, url, make=make)
+    event.listen(engine, "connect", _configure_sqlite)
+    engine.dispose()
+    return Pool(url, engine)
+
+
+def _open_read_only(url: URL, path: Path) -> Pool:
+    """Open a file that cannot be written. What SQLite cannot read without writing is read from a private copy."""
+    beside = {end: Path(f"{path}{end}") for end in ("-wal", "-shm", "-journal")}
+    if beside["-wal"].exists() and beside["-shm"].exists():
+        # Another process may be writing.
+        mode = "mode=ro"
+    elif any(each.exists() and each.stat().st_size for each in (beside["-wal"], beside["-journal"])):
+        return _open_copy(url, path)
+    else:
+        mode = "mode=ro&immutable=1"
+    uri = f"{path.absolute().as_uri()}?{mode}"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(uri, timeout=BUSY_TIMEOUT_S, uri=True, check_same_thread=False)
+
+    engine = create_engine(url, creator=connect, json_deserializer=read_json)
+    with engine.connect() as connection:
+        version = _look(connection, url)
+    if version == SCHEMA_VERSION:
+        return Pool(url, engine, read_only=True)
+    engine.dispose()
+    if version is None:
+        raise _none_there(url)
+    return _open_copy(url, path)
+
+
+def _open_copy(url: URL, path: Path) -> Pool:
+    directory = tempfile.TemporaryDirectory(prefix="dbdyno-store-")
+    try:
+        copy = Path(directory.name) / "runs.db"
+        for end in ("", "-wal", "-journal"):
+            source = Path(f"{path}{end}")
+            if source.exists():
+                shutil.copyfile(source, f"{copy}{end}")
+        engine = create_engine(url.set(database=str(copy)), json_deserializer=read_json)
+        _check_patiently(engine, url, make=False)
+    except OSError as error:
+        directory.cleanup()
+        raise StoreError(f"store {path}: cannot be copied to read it: {reason(error)}; free some space") from error
+    except BaseException:
+        directory.cleanup()
+        raise
+    return Pool(url, engine, read_only=True, copy=directory)
+
+
+def _check_patiently(engine: Engine, url: URL, *, make: bool) -> None:
     deadline = time.monotonic() + _MAKING_TIMEOUT_S
     while True:
         try:
             _check(engine, url, make=make)
             if is_file(url):
                 _use_wal(engine)
-            break
         except DBAPIError as error:
             # SQLite does not wait for others when it changes the journal's mode. What it has waited for as long as it
             # is to wait is late as well, and not waited for again.
             if time.monotonic() >= deadline or "database is locked" not in str(error.orig):
-                raise store_error(url, error) from error
+                raise
+        else:
+            return
         time.sleep(_LOOK_AGAIN_S)
-    if is_file(url):
-        event.listen(engine, "connect", _configure_sqlite)
-        engine.dispose()
-    return engine
-
-
-@contextmanager
-def reading(engine: Engine, url: URL) -> Iterator[Connection]:
-    """Give a connection to read with; whatever goes wrong is told of the store at ``url``, as StoreError."""
-    try:
-        with answering(engine), engine.connect() as connection:
-            yield connection
-    except DBAPIError as error:
-        raise store_error(url, error) from error
-    except ValueError as error:  # JSON that does not parse: the file was changed by hand or is damaged
-        raise StoreError(
-            f"store {shown(url)}: holds something unreadable ({error}); give another path with --store"
-        ) from error
-
-
-def _engine_of_file(url: URL, *, make: bool) -> Engine:
-    path = Path(url.database or "")
-    if not make and not path.exists():
-        raise _none_there(url)
-    _prepare_file(path)
-    return create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
 
 
 def _engine_of_server(url: URL) -> Engine:
@@ -98,24 +209,25 @@ def _engine_of_server(url: URL) -> Engine:
     # A pooler between gives each transaction another session, where no statement is prepared.
     told |= {"client_encoding": "utf8", "prepare_threshold": None}
     # A connection lies idle while a trial goes on, and may be gone when that ends.
-    engine = create_engine(url, connect_args=told, pool_pre_ping=True, pool_size=1)
+    engine = create_engine(url, connect_args=told, pool_pre_ping=True, pool_size=1, json_deserializer=read_json)
     event.listen(engine, "connect", _configure_server)
     watch(engine)
     return engine
 
 
-def _prepare_file(path: Path) -> None:
-    """Make the directory and refuse what is plainly no SQLite file, before SQLite touches it."""
+def _check_file(path: Path, url: URL, *, make: bool) -> None:
+    """Make the directory, and refuse what is not a regular file: to open it could block for good."""
     try:
+        for each in (path, *(Path(f"{path}{end}") for end in ("-wal", "-shm", "-journal"))):
+            kind = special_kind(each)
+            if kind is not None:
+                raise StoreError(f"store {each}: is {kind}, not a file; give the path of a file with --store")
+        if path.exists():
+            return
+        if not make:
+            raise _none_there(url)
         # Runs tell about a machine and its software: the directory is the user's own.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.is_dir():
-            raise StoreError(f"store {path}: is a directory; give the path of a file with --store")
-        if path.exists():
-            with path.open("rb") as file:
-                head = file.read(len(SQLITE_HEADER))
-            if head and head != SQLITE_HEADER:
-                raise StoreError(f"store {path}: is not a store of dbdyno; give another path with --store")
     except OSError as error:
         raise StoreError(f"store {path}: {reason(error)}; give a path that can be written with --store") from error
 

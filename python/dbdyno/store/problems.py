@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from dbdyno.errors import StoreError
 from dbdyno.store.places import is_file, shown, without_passwords
+from dbdyno.text import shortened
+
+# What SQLite says of a file of which a part was lost or changed.
+_DAMAGE = ("malformed", "no such table", "no such column", "could not decode", "disk i/o error", "corrupt", "too big")
 
 # By words of SQLite's message, in the order in which they are looked for.
 _OF_SQLITE = (
     (("readonly", "read-only", "unable to open", "permission"), "give a path that can be written with --store"),
-    (("malformed", "not a database"), "move the file away, or give another path with --store"),
+    (("not a database",), "it is not a store of dbdyno; give another path with --store"),
+    (_DAMAGE, "it is damaged: move the file away, or give another path with --store"),
     (("full",), "free some space on the device, or give a path on another one with --store"),
     (("locked",), "another process holds it; try again when that has ended"),
 )
@@ -37,7 +45,37 @@ _OF_CONNECTING = (
     (("too many clients", "remaining connection slots"), "53300"),
 )
 
+_LONGEST = 200
+
 _USUAL = "check that it is there and can be used, or give another one with --store"
+
+
+class RowRefused(StoreError):
+    """A row breaks a rule of its table, such as an id that is taken."""
+
+
+@contextmanager
+def store_errors(url: URL) -> Iterator[None]:
+    """Turn what goes wrong with a store into StoreError: in the database, and with what is found in it."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise store_error(url, error) from error
+    except (SQLAlchemyError, ValueError) as error:
+        raise unreadable(url, error) from error
+
+
+def unreadable(url: URL, error: Exception, whose: str = "") -> StoreError:
+    """Return the error for what dbdyno did not write: the file was changed by hand, or is damaged.
+
+    ``whose``: what it belongs to, such as ``run 20260314-k7wd: ``.
+    """
+    words = without_passwords(shortened(" ".join(str(error).split()) or type(error).__name__, _LONGEST), url)
+    if isinstance(error, LookupError):
+        words = f"{words} is missing"
+    return StoreError(
+        f"store {shown(url)}: holds something unreadable ({whose}{words}); give another path with --store"
+    )
 
 
 def store_error(url: URL, error: DBAPIError) -> StoreError:
@@ -45,7 +83,8 @@ def store_error(url: URL, error: DBAPIError) -> StoreError:
     said = without_passwords(str(error.orig), url).strip()
     text = said.splitlines()[0] if said else type(error.orig).__name__
     hint = _hint_of_sqlite(text) if is_file(url) else _hint_of_postgresql(text, getattr(error.orig, "sqlstate", None))
-    return StoreError(f"store {shown(url)}: {text}; {hint}")
+    kind = RowRefused if isinstance(error, IntegrityError) else StoreError
+    return kind(f"store {shown(url)}: {text}; {hint}")
 
 
 def _hint_of_sqlite(text: str) -> str:

@@ -1,32 +1,94 @@
-"""What the JSON of a store's columns must be, so that damage and changes by hand are told of the store."""
+"""What the columns of a store hold, so that damage and changes by hand are reported as errors of the store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, get_args
 
-_OBJECTS = ("design", "options", "host", "plan", "around", "durations")
-_OBJECTS_OR_NOTHING = ("device", "ceiling", "result")
+from sqlalchemy import JSON, Column, Integer
+
+from dbdyno.store.records import RunStatus, TrialStatus
+from dbdyno.store.tables import RUNS, TRIALS
+
 _LISTS = ("command", "observations", "intervals", "parts")
-
 # Lists of objects: the others hold texts.
 _OF_OBJECTS = ("observations", "intervals", "parts")
+_STATUSES = frozenset((*get_args(RunStatus), *get_args(TrialStatus)))
 
 
-def checked(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Give a row of a run or a trial, or of some of its columns, as it is.
+def read_json(document: str | bytes | float) -> Any:
+    """Read a JSON document of a store. Raises ValueError for what dbdyno does not write, such as NaN."""
+    if isinstance(document, int | float):
+        # SQLite keeps a number as a number in a column of JSON.
+        return document
+    try:
+        text = document.decode() if isinstance(document, bytes) else document
+        value = json.loads(text, parse_constant=_refuse)
+        if "\\ud" in text or "\\uD" in text:
+            # Half of a surrogate pair can be read, and neither shown nor written.
+            json.dumps(value, ensure_ascii=False).encode()
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"a document that is not JSON as dbdyno writes it: {error}") from None
+    return value
 
-    Raises ValueError, which says whose column it is, where one holds JSON of another shape than dbdyno writes.
+
+def checked(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a row of a run or a trial, or of some of its columns.
+
+    Raises ValueError, which names the column and the run, if one holds another type than dbdyno writes.
     """
-    for name, value in row.items():
-        if name in _OBJECTS or (name in _OBJECTS_OR_NOTHING and value is not None):
-            wanted = isinstance(value, dict)
-        elif name in _LISTS:
-            inner = dict if name in _OF_OBJECTS else str
-            wanted = isinstance(value, list) and all(isinstance(each, inner) for each in value)
-        else:
-            continue
-        if not wanted:
-            whose = row.get("run_id") or row.get("id") or "?"
+    found = dict(row)
+    for name, value in found.items():
+        check = _CHECKS.get(name)
+        if check is not None and not check(value):
+            whose = found.get("run_id") or found.get("id") or "?"
             raise ValueError(f"`{name}` of run {whose} is not what dbdyno writes there")
-    return row
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} in a document")
+
+
+def _is_moment(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        return not value or bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _is_seed(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdigit()
+
+
+def _is_list(name: str) -> Callable[[object], bool]:
+    inner = dict if name in _OF_OBJECTS else str
+    return lambda value: isinstance(value, list) and all(isinstance(each, inner) for each in value)
+
+
+def _check_of(column: Column[Any]) -> Callable[[object], bool]:
+    name = column.name
+    if name == "id":
+        # Of a run a text, of a trial a number.
+        return lambda value: isinstance(value, str | int)
+    if name == "status":
+        return lambda value: value in _STATUSES
+    if name == "seed":
+        return _is_seed
+    own: Callable[[object], bool]
+    if name in ("started", "ended"):
+        own = _is_moment
+    elif name in _LISTS:
+        own = _is_list(name)
+    else:
+        kind = dict if isinstance(column.type, JSON) else int if isinstance(column.type, Integer) else str
+        own = lambda value: isinstance(value, kind)  # noqa: E731
+    return (lambda value: value is None or own(value)) if column.nullable else own
+
+
+# A column that both tables have holds the same in both.
+_CHECKS = {each.name: _check_of(each) for each in (*RUNS.c, *TRIALS.c)}

@@ -7,14 +7,13 @@ import json
 import secrets
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy import Connection, Text, delete, func, insert, select, update
+from sqlalchemy import cast as sql_cast
 
 from dbdyno.errors import InputError, StoreError
 from dbdyno.masking import clean_json, mask_command, storable
@@ -22,9 +21,9 @@ from dbdyno.moments import utc_now
 from dbdyno.paths import default_path, named_store
 from dbdyno.store.answering import answering
 from dbdyno.store.inserting import insert_into
-from dbdyno.store.opening import open_engine, reading
+from dbdyno.store.opening import Pool, open_pool, read_only_error, reading
 from dbdyno.store.places import is_file, shown, store_url
-from dbdyno.store.problems import store_error
+from dbdyno.store.problems import RowRefused, store_errors
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
 from dbdyno.store.shapes import checked
@@ -54,7 +53,7 @@ def open_store(where: str | None = None, *, make: bool = True) -> Store:
     store that cannot be used.
     """
     url = store_url(where)
-    return Store(open_engine(url, make=make or named_store(where) is None), url)
+    return Store(open_pool(url, make=make or named_store(where) is None, write=make))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +67,13 @@ class Elsewhere:
 class Store:
     """Runs and their trials. Every method commits before it returns; several processes may write at once."""
 
-    def __init__(self, engine: Engine, url: URL) -> None:
-        """Take an engine on a checked store (``open_store`` makes both)."""
-        self._engine = engine
+    def __init__(self, pool: Pool) -> None:
+        """Take the connections of a checked store, which count this as a user (``open_store``)."""
+        self._pool = pool
+        self._engine = pool.engine
+        self._url = pool.url
         # Closed files have no journal beside them, also where nobody closed the store before the process ends.
-        weakref.finalize(self, engine.dispose)
-        self._url = url
+        self._release = weakref.finalize(self, pool.release)
         self.elsewhere: dict[str, Elsewhere] = {}
         """The runs, by their ids, that could not be stored here in the end (``keeping.py``)."""
 
@@ -95,7 +95,7 @@ class Store:
 
     def close(self) -> None:
         """Give back the connections."""
-        self._engine.dispose()
+        self._release()
 
     def begin_run(self, run: RunRecord) -> str:
         """Store a run that starts now and return the id given to it, such as ``20260314-k7wd``.
@@ -113,7 +113,7 @@ class Store:
             try:
                 with self.writing() as connection:
                     connection.execute(insert(RUNS).values(values))
-            except IntegrityError:
+            except RowRefused:
                 continue
             return cast("str", values["id"])
         raise StoreError(f"store {self.place}: no free id was found for a run; try again")
@@ -166,7 +166,7 @@ class Store:
         try:
             with self.writing() as connection:
                 number = connection.execute(insert(TRIALS).values(values)).inserted_primary_key
-        except IntegrityError as error:
+        except RowRefused as error:
             raise StoreError(f"store {self.place}: it holds no run {run_id}") from error
         return int(number[0]) if number is not None else 0
 
@@ -186,37 +186,43 @@ class Store:
         given |= {"options": options, "status": status}
         values = {name: clean_json(value) for name, value in given.items() if value is not None}
         if status == "running":
-            values["ended"] = None
+            values |= {"ended": None, "summary": None}
         if values:
             self._change_run(run_id, values)
 
     def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
         """Close a run with its status and what the laboratory saw (:class:`RunRecord`); its end is now."""
         self._change_run(run_id, {"status": status, "observations": clean_json(list(observations)), "ended": utc_now()})
+        # Imported here: the packages that interpret runs build on this one.
+        from dbdyno.history.reading import keep_summary
+
+        # A run that cannot be summarized has ended all the same; whoever reads its history gets the error.
+        with suppress(StoreError):
+            keep_summary(self, run_id)
 
     def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:
         """Return the runs, newest first, with how many of their trials gave a result and how many did not.
 
         A run whose process was killed could not say so itself: it counts as interrupted.
         """
-        done = func.count(TRIALS.c.id).filter(TRIALS.c.status == "done")
-        failed = func.count(TRIALS.c.id).filter(TRIALS.c.status != "done")
         shape = (RUNS.c.id, RUNS.c.experiment, RUNS.c.started, RUNS.c.ended, RUNS.c.status, RUNS.c.version)
-        query = (
-            select(*shape, done.label("done"), failed.label("failed"))
-            .join_from(RUNS, TRIALS, RUNS.c.id == TRIALS.c.run_id, isouter=True)
-            .group_by(*shape)
-            .order_by(RUNS.c.started.desc(), RUNS.c.id)
-        )
+        listed = select(*shape).order_by(RUNS.c.started.desc(), RUNS.c.id)
         if experiment is not None:
-            query = query.where(RUNS.c.experiment == experiment)
+            listed = listed.where(RUNS.c.experiment == experiment)
         if limit is not None:
-            query = query.limit(limit)
+            listed = listed.limit(limit)
+        # Only the trials of the runs that are listed are counted.
+        chosen = listed.subquery()
+        own = TRIALS.c.run_id == chosen.c.id
+        done = select(func.count()).where(own, TRIALS.c.status == "done").scalar_subquery()
+        failed = select(func.count()).where(own, TRIALS.c.status != "done").scalar_subquery()
+        query = select(chosen, done.label("done"), failed.label("failed"))
+        query = query.order_by(chosen.c.started.desc(), chosen.c.id)
         unfinished = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.status == "running")
         with self.reading() as connection:
             running = [checked(row) for row in connection.execute(unfinished).mappings()]
             killed = {row["id"] for row in running if is_gone(row["options"].get("process"))}
-            found = [RunSummary(**row) for row in connection.execute(query).mappings()]
+            found = [RunSummary(**checked(row)) for row in connection.execute(query).mappings()]
         return [replace(each, status="interrupted") if each.id in killed else each for each in found]
 
     def run(self, name: str) -> RunRecord:
@@ -226,8 +232,8 @@ class Store:
         """
         run_id = self._find(name)
         with self.reading() as connection:
-            row = connection.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one()
-            run = RunRecord(**{**_only(RunRecord, row), "seed": int(row["seed"])})
+            row = connection.execute(select(*_RUN).where(RUNS.c.id == run_id)).mappings().one()
+            run = RunRecord(**{**checked(row), "seed": int(row["seed"])})
         killed = run.status == "running" and is_gone(run.options.get("process"))
         return replace(run, status="interrupted") if killed else run
 
@@ -236,29 +242,44 @@ class Store:
         """Where other runs than one that is written are read; ``None`` where they cannot be."""
         return self
 
-    def whys(self, experiment: str) -> list[RunRecord]:
-        """Return the runs of `dbdyno why` that asked about an experiment, newest first."""
-        query = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc())
+    def whys(self, experiment: str) -> Iterator[RunRecord]:
+        """Yield the runs of `dbdyno why` that asked about an experiment, newest first."""
+        # The words are looked for first: to read the options of all runs takes a while.
+        named = sql_cast(RUNS.c.options, Text).contains('"cell"')
+        query = select(RUNS.c.id, RUNS.c.options).where(RUNS.c.experiment == experiment, named)
         with self.reading() as connection:
-            found = [row["id"] for row in connection.execute(query).mappings() if "cell" in row["options"]]
-        return [self.run(each) for each in found]
+            rows = [checked(row) for row in connection.execute(query.order_by(RUNS.c.started.desc())).mappings()]
+        for row in rows:
+            if "cell" in row["options"]:
+                yield self.run(row["id"])
 
-    def trials(self, run_id: str) -> list[TrialRecord]:
-        """Return the trials of a run in the order in which they ended."""
-        query = select(TRIALS).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
+    def trials(self, run_id: str, *, cell: str | None = None, intervals: bool = True) -> list[TrialRecord]:
+        """Return the trials of a run, or of one of its cells, in the order in which they ended.
+
+        Without ``intervals`` those are empty: they are the greater part of a trial.
+        """
+        columns = [each for each in _TRIAL if intervals or each.name != "intervals"]
+        query = select(*columns).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
+        if cell is not None:
+            query = query.where(TRIALS.c.cell == cell)
         with self.reading() as connection:
-            return [TrialRecord(**_only(TrialRecord, row)) for row in connection.execute(query).mappings()]
+            return [TrialRecord(**checked(row)) for row in connection.execute(query).mappings()]
+
+    def keep_summary(self, run_id: str, summary: str) -> None:
+        """Store the summary of a run. It is derived: a store that cannot be written goes without."""
+        with suppress(StoreError), self.writing() as connection:
+            connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(summary=summary))
 
     def _find(self, name: str) -> str:
-        query = select(RUNS.c.id).order_by(RUNS.c.started.desc(), RUNS.c.id)
         with self.reading() as connection:
-            ids: list[str] = list(connection.execute(query).scalars())
+            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == name)).scalar() is not None:
+                return name
+            query = select(RUNS.c.id).order_by(RUNS.c.started.desc(), RUNS.c.id)
+            ids: list[str] = list(connection.execute(query.limit(1 if name == "last" else None)).scalars())
         if not ids:
             raise InputError(f"run {name}", f"the store {self.place} holds no runs yet", "start one with dbdyno run")
         if name == "last":
             return ids[0]
-        if name in ids:
-            return name
         found = [each for each in ids if name and (each.startswith(name) or each.rpartition("-")[2] == name)]
         if not found:
             raise InputError(f"run {name}", f"the store {self.place} holds no such run", "dbdyno runs lists them")
@@ -283,26 +304,23 @@ class Store:
         """Give a connection to read with; errors speak of the store."""
         return reading(self._engine, self._url)
 
+    def errors(self) -> AbstractContextManager[None]:
+        """Report what goes wrong meanwhile as errors of this store, where another one is in use, too."""
+        return store_errors(self._url)
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose transaction is committed at the end; errors speak of the store."""
-        try:
-            with answering(self._engine), self._engine.begin() as connection:
-                yield connection
-        except IntegrityError:
-            raise
-        except DBAPIError as error:
-            raise store_error(self._url, error) from error
+        if self._pool.read_only:
+            raise read_only_error(self._url)
+        with store_errors(self._url), answering(self._engine), self._engine.begin() as connection:
+            yield connection
 
 
 def _noise_of(experiment: str) -> str:
     return NOISE + hashlib.sha256(experiment.encode()).hexdigest()[:32]
 
 
-def _only(kind: type, row: RowMapping) -> dict[str, Any]:
-    """Return the columns of ``row`` that ``kind`` knows: an older dbdyno reads past columns added later.
-
-    Raises ValueError where one holds what dbdyno does not write.
-    """
-    names = {each.name for each in fields(kind)}
-    return {name: value for name, value in checked(row).items() if name in names}
+# The columns of the records, each of which has the name of its field.
+_RUN = [RUNS.c[each.name] for each in fields(RunRecord)]
+_TRIAL = [TRIALS.c[each.name] for each in fields(TrialRecord)]

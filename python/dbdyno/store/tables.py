@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import (
+    DDL,
+    JSON,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    event,
+)
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised whenever the tables change: the newest of ``migrations/versions``, whose numbers are Alembic's revisions."""
 
 METADATA = MetaData()
@@ -54,6 +67,8 @@ RUNS = Table(
     Column("status", String(16), nullable=False),
     Column("started", _sorted(40), nullable=False, index=True),
     Column("ended", String(40)),
+    # What a history needs of the run, derived from its trials (history/summary.py); null: to be computed.
+    Column("summary", Text),
 )
 
 TRIALS = Table(
@@ -76,3 +91,29 @@ TRIALS = Table(
     Column("durations", JSON, nullable=False),
     Index("dbdyno_trials_run", "run_id", "id"),
 )
+
+# A summary goes when what it is derived from is changed, by whatever program. (``migrations/versions/version_4.py``)
+_FORGET = "UPDATE dbdyno_runs SET summary = NULL WHERE id = {} AND summary IS NOT NULL;"
+_SQLITE_TRIGGERS = [
+    f"CREATE TRIGGER dbdyno_summary_{name} AFTER {what} BEGIN {_FORGET.format(run)} END"
+    for name, what, run in (
+        ("run_changed", "UPDATE OF design, definition ON dbdyno_runs", "NEW.id"),
+        ("trial_changed", "UPDATE ON dbdyno_trials", "NEW.run_id"),
+        ("trial_deleted", "DELETE ON dbdyno_trials", "OLD.run_id"),
+    )
+]
+_POSTGRESQL_TRIGGERS = [
+    "CREATE FUNCTION dbdyno_forget_summary() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    f"IF TG_TABLE_NAME = 'dbdyno_runs' THEN {_FORGET.format('OLD.id')} "
+    f"ELSE {_FORGET.format('OLD.run_id')} END IF; RETURN NULL; END $$",
+    *(
+        f"CREATE TRIGGER dbdyno_summary_{name} AFTER {what} FOR EACH ROW EXECUTE FUNCTION dbdyno_forget_summary()"
+        for name, what in (
+            ("run_changed", "UPDATE OF design, definition ON dbdyno_runs"),
+            ("trial_changed", "UPDATE OR DELETE ON dbdyno_trials"),
+        )
+    ),
+]
+for _dialect, _statements in (("sqlite", _SQLITE_TRIGGERS), ("postgresql", _POSTGRESQL_TRIGGERS)):
+    for _statement in _statements:
+        event.listen(TRIALS, "after_create", DDL(_statement).execute_if(dialect=_dialect))  # type: ignore[no-untyped-call]

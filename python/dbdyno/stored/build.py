@@ -183,6 +183,7 @@ def _cells(
             published.get(name),
             _confidence(run.design),
             latencies=latencies,
+            diagnosed=latencies,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import islice
 
 from dbdyno.document import Document
 from dbdyno.document.cell import Cell, Proof
@@ -32,7 +33,7 @@ def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
 
 
 def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
-    for each in store.whys(run.experiment)[:_MOST]:
+    for each in islice(store.whys(run.experiment), _MOST):
         cell = left.get(text(each.options, "cell") or "")
         if cell is None or each.status not in ("done", "interrupted") or not _is_same(each, run, cell):
             continue

@@ -1,0 +1,128 @@
+"""What a history needs of a run, computed once: a few figures of each cell, in place of all of its trials.
+
+The store keeps it beside the run. It is derived: if ``RULES`` of a stored summary differ, it is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import objects, part
+from dbdyno.history.identity import Parts, definition_parts
+from dbdyno.history.metrics import METRICS
+from dbdyno.results.cells import build_cell
+from dbdyno.results.derived import derived
+from dbdyno.results.judging import Comparable, comparable
+from dbdyno.results.metrics import done, is_open_loop, keeps_up
+from dbdyno.results.rounds import Measure
+from dbdyno.results.trial import ReadTrial
+from dbdyno.stats import CONFIDENCE
+from dbdyno.store.records import JsonObject, RunRecord, TrialRecord
+
+RULES = 1
+"""Raise it whenever the same trials give another summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellSummary:
+    """A cell of a run."""
+
+    rounds: int
+    """Rounds that gave a result."""
+    values: dict[str, float | None]
+    """By the name of the metric, each in its own unit; ``None``: not recorded."""
+    bounded: list[str]
+    """Metrics whose value is a lower bound."""
+    open_loop: bool
+    keeps_up: bool
+    definition: str
+    """Digest of what the cell was, see :func:`dbdyno.history.identity.definition_of`."""
+    work: Comparable
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run."""
+
+    is_why: bool
+    """Whether it is a `dbdyno why`, which measures changes of a cell."""
+    planned: dict[str, JsonObject] = field(default_factory=dict)
+    """The factors of the planned cells, by id, in their order."""
+    cells: dict[str, CellSummary] = field(default_factory=dict)
+    """The cells that have a trial."""
+
+    def encode(self) -> str:
+        """Return it as the store keeps it."""
+        return json.dumps({"rules": RULES} | asdict(self), separators=(",", ":"))
+
+
+def decode(text: str | None) -> RunSummary | None:
+    """Read a stored summary; ``None`` if there is none, or none by the present rules."""
+    try:
+        document = json.loads(text or "null")
+        if not isinstance(document, dict) or document.pop("rules", None) != RULES:
+            return None
+        cells = {
+            cell: CellSummary(**{**each, "work": Comparable(**each["work"])})
+            for cell, each in document["cells"].items()
+        }
+        return RunSummary(bool(document["is_why"]), dict(document["planned"]), cells)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        # It is derived: what cannot be read is computed again.
+        return None
+
+
+def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:
+    """Summarize a run. ``trials``: of several in the same cell and block, the latest counts."""
+    latest: dict[str, dict[int, TrialRecord]] = {}
+    for trial in trials:
+        latest.setdefault(trial.cell, {})[trial.block] = trial
+    plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
+    counting = [blocks[block] for blocks in latest.values() for block in sorted(blocks)]
+    read: dict[str, list[ReadTrial]] = {}
+    for each in derived(counting):
+        read.setdefault(each.cell, []).append(each)
+    planned = objects(run.design.get("cells"))
+    return RunSummary(
+        asks_why(run.design),
+        {str(each.get("id", "")): part(each, "factors") for each in planned},
+        {cell: _cell(run, cell, of_cell, plans.get(cell, {})) for cell, of_cell in read.items()},
+    )
+
+
+def asks_why(design: object) -> bool:
+    """Whether a run with this design is a `dbdyno why`."""
+    return isinstance(design, dict) and bool(design.get("why"))
+
+
+def digest(parts: Parts) -> str:
+    """Return the digest of a cell's definition."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _cell(run: RunRecord, cell: str, trials: Sequence[ReadTrial], plan: JsonObject) -> CellSummary:
+    planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {"id": cell})
+    # Within a run the trials of a cell differ by their seed only: one plan says what the cell was.
+    with_plan = [replace(trial, plan=plan) for trial in trials]
+    built = build_cell(planned, with_plan, run, Measure.of(run.design), None, CONFIDENCE, diagnosed=False)[0]
+    rounds = len(done(built))
+    return CellSummary(
+        rounds,
+        {name: _value(built, name) if rounds else None for name in METRICS},
+        [name for name, metric in METRICS.items() if metric.is_bounded(built)],
+        is_open_loop(built),
+        keeps_up(built),
+        digest(definition_parts(plan, run.design, run.definition, cell)),
+        comparable(built),
+    )
+
+
+def _value(cell: Cell, metric: str) -> float | None:
+    value: Any = METRICS[metric].of(cell)
+    return value if value is not None and math.isfinite(value) else None
