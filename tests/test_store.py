@@ -270,7 +270,7 @@ def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[100:] = b"\xff" * (len(data) - 100)
     path.write_bytes(data)
-    with pytest.raises(StoreError, match=r"runs\.db: .*malformed.*; it is damaged: move the file away"):
+    with pytest.raises(StoreError, match=r"runs\.db: .*malformed.*; move the file away"):
         open_store(str(path))
 
 

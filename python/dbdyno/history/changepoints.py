@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dbdyno.history.evidence import LEAST, Noise, log_odds
 
@@ -34,6 +35,24 @@ FEWEST = 2 * LEAST
 """Runs a series needs before changes are looked for."""
 
 _GREATEST = 700.0
+
+STRETCH = 200
+"""Values of a stretch that are at least searched. Of one twice as long, the older half only says how great the noise
+is: a search through all of ten thousand runs after each of them would take minutes."""
+
+SCREENED = 64
+"""From so many values of a stretch on, it is searched only after a run at which a change may be seen at all."""
+
+# Numbers of latest values whose mean is compared with that of the values before.
+_LATEST = (3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181)
+
+# Standard errors between these means below which nothing is marked: for odds of 1,100 to 1 it takes more than 4.
+_DIFFERENT = 3.0
+
+# The noise is estimated anew after so many values.
+_EVERY = 50
+
+_NORMAL = 1.4826 / math.sqrt(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +79,13 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0) -> list
         raise ValueError("a change point needs finite values")
     found: list[ChangePoint] = []
     known, start = Noise.unknown(), 0
-    for end in range(1, len(series) + 1):
-        if end - start < FEWEST:
+    different = _differences(series, resolution)
+    end, begun = 0, 0
+    while end < len(series):
+        end += 1
+        if end - start > 2 * STRETCH:
+            known, start = known.after(series[start : start + STRETCH], resolution), start + STRETCH
+        if end - start < FEWEST or (end - begun >= SCREENED and different[end - 1 - begun] < _DIFFERENT):
             continue
         odds = log_odds(series[start:end], known, resolution)
         best = int(np.argmax(odds))
@@ -69,4 +93,34 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0) -> list
             index = start + LEAST + best
             found.append(ChangePoint(index, end - 1, math.exp(min(float(odds[best]), _GREATEST))))
             known, start = known.after(series[start:index], resolution), index
+            different, begun = _differences(series[start:], resolution), start
     return found
+
+
+def _differences(series: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
+    """Return for each value, by how many standard errors the latest values up to it differ from those before, at most.
+
+    Positive correlation makes it greater: the noise is estimated from the differences of neighbours.
+    """
+    n = len(series)
+    greatest = np.zeros(n)
+    if n < SCREENED:
+        return greatest
+    ends = np.arange(1, n + 1)
+    jumps = np.abs(np.diff(series))
+    # Of no value is anything used that comes after it.
+    known = [jumps[max(0, each - 1 - 2 * STRETCH) : each - 1] for each in range(_EVERY, n + 1, _EVERY)]
+    noise = np.array([0.0, *(_NORMAL * float(np.median(each)) for each in known)])[ends // _EVERY]
+    sums = np.concatenate(([0.0], np.cumsum(series - series[0])))
+    for latest in _LATEST:
+        at = ends[ends >= 2 * latest]
+        before = np.minimum(at - latest, STRETCH)
+        mean = (sums[at] - sums[at - latest]) / latest
+        difference = np.abs(mean - (sums[at - latest] - sums[at - latest - before]) / before)
+        # What is within the resolution is the same.
+        difference = np.where(difference > resolution, difference, 0.0)
+        error = noise[at - 1] * np.sqrt(1 / latest + 1 / before)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            errors = np.where(difference > 0, difference / error, 0.0)
+        greatest[at - 1] = np.maximum(greatest[at - 1], errors)
+    return greatest

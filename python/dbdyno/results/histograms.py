@@ -7,6 +7,7 @@ percentiles.
 from __future__ import annotations
 
 import base64
+import weakref
 import zlib
 from collections.abc import Iterable
 from typing import Any
@@ -59,6 +60,8 @@ class Histogram:
             self._inner: Any = HdrHistogram.decode(_deflated(encoded))
         except Exception as error:  # the library lets through whatever its parts raise, C extension included
             raise HistogramError(f"a histogram cannot be read ({type(error).__name__}: {error})") from error
+        # The library makes a cycle of references, which would keep some 100 kB until garbage is collected.
+        self._inner.encoder.histogram = weakref.proxy(self._inner)
 
     def add(self, other: Histogram) -> Histogram:
         """Return the sum of both, made in the longer one. ``HistogramError`` where their precision differs."""

@@ -271,7 +271,7 @@ def other_rows(a: Cell | Comparable, b: Cell | Comparable, work: int = 1) -> lis
 def hardly_any(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say that of one of two cells so much failed that the rate is that of what is left; empty where it is not so."""
     a, b = comparable(a), comparable(b)
-    if not (a.failing and b.failing):
+    if not _any_failed(a, b):
         return []
     of_a, of_b = fmean(a.failing), fmean(b.failing)
     lost = max(a.lost, b.lost)
@@ -285,12 +285,17 @@ def hardly_any(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
 def failures_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     """Say that more transactions failed of one of two cells than chance explains; empty where not."""
     a, b = comparable(a), comparable(b)
-    if not (a.failing and b.failing):
+    if not _any_failed(a, b):
         return []
     of_a, of_b = fmean(a.failing), fmean(b.failing)
     if not _is_no_chance(of_a - of_b, [standard_error(a.failing), standard_error(b.failing)], _FAILING):
         return []
     return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
+
+
+def _any_failed(a: Comparable, b: Comparable) -> bool:
+    """Whether both cells began transactions, and some failed."""
+    return bool(a.failing and b.failing) and (any(a.failing) or any(b.failing))
 
 
 def _nothing_but_failures(cell: Cell) -> float:

@@ -19,7 +19,7 @@ _DAMAGE = ("malformed", "no such table", "no such column", "could not decode", "
 _OF_SQLITE = (
     (("readonly", "read-only", "unable to open", "permission"), "give a path that can be written with --store"),
     (("not a database",), "it is not a store of dbdyno; give another path with --store"),
-    (_DAMAGE, "it is damaged: move the file away, or give another path with --store"),
+    (_DAMAGE, "move the file away, or give another path with --store"),
     (("full",), "free some space on the device, or give a path on another one with --store"),
     (("locked",), "another process holds it; try again when that has ended"),
 )
