@@ -187,7 +187,7 @@ def carried_out(
         hint = "give only the run, URLs of its systems that have passwords, and files to write"
         raise InputError("--resume", problem, hint)
     given = [parse_url(url) for url in asked.systems]
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_place, make=False, write=True)) as store:
         yield *(done := resume(asked.resumed, store, console, given)), holder(store, done[0], store_place)
         _raise_troubles(store)
 

@@ -98,7 +98,9 @@ class Machines:
         A run that is not ``shown`` is none of the machine's ``runs``. The data's device and file system count as the
         machine's: a run with ``--dir`` elsewhere measures other storage.
         """
-        machine = next((each for each in self.known if each["facts"] is host or same_machine(each["facts"], host)), None)
+        machine = next(
+            (each for each in self.known if each["facts"] is host or same_machine(each["facts"], host)), None
+        )
         if machine is None:
             machine = Machine(number=len(self.known) + 1, name="", runs=0, facts={})
             self.known.append(machine)

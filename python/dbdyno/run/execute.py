@@ -24,7 +24,7 @@ from dbdyno.run.clustering import load_machines, seen_of
 from dbdyno.run.designing import designed
 from dbdyno.run.estimate import estimate
 from dbdyno.run.fixing import Fixer
-from dbdyno.run.going_on import check_can_go_on
+from dbdyno.run.going_on import check_is_free, check_machine
 from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
 from dbdyno.run.opening import check_each_statement, check_programs, check_statements
@@ -153,18 +153,56 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
     ``given``: those of its systems whose URLs have passwords.
     """
     with keeping(store, _telling(console)) as kept:
-        return _resume(store.run(name), kept, console, given)
+        found = store.run(name)
+        check_is_free(found)
+        kept.hold_run(found)
+        # Read again: until it was held, another process may have gone on with it.
+        run = store.run(found.id)
+        check_is_free(run)
+        return _resume(run, kept, console, given)
 
 
 def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:
-    options = run.options
     if part(run.design, "against"):
         raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
+    with store.interpreting(run.id):
+        request = _stored_request(run, store, given)
+        prepared = prepare(request)
+    experiment, options = request.experiment, run.options
+    trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
+    _announce(request, console)
+    with (
+        Provisioners(request.directory, request.allow_writes) as provisioners,
+        load_machines(request.cluster, prepared.compiled) as machines,
+        provisioners.interrupted.listening(),
+    ):
+        check_machine(run, host_facts(provisioners.workspace.path))
+        options = options | {"process": this_process()} | _as_many(options, machines)
+        store.take_run(run, options)
+        plan = _plan(run.id, run.seed, request, prepared, machines)
+        undecided = _undecided(request, prepared) and not trials
+        cells = {each.cell.id for each in prepared.compiled}
+        plan.done = {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
+        return _carry_out(
+            plan,
+            prepared,
+            experiment,
+            store,
+            provisioners,
+            console,
+            measure_machine=run.device is None,
+            interleaving_undecided=undecided,
+        )
+
+
+def _stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Request:
+    """Return what a stored run was asked to do. Raises DbdynoError."""
+    options = run.options
     experiment = stored_experiment(run, store)
     systems = [parse_url(url) for url in dict.fromkeys(options["systems"])]
     if not systems:
         check_stored(file_systems(experiment).values())
-    request = Request(
+    return Request(
         experiment,
         options["set"],
         list(with_passwords(systems, options.get("with_password", []), given)),
@@ -185,32 +223,6 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
         why=Why.read(run.design["why"]) if part(run.design, "why") else None,
         fix=bool(options.get("fix")),
     )
-    prepared = prepare(request)
-    trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
-    _announce(request, console)
-    with (
-        Provisioners(request.directory, request.allow_writes) as provisioners,
-        load_machines(request.cluster, prepared.compiled) as machines,
-        provisioners.interrupted.listening(),
-    ):
-        check_can_go_on(run, host_facts(provisioners.workspace.path))
-        store.go_on(run.id)
-        options |= {"process": this_process()} | _as_many(options, machines)
-        store.update_run(run.id, options=options, status="running")
-        plan = _plan(run.id, run.seed, request, prepared, machines)
-        undecided = _undecided(request, prepared) and not trials
-        cells = {each.cell.id for each in prepared.compiled}
-        plan.done = {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
-        return _carry_out(
-            plan,
-            prepared,
-            experiment,
-            store,
-            provisioners,
-            console,
-            measure_machine=run.device is None,
-            interleaving_undecided=undecided,
-        )
 
 
 def _undecided(request: Request, prepared: Prepared) -> bool:

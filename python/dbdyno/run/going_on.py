@@ -8,16 +8,17 @@ from dbdyno.errors import InputError
 from dbdyno.machines import same_machine
 from dbdyno.store import RunRecord
 from dbdyno.store.process import is_here
+from dbdyno.store.store import under_way
 
 
-def check_can_go_on(run: RunRecord, host: Mapping[str, Any]) -> None:
-    """See that nobody is carrying a run out, and that its trials were measured on a machine like this.
+def check_is_free(run: RunRecord) -> None:
+    """Check that no process of this machine is carrying a run out. Raises InputError."""
+    if run.status == "running" and is_here(part(run.options, "process")):
+        raise under_way(run)
 
-    ``host``: the facts of this machine. Raises InputError.
-    """
-    process = part(run.options, "process")
-    if run.status == "running" and is_here(process):
-        raise InputError(f"run {run.id}", f"it is under way in process {process['pid']}", "wait until that has ended")
+
+def check_machine(run: RunRecord, host: Mapping[str, Any]) -> None:
+    """Check that the trials of a run were measured on a machine like this. ``host``: its facts. Raises InputError."""
     if run.host and not same_machine(run.host, dict(host)):
         problem = "it was begun on another machine, or with its data on another device"
         raise InputError(f"run {run.id}", problem, "go on with it there, or start it again here")

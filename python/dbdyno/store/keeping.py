@@ -21,7 +21,8 @@ from dbdyno.errors import DbdynoError, StoreError
 from dbdyno.moments import utc_now
 from dbdyno.paths import default_path
 from dbdyno.store.copying import copy_run
-from dbdyno.store.records import RunRecord, RunStatus, TrialRecord
+from dbdyno.store.holding import Release
+from dbdyno.store.records import JsonObject, RunRecord, RunStatus, TrialRecord
 from dbdyno.store.store import Elsewhere, Store, open_store
 
 _T = TypeVar("_T")
@@ -46,7 +47,7 @@ def keeping(store: Store, tell: Callable[[str], None]) -> Iterator[KeepingStore]
 
 
 class KeepingStore(Store):
-    """A store whose runs are kept here too. It is of one run, which ``begin_run`` begins or ``go_on`` takes up."""
+    """A store whose runs are kept here too. It is of one run, which ``begin_run`` begins or ``take_run`` resumes."""
 
     def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
         """``keeping`` makes one."""
@@ -56,15 +57,27 @@ class KeepingStore(Store):
         self._here: Store | None = None
         self._lost: StoreError | None = None
         self._tried = 0.0
+        self._held: Release | None = None
 
     def begin_run(self, run: RunRecord) -> str:
         """Store a run that starts now, see ``Store.begin_run``."""
         run_id = self._store.begin_run(run)
-        self.go_on(run_id)
+        self._held = self._store.hold_run(replace(run, id=run_id))
+        self._keep(run_id)
         return run_id
 
-    def go_on(self, run_id: str) -> None:
-        """Take up a run that the store has."""
+    def hold_run(self, run: RunRecord) -> Release:
+        """Hold a run until the end, see ``Store.hold_run``."""
+        self._held = self._store.hold_run(run)
+        return self._held
+
+    def take_run(self, run: RunRecord, options: JsonObject) -> None:
+        """Resume a run that the store has, see ``Store.take_run``."""
+        self._store.take_run(run, options)
+        self._keep(run.id)
+
+    def _keep(self, run_id: str) -> None:
+        """Keep a copy of the run on this machine, if the store is a server's."""
         if self.is_file:
             return
         try:
@@ -107,7 +120,13 @@ class KeepingStore(Store):
         return self._store if self._lost is None else None
 
     def end(self) -> None:
-        """Remove what is kept here, unless the store lacks some of it."""
+        """Give up the run, and remove what is kept here, unless the store lacks some of it."""
+        if self._held is not None:
+            self._held()
+            self._held = None
+        self._remove_copy()
+
+    def _remove_copy(self) -> None:
         if self._here is not None:
             self._here.close()
             if self._lost is None:
@@ -127,7 +146,7 @@ class KeepingStore(Store):
             if self._lost is not None:
                 raise
             self._tell(f"{error}; what follows is kept in the store alone")
-            self.end()
+            self._remove_copy()
             return write(self._store)
         self._pass_on(run_id, write)
         return done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import secrets
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,18 +16,20 @@ from typing import Any, cast
 from sqlalchemy import Connection, Text, delete, func, insert, select, update
 from sqlalchemy import cast as sql_cast
 
+from dbdyno.document.reading import part
 from dbdyno.errors import InputError, StoreError
 from dbdyno.masking import clean_json, mask_command, storable
 from dbdyno.moments import utc_now
 from dbdyno.paths import default_path, named_store
 from dbdyno.store.answering import answering
+from dbdyno.store.holding import Release, hold_run
 from dbdyno.store.inserting import insert_into
 from dbdyno.store.opening import Pool, open_pool, read_only_error, reading
 from dbdyno.store.places import is_file, shown, store_url
-from dbdyno.store.problems import RowRefused, store_errors
+from dbdyno.store.problems import RowRefused, store_errors, unreadable
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
-from dbdyno.store.shapes import checked
+from dbdyno.store.shapes import checked, read_json
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.text import first_of
 
@@ -45,15 +48,15 @@ _KEPT_FOR = "kept for"
 _ID_TRIES = 20
 
 
-def open_store(where: str | None = None, *, make: bool = True) -> Store:
+def open_store(where: str | None = None, *, make: bool = True, write: bool | None = None) -> Store:
     """Open the store at a path or a URL of PostgreSQL, by default that of ``DBDYNO_STORE``, else the user's own.
 
     Where there is none it is made; the user's own in any case, and another only with ``make``, and not for somebody who
-    wants to read. Raises ``InputError`` for a URL that cannot be used and where there is no store, ``StoreError`` for a
-    store that cannot be used.
+    wants to read. ``write``: whether it will be written to, by default as ``make``. Raises ``InputError`` for a URL
+    that cannot be used and where there is no store, ``StoreError`` for a store that cannot be used so.
     """
     url = store_url(where)
-    return Store(open_pool(url, make=make or named_store(where) is None, write=make))
+    return Store(open_pool(url, make=make or named_store(where) is None, write=make if write is None else write))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,35 @@ class Store:
         if values:
             self._change_run(run_id, values)
 
+    def hold_run(self, run: RunRecord) -> Release:
+        """Hold a run, so that no other process carries it out; return what gives it up.
+
+        Raises InputError if another process holds it, StoreError if the store cannot be used.
+        """
+        path = Path(self._url.database or "") if self.is_file else None
+        with store_errors(self._url):
+            release = hold_run(self._engine, path, run.id)
+        if release is None:
+            raise under_way(run)
+        return release
+
+    def take_run(self, run: RunRecord, options: JsonObject) -> None:
+        """Resume a run, with ``options`` that name this process, unless it has changed since it was read as ``run``.
+
+        It is one statement, of which only one process of several succeeds. Raises InputError if another one did.
+        """
+        query = select(RUNS.c.status, sql_cast(RUNS.c.options, Text)).where(RUNS.c.id == run.id)
+        with self.reading() as connection:
+            status, text = connection.execute(query).one()
+            is_as_read = read_json(text) == run.options
+        as_read = (RUNS.c.id == run.id) & (RUNS.c.status == status) & (sql_cast(RUNS.c.options, Text) == text)
+        values = {"status": "running", "options": clean_json(options), "ended": None, "summary": None}
+        if is_as_read:
+            with self.writing() as connection:
+                is_as_read = connection.execute(update(RUNS).where(as_read).values(values)).rowcount == 1
+        if not is_as_read:
+            raise under_way(self.run(run.id))
+
     def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
         """Close a run with its status and what the laboratory saw (:class:`RunRecord`); its end is now."""
         self._change_run(run_id, {"status": status, "observations": clean_json(list(observations)), "ended": utc_now()})
@@ -309,12 +341,33 @@ class Store:
         return store_errors(self._url)
 
     @contextmanager
+    def interpreting(self, run_id: str) -> Iterator[None]:
+        """Report as StoreError what cannot be made of the documents of a run: they are not what dbdyno writes.
+
+        Documents come from a file that anybody may have changed. Their columns are checked as they are read; what is
+        deeper in them fails where it is used.
+        """
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise unreadable(self._url, error, f"run {run_id}: ") from error
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose transaction is committed at the end; errors speak of the store."""
         if self._pool.read_only:
             raise read_only_error(self._url)
         with store_errors(self._url), answering(self._engine), self._engine.begin() as connection:
             yield connection
+
+
+def under_way(run: RunRecord) -> InputError:
+    """Return the error for a run that another process carries out."""
+    process = part(run.options, "process")
+    where = f" in process {process['pid']}" if "pid" in process else ""
+    if process.get("host") not in (None, platform.node()):
+        where += f" on {process['host']}"
+    return InputError(f"run {run.id}", f"it is under way{where}", "wait until that has ended")
 
 
 def _noise_of(experiment: str) -> str:
