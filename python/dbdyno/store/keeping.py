@@ -63,7 +63,7 @@ class KeepingStore(Store):
         """Store a run that starts now, see ``Store.begin_run``."""
         run_id = self._store.begin_run(run)
         self._held = self._store.hold_run(replace(run, id=run_id))
-        self._keep(run_id)
+        self.go_on(run_id)
         return run_id
 
     def hold_run(self, run: RunRecord) -> Release:
@@ -74,10 +74,10 @@ class KeepingStore(Store):
     def take_run(self, run: RunRecord, options: JsonObject) -> None:
         """Resume a run that the store has, see ``Store.take_run``."""
         self._store.take_run(run, options)
-        self._keep(run.id)
+        self.go_on(run.id)
 
-    def _keep(self, run_id: str) -> None:
-        """Keep a copy of the run on this machine, if the store is a server's."""
+    def go_on(self, run_id: str) -> None:
+        """Keep a copy of a run that the store has on this machine, if the store is a server's."""
         if self.is_file:
             return
         try:
@@ -125,6 +125,7 @@ class KeepingStore(Store):
             self._held()
             self._held = None
         self._remove_copy()
+        self.close()
 
     def _remove_copy(self) -> None:
         if self._here is not None:
