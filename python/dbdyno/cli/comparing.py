@@ -41,11 +41,12 @@ def print_comparison(
     sides = side(store, a), side(store, b)
     noise = noise_between(store, *sides)
     store.close()
-    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
-    if json is not None:
-        _write_json(compared, json)
-    console = Console(stderr=json == OUTPUT)
-    console.print(view(compared, console.width))
+    with store.interpreting(sides[1].document["id"]):
+        compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
+        if json is not None:
+            _write_json(compared, json)
+        console = Console(stderr=json == OUTPUT)
+        console.print(view(compared, console.width))
     if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
         from dbdyno.cpu.verdict import joint_verdicts
@@ -76,7 +77,7 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
 def _keep(store: Store, name: str, run: str) -> str:
     """Keep a run as a baseline, and say so. Raises InputError for a run that is none, and for a name that runs have."""
     kept = store.run(run)
-    done = [trial for trial in store.trials(kept.id) if trial.status == "done"]
+    done = [trial for trial in store.trials(kept.id, intervals=False) if trial.status == "done"]
     if not done:
         raise InputError(f"run {kept.id}", "none of its trials gave a result", "keep a run that has measured something")
     if _is_run(store, name):
@@ -110,8 +111,10 @@ def side(store: Store, text: str) -> Side:
     except InputError as error:
         kept = ", ".join(f"`{each}`" for each in baselines)
         raise InputError(error.place, error.problem, f"{error.hint}; baselines: {kept or 'none'}") from None
-    plans = {trial.cell: trial.plan for trial in reversed(store.trials(run.id)) if trial.status == "done"}
-    definitions = {name: definition_of(plan, run.design, run.definition, name) for name, plan in plans.items()}
+    trials = store.trials(run.id, intervals=False)
+    plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
+    with store.interpreting(run.id):
+        definitions = {name: definition_of(plan, run.design, run.definition, name) for name, plan in plans.items()}
     return Side(read_run(store, run.id), cell if slash else None, definitions)
 
 

@@ -129,14 +129,21 @@ def _runs(store: object) -> list[tuple[str, str]]:
     if "://" in place:
         # A server may take its time, and may want a password.
         return []
-    uri = Path(place).expanduser().absolute().as_uri() + "?mode=ro"
+    path = Path(place).expanduser().absolute()
     query = "select id, experiment, started from dbdyno_runs order by started desc, id limit ?"
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(_connect(uri)) as connection:
+    with contextlib.suppress(sqlite3.Error, OSError, ValueError, TypeError):
+        if not path.is_file():
+            return []
+        return _newest(path.as_uri() + "?mode=ro", query)
+    return []
+
+
+def _newest(uri: str, query: str) -> list[tuple[str, str]]:
+    with contextlib.closing(_connect(uri)) as connection:
         return [
             (run, f"{experiment}, {started[:16].replace('T', ' ')}")
             for run, experiment, started in connection.execute(query, (_RUNS,))
         ]
-    return []
 
 
 def _connect(uri: str) -> sqlite3.Connection:

@@ -26,6 +26,7 @@ from dbdyno.report.export import check_writable, write_text
 from dbdyno.results.comparing import BASELINE, CANDIDATE, SIDE, without_side
 from dbdyno.run.against import Against
 from dbdyno.run.execute import execute
+from dbdyno.special_files import special_kind
 from dbdyno.store import Store, open_store
 
 _ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
@@ -77,6 +78,9 @@ class GateOutputs:
         summary = os.environ.get(_SUMMARY)
         if summary:
             try:
+                kind = special_kind(Path(summary))
+                if kind is not None:
+                    raise OSError(f"it is {kind}")
                 with Path(summary).open("a", encoding="utf-8") as out:
                     out.write(text + "\n")
             except OSError as error:
@@ -100,9 +104,10 @@ def gate_run(
     sides = side(store, baseline), side(store, run)
     noise = noise_between(store, *sides)
     store.close()
-    compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
-    console = Console()
-    return _conclude(_of_run(compared, share), outputs, console, [view(compared, console.width, gated=True)])
+    with store.interpreting(sides[1].document["id"]):
+        compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
+        console = Console()
+        return _conclude(_of_run(compared, share), outputs, console, [view(compared, console.width, gated=True)])
 
 
 def gate_against(
@@ -151,7 +156,8 @@ def _rounds(document: Document) -> str:
 
 def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
     run = store.run(run_id)
-    plans = {trial.cell: trial.plan for trial in reversed(store.trials(run_id)) if trial.status == "done"}
+    trials = store.trials(run_id, intervals=False)
+    plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
     texts = {BASELINE: other.experiment.text, CANDIDATE: run.definition}
     sides = {cell["id"]: cell["factors"][SIDE] for cell in run.design["cells"]}
     return {name: definition_of(plan, run.design, texts[sides[name]], name) for name, plan in plans.items()}

@@ -33,14 +33,15 @@ def print_history(
             check_writable(path, option)
     name = _name(experiment)
     wanted = [each for cell in cells or [] for each in ids_of(cell)]
-    history = build_history(name, read_history(store_place, name, limit, wanted or None), drawn, cells or [])
+    console = Console(highlight=False)
+    stored = read_history(store_place, name, limit, wanted or None, Console(stderr=True, highlight=False).print)
+    history = build_history(name, stored, drawn, cells or [])
     if json is not None:
         write_json(history, json)
     if report is not None:
         from dbdyno.history.html import write_html
 
         write_html(history, report)
-    console = Console(highlight=False)
     show(history, console)
     if report is not None:
         console.print(f"\nreport: {report.resolve()}", soft_wrap=True, markup=False)

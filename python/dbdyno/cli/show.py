@@ -176,14 +176,16 @@ def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     from dbdyno.stored.run import read_run
 
     exports.check()
-    document = read_run(open_store(store_place, make=False), name)
-    exports.write(document)
-    if exports.to_output:
-        return
-    console = Console()
-    show_brief(document, console, followed=True)
-    console.print()
-    show_details(document, console)
+    store = open_store(store_place, make=False)
+    document = read_run(store, name)
+    with store.interpreting(document["id"]):
+        exports.write(document)
+        if exports.to_output:
+            return
+        console = Console()
+        show_brief(document, console, followed=True)
+        console.print()
+        show_details(document, console)
 
 
 def report_run(name: str, output: Path | None, store_place: str | None) -> None:
@@ -193,10 +195,12 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     from dbdyno.store import open_store
     from dbdyno.stored.run import read_run
 
-    document = read_run(open_store(store_place, make=False), name)
+    store = open_store(store_place, make=False)
+    document = read_run(store, name)
     path = output or Path(f"dbdyno-{document['id']}.html")
     check_writable(path, "--output")
-    write_html(document, path)
+    with store.interpreting(document["id"]):
+        write_html(document, path)
     Console(highlight=False).print(f"report: {path.resolve()}", soft_wrap=True)
 
 

@@ -100,7 +100,9 @@ def _of(asked: WhyAsked, store_place: str | None) -> _Of:
         return _Of(experiment, chosen, [parse_url(url) for url in asked.systems], asked.cell)
     store = open_store(store_place, make=False)
     try:
-        return _of_run(asked, store.run(asked.asked), store)
+        run = store.run(asked.asked)
+        with store.interpreting(run.id):
+            return _of_run(asked, run, store)
     except DbdynoError as error:
         hint = "give an experiment (`dbdyno list`, or a file), or a run (`dbdyno runs`)"
         raise InputError(asked.asked, str(error), hint) from None

@@ -68,11 +68,13 @@ class StoredRuns:
         record = self.store.run(run.id)
         trials = self.store.trials(run.id, cell=cell, intervals=False)
         plan = next((each.plan for each in trials if each.status == "done"), {})
-        return definition_parts(plan, record.design, record.definition, cell)
+        with self.store.interpreting(run.id):
+            return definition_parts(plan, record.design, record.definition, cell)
 
     def facts(self, run: StoredRun, cell: str) -> Facts:
         """Read what can explain a change of a cell. Raises StoreError."""
-        return facts(self._engine(run, cell), run.version, run.host)
+        with self.store.interpreting(run.id):
+            return facts(self._engine(run, cell), run.version, run.host)
 
     def _engine(self, run: StoredRun, cell: str) -> EngineFacts | ProgramFacts | None:
         latest = {each.block: each for each in self.store.trials(run.id, cell=cell, intervals=False)}
@@ -140,8 +142,10 @@ def read_history(
 def keep_summary(store: Store, run_id: str) -> RunSummary:
     """Summarize a stored run, and store the summary if the store can be written. Raises StoreError."""
     run = store.run(run_id)
-    found = summarize(run, store.trials(run_id, intervals=False))
-    store.keep_summary(run_id, found.encode())
+    with store.interpreting(run_id):
+        found = summarize(run, store.trials(run_id, intervals=False))
+        encoded = found.encode()
+    store.keep_summary(run_id, encoded)
     return found
 
 

@@ -9,8 +9,10 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import objects, part
@@ -35,7 +37,7 @@ class CellSummary:
 
     rounds: int
     """Rounds that gave a result."""
-    values: dict[str, float | None]
+    values: dict[str, FiniteFloat | None]
     """By the name of the metric, each in its own unit; ``None``: not recorded."""
     bounded: list[str]
     """Metrics whose value is a lower bound."""
@@ -56,26 +58,26 @@ class RunSummary:
     """The factors of the planned cells, by id, in their order."""
     cells: dict[str, CellSummary] = field(default_factory=dict)
     """The cells that have a trial."""
+    rules: int = RULES
 
     def encode(self) -> str:
         """Return it as the store keeps it."""
-        return json.dumps({"rules": RULES} | asdict(self), separators=(",", ":"))
+        return _SUMMARIES.dump_json(self).decode()
+
+
+_SUMMARIES = TypeAdapter(RunSummary)
 
 
 def decode(text: str | None) -> RunSummary | None:
     """Read a stored summary; ``None`` if there is none, or none by the present rules."""
+    if text is None:
+        return None
     try:
-        document = json.loads(text or "null")
-        if not isinstance(document, dict) or document.pop("rules", None) != RULES:
-            return None
-        cells = {
-            cell: CellSummary(**{**each, "work": Comparable(**each["work"])})
-            for cell, each in document["cells"].items()
-        }
-        return RunSummary(bool(document["is_why"]), dict(document["planned"]), cells)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        found = _SUMMARIES.validate_json(text, strict=True)
+    except ValidationError:
         # It is derived: what cannot be read is computed again.
         return None
+    return found if found.rules == RULES else None
 
 
 def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:

@@ -45,6 +45,7 @@ from dbdyno.report.lines import (
     warnings,
 )
 from dbdyno.report.phases import loads, phase_columns
+from dbdyno.special_files import special_kind
 
 #: Named as a file, it is the standard output.
 OUTPUT = Path("-")
@@ -59,8 +60,14 @@ def check_writable(path: Path | str, option: str = "") -> None:
     if target == OUTPUT:
         return
     place = f"{option} {target}".strip()
-    if target.is_dir():
-        raise InputError(place, "is a directory", "give the name of a file")
+    try:
+        kind = special_kind(target)
+    except OSError as error:
+        raise InputError(place, reason(error), "give a file in a directory that is there and can be written") from error
+    if kind is not None:
+        # It would be replaced, as `/dev/null` by root, or wait for a reader that is not there.
+        also = "" if kind == "a directory" else ", or `-` for the standard output"
+        raise InputError(place, f"is {kind}", f"give the name of a file{also}")
     if target.exists() and not os.access(target, os.W_OK):
         raise InputError(place, "may not be written", "give another file")
     try:

@@ -18,11 +18,12 @@ from dbdyno.stored.proofs import add_proofs
 def read_run(store: Store, name: str, experiment: Experiment | None = None) -> Document:
     """Build the document of a stored run, with the published figures its experiment names."""
     run = store.run(name)
-    if experiment is None:
-        experiment = stored_experiment(run, store)
-    document = build_document(run, store.trials(run.id), published=published_figures(experiment, run))
-    if document["why"] is None:
-        add_proofs(document, run, store)
+    with store.interpreting(run.id):
+        if experiment is None:
+            experiment = stored_experiment(run, store)
+        document = build_document(run, store.trials(run.id), published=published_figures(experiment, run))
+        if document["why"] is None:
+            add_proofs(document, run, store)
     return document
 
 
