@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -13,7 +14,9 @@ import pytest
 from rich.console import Console
 
 from conftest import SMALL, Cli
-from dbdyno.errors import StoreError
+from damaged_stores import damage
+from dbdyno.cli.app import commands
+from dbdyno.errors import DbdynoError, StoreError
 from dbdyno.history.build import build_history
 from dbdyno.history.metrics import metric
 from dbdyno.history.reading import read_history
@@ -128,3 +131,85 @@ def test_what_a_design_lacks_does_not_hide_the_rest(whole: Path, tmp_path: Path,
     assert "clients=1" in shown(path)
     history(path)
     listed(path)
+
+
+READING = (
+    ("runs",),
+    ("show", "last"),
+    ("history", "small"),
+    ("compare", "main", "last"),
+    ("gate", "last", "--baseline", "main"),
+    ("show", "last", "--json", "o.json", "--csv", "o.csv", "--markdown", "o.md"),
+    ("report", "last", "--output", "o.html"),
+    ("baseline",),
+    ("baseline", "another", "last"),
+    ("store", "copy"),
+)
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two runs, of which the first is a baseline, in one file."""
+    cli = Cli(tmp_path_factory.mktemp("damages"))
+    file = cli.write("small.toml", SMALL.replace("transactions = 500", "transactions = 5"))
+    for number in range(2):
+        cli("run", file, "--store", "runs.db")
+        if not number:
+            cli("baseline", "main", "last", "--store", "runs.db")
+    with contextlib.closing(sqlite3.connect(cli.directory / "runs.db")) as raw:
+        raw.execute("PRAGMA journal_mode = delete")
+    return cli.directory / "runs.db"
+
+
+def ended(*arguments: str) -> tuple[int, str]:
+    """How a command ends in this process: its exit code, and its error."""
+    with contextlib.redirect_stdout(StringIO()), contextlib.redirect_stderr(StringIO()):
+        try:
+            commands()(args=list(arguments), standalone_mode=False)
+        except DbdynoError as error:
+            return error.exit_code, str(error)
+        except SystemExit as end:
+            return int(end.code or 0), ""
+    return 0, ""
+
+
+@pytest.mark.slow
+def test_random_damage_is_one_clear_error_or_none(
+    two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    errors: list[str] = []
+    for seed in range(200):
+        done = damage(two_runs, tmp_path / "d.db", seed)
+        # Each command meets each kind of damage sooner or later.
+        for arguments in (READING[seed % 10], READING[(seed // 10) % 10]):
+            where = ("d.db", f"{seed}.copy") if arguments[0] == "store" else ("--store", "d.db")
+            try:
+                code, error = ended(*arguments, *where)
+            except Exception as unexpected:
+                raise AssertionError(f"{done}: {arguments}") from unexpected
+            # 3 and 4 are answers of the gate.
+            assert code in (0, 1, 2, 3, 4), (done, arguments, error)
+            assert not code or len(error.splitlines()) <= 1, (done, arguments, error)
+            errors += [error] if error else []
+    # Damage that nothing noticed would prove nothing.
+    assert len(errors) > 80 and len({each.partition("d.db")[2][:40] for each in errors}) > 10
+    assert all("d.db" in each or "main" in each or "run" in each for each in errors), errors
+
+
+@pytest.mark.parametrize(
+    ("column", "document"),
+    [
+        *(("options", {**each, "place": "./small.toml", "folder": "/"}) for each in ({}, {"systems": 3, "set": []})),
+        ("design", {"stopping": 3, "rounds": "many", "cells": []}),
+        ("design", {}),
+    ],
+)
+def test_a_damaged_run_is_not_gone_on_with(
+    two_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, document: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    path = damaged(two_runs, tmp_path, "runs", column, document)
+    code, error = ended("run", "--resume", "last", "--store", path)
+    assert code == 1 and re.match(rf"store {path}: holds something unreadable \(run 20\d+-\w+: ", error), error

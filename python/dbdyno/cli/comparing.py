@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -37,10 +38,9 @@ def print_comparison(
     if json is not None:
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
-    store = open_store(store_place, make=False)
-    sides = side(store, a), side(store, b)
-    noise = noise_between(store, *sides)
-    store.close()
+    with closing(open_store(store_place, make=False)) as store:
+        sides = side(store, a), side(store, b)
+        noise = noise_between(store, *sides)
     with store.interpreting(sides[1].document["id"]):
         compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
         if json is not None:
@@ -57,21 +57,20 @@ def print_comparison(
 
 def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
     """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
-    store = open_store(store_place, make=False)
     console = Console(highlight=False)
-    if name is None:
-        found = store.baselines()
-        for each, kept in found.items():
-            console.print(f"{each}: {kept}", markup=False)
-        if not found:
-            console.print("no baselines; keep one with: dbdyno baseline NAME [RUN]")
-    elif remove:
-        if not store.remove_baseline(name):
-            raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
-        console.print(f"baseline {name} is forgotten; its run stays", markup=False)
-    else:
-        console.print(_keep(store, name, run or "last"), markup=False)
-    store.close()
+    with closing(open_store(store_place, make=False)) as store:
+        if name is None:
+            found = store.baselines()
+            for each, kept in found.items():
+                console.print(f"{each}: {kept}", markup=False)
+            if not found:
+                console.print("no baselines; keep one with: dbdyno baseline NAME [RUN]")
+        elif remove:
+            if not store.remove_baseline(name):
+                raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
+            console.print(f"baseline {name} is forgotten; its run stays", markup=False)
+        else:
+            console.print(_keep(store, name, run or "last"), markup=False)
 
 
 def _keep(store: Store, name: str, run: str) -> str:

@@ -100,10 +100,9 @@ def gate_run(
     """Judge a run against a baseline; give the exit code. Raises DbdynoError."""
     outputs.check()
     share = read_share(margin, "--margin")
-    store = open_store(store_place, make=False)
-    sides = side(store, baseline), side(store, run)
-    noise = noise_between(store, *sides)
-    store.close()
+    with closing(open_store(store_place, make=False)) as store:
+        sides = side(store, baseline), side(store, run)
+        noise = noise_between(store, *sides)
     with store.interpreting(sides[1].document["id"]):
         compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
         console = Console()

@@ -1,5 +1,6 @@
 """The command that shows how a metric went over the stored runs."""
 
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
@@ -35,7 +36,8 @@ def print_history(
     wanted = [each for cell in cells or [] for each in ids_of(cell)]
     console = Console(highlight=False)
     stored = read_history(store_place, name, limit, wanted or None, Console(stderr=True, highlight=False).print)
-    history = build_history(name, stored, drawn, cells or [])
+    with closing(stored.store):
+        history = build_history(name, stored, drawn, cells or [])
     if json is not None:
         write_json(history, json)
     if report is not None:

@@ -79,7 +79,7 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
                     f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}"
                 )
                 return INTERRUPTED
-        with closing(open_store(store_place, make=False)) as store:
+        with closing(open_store(store_place, make=False)) as store, store.interpreting(name):
             calibration = read_calibration(store, name)
         prediction = predict(calibration, question)
         show_prediction(prediction, console)

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,11 +157,11 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
     """List the stored runs."""
     from dbdyno.store import open_store
 
-    store = open_store(store_place, make=False)
     table = Table(box=None, pad_edge=False)
     for column in ("run", "experiment", "started (UTC)", "status", "trials", "failed"):
         table.add_column(column, justify="right" if column in ("trials", "failed") else "left", no_wrap=True)
-    found = store.runs(experiment, limit)
+    with closing(open_store(store_place, make=False)) as store:
+        found = store.runs(experiment, limit)
     for each in found:
         started = each.started[:19].replace("T", " ")
         table.add_row(each.id, each.experiment, started, each.status, str(each.done), str(each.failed or ""))
@@ -176,8 +177,8 @@ def show_run(name: str, store_place: str | None, exports: Exports) -> None:
     from dbdyno.stored.run import read_run
 
     exports.check()
-    store = open_store(store_place, make=False)
-    document = read_run(store, name)
+    with closing(open_store(store_place, make=False)) as store:
+        document = read_run(store, name)
     with store.interpreting(document["id"]):
         exports.write(document)
         if exports.to_output:
@@ -195,8 +196,8 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     from dbdyno.store import open_store
     from dbdyno.stored.run import read_run
 
-    store = open_store(store_place, make=False)
-    document = read_run(store, name)
+    with closing(open_store(store_place, make=False)) as store:
+        document = read_run(store, name)
     path = output or Path(f"dbdyno-{document['id']}.html")
     check_writable(path, "--output")
     with store.interpreting(document["id"]):

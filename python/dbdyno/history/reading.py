@@ -97,6 +97,16 @@ def read_history(
     be read.
     """
     store = open_store(where, make=False)
+    try:
+        return _read(store, experiment, limit, cells, tell)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _read(
+    store: Store, experiment: str, limit: int, cells: Sequence[str] | None, tell: Callable[[str], None]
+) -> StoredRuns:
     shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status, RUNS.c.version, RUNS.c.summary)
     query = select(*shape, cast(RUNS.c.host, Text).label("host"))
     query = query.where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)

@@ -90,7 +90,8 @@ def open_pool(url: URL, *, make: bool = True, write: bool = False) -> Pool:
     """
     with _OPENING, store_errors(url):
         pool = _POOLS.get(_key(url))
-        if pool is None:
+        # The file may have been moved since.
+        if pool is None or _key(pool.url) != _key(url):
             pool = _open(url, make=make)
             _POOLS[_key(url)] = pool
         else:
@@ -127,14 +128,16 @@ def _key(url: URL) -> object:
 def _open(url: URL, *, make: bool) -> Pool:
     if not is_file(url):
         engine = _engine_of_server(url)
-        _check_patiently(engine, url, make=make)
+        with _disposed_on_error(engine):
+            _check_patiently(engine, url, make=make)
         return Pool(url, engine)
     path = Path(url.database or "")
     _check_file(path, url, make=make)
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return _open_read_only(url, path)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, json_deserializer=read_json)
-    _check_patiently(engine, url, make=make)
+    with _disposed_on_error(engine):
+        _check_patiently(engine, url, make=make)
     event.listen(engine, "connect", _configure_sqlite)
     engine.dispose()
     return Pool(url, engine)
@@ -156,7 +159,7 @@ def _open_read_only(url: URL, path: Path) -> Pool:
         return sqlite3.connect(uri, timeout=BUSY_TIMEOUT_S, uri=True, check_same_thread=False)
 
     engine = create_engine(url, creator=connect, json_deserializer=read_json)
-    with engine.connect() as connection:
+    with _disposed_on_error(engine), engine.connect() as connection:
         version = _look(connection, url)
     if version == SCHEMA_VERSION:
         return Pool(url, engine, read_only=True)
@@ -175,7 +178,8 @@ def _open_copy(url: URL, path: Path) -> Pool:
             if source.exists():
                 shutil.copyfile(source, f"{copy}{end}")
         engine = create_engine(url.set(database=str(copy)), json_deserializer=read_json)
-        _check_patiently(engine, url, make=False)
+        with _disposed_on_error(engine):
+            _check_patiently(engine, url, make=False)
     except OSError as error:
         directory.cleanup()
         raise StoreError(f"store {path}: cannot be copied to read it: {reason(error)}; free some space") from error
@@ -183,6 +187,16 @@ def _open_copy(url: URL, path: Path) -> Pool:
         directory.cleanup()
         raise
     return Pool(url, engine, read_only=True, copy=directory)
+
+
+@contextmanager
+def _disposed_on_error(engine: Engine) -> Iterator[None]:
+    """Close the connections of an engine that turns out to be of no use."""
+    try:
+        yield
+    except BaseException:
+        engine.dispose()
+        raise
 
 
 def _check_patiently(engine: Engine, url: URL, *, make: bool) -> None:

@@ -1,0 +1,218 @@
+"""Opening a store that is no regular file, that can only be read, or that this process has open already."""
+
+import os
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from at_once import environment
+from conftest import Cli
+from dbdyno.errors import InputError, StoreError
+from dbdyno.report.export import check_writable
+from dbdyno.store import Store, TrialRecord, open_store
+from synthetic import run_record
+from test_store_versions import STORES
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    # The path of a socket has 107 bytes at most.
+    with closing(socket.socket(socket.AF_UNIX)) as made:
+        os.chdir(path.parent)
+        made.bind(path.name)
+
+
+SPECIAL: dict[str, Callable[[Path], None]] = {
+    "a FIFO": make_fifo,
+    "a socket": make_socket,
+    "a directory": Path.mkdir,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.fixture(params=SPECIAL)
+def special(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "special"
+    SPECIAL[request.param](path)
+    return path, request.param
+
+
+@pytest.mark.parametrize("make", [True, False])
+def test_what_is_no_regular_file_is_no_store(special: tuple[Path, str], make: bool) -> None:
+    path, kind = special
+    with pytest.raises(StoreError, match=rf"^store {path}: is {kind}, not a file; give the path of a file with --store$"):
+        open_store(str(path), make=make)
+
+
+def test_what_lies_beside_a_store_must_be_a_file(tmp_path: Path) -> None:
+    open_store(str(tmp_path / "runs.db")).close()
+    os.mkfifo(tmp_path / "runs.db-wal")
+    with pytest.raises(StoreError, match=r"runs\.db-wal: is a FIFO"):
+        open_store(str(tmp_path / "runs.db"))
+
+
+def test_a_command_is_told_of_a_fifo_before_it_measures(cli: Cli, small: Callable[..., str]) -> None:
+    os.mkfifo(cli.directory / "fifo")
+    file = cli.write("small.toml", small())
+    for command in (("run", file), ("runs",), ("show",), ("history", "small"), ("store", "copy", "fifo", "new.db")):
+        where = () if command[0] == "store" else ("--store", "fifo")
+        assert "fifo: is a FIFO, not a file" in cli.start(*command, *where).communicate(timeout=60)[1]
+    assert "--json fifo: is a FIFO; give the name of a file" in cli("run", file, "--json", "fifo", code=2)
+
+
+def test_what_is_no_regular_file_is_not_written_over(special: tuple[Path, str]) -> None:
+    path, kind = special
+    with pytest.raises(InputError, match=rf"^--json {path}: is {kind}; give the name of a file"):
+        check_writable(path, "--json")
+
+
+@contextmanager
+def read_only(directory: Path) -> Iterator[None]:
+    """Make a directory a file system that cannot be written."""
+    for arguments in (["--bind", directory, directory], ["-o", "remount,ro,bind", directory]):
+        if subprocess.run(["mount", *arguments], check=False, capture_output=True).returncode != 0:
+            subprocess.run(["umount", directory], check=False, capture_output=True)
+            pytest.skip("no file system can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", directory], check=True)
+
+
+def closed(path: Path) -> None:
+    """A store in the mode in which SQLite leaves it."""
+    with closing(open_store(str(path))) as store:
+        store.add_trial(store.begin_run(run_record({})), TrialRecord(cell="a", block=0, position=0, status="done"))
+
+
+def copied_while_open(path: Path, ends: tuple[str, ...]) -> None:
+    """A store of which the last trial is in its log alone."""
+    other = path.with_name("open.db")
+    closed(other)
+    with closing(open_store(str(other))) as store:
+        run = store.run("last")
+        with closing(sqlite3.connect(other)) as reader:
+            # Whoever reads keeps the log from being emptied.
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM dbdyno_runs").fetchall()
+            store.add_trial(run.id, TrialRecord(cell="a", block=1, position=0, status="done"))
+            for end in ends:
+                shutil.copyfile(f"{other}{end}", f"{path}{end}")
+
+
+def of_version_2(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as raw:
+        raw.executescript((STORES / "version-2-sqlite.sql").read_text())
+
+
+def with_a_journal(path: Path) -> None:
+    """A store as it is left by a process that was killed while it wrote, without a log."""
+    closed(path)
+    script = f"""
+import os, signal, sqlite3
+raw = sqlite3.connect({str(path)!r})
+raw.execute("PRAGMA journal_mode = delete")
+raw.execute("PRAGMA cache_size = 1")
+raw.execute("PRAGMA cache_spill = 1")
+raw.execute("BEGIN")
+raw.execute("UPDATE dbdyno_runs SET definition = hex(zeroblob(1000000)), status = 'failed'")
+raw.execute("CREATE TABLE t AS SELECT randomblob(100000)")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, env=environment()).returncode == -9
+    assert Path(f"{path}-journal").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("left", "trials"),
+    [
+        (closed, [1]),
+        (lambda path: copied_while_open(path, ("", "-wal")), [2]),
+        (lambda path: copied_while_open(path, ("", "-wal", "-shm")), [2]),
+        (with_a_journal, [1]),
+        (of_version_2, [2, 4]),
+    ],
+    ids=["closed", "log", "log and index", "journal", "older"],
+)
+def test_a_store_that_can_only_be_read_is_read(tmp_path: Path, left: Callable[[Path], None], trials: list[int]) -> None:
+    directory = tmp_path / "read-only"
+    directory.mkdir()
+    path = directory / "runs.db"
+    left(path)
+    before = {each.name: each.read_bytes() for each in directory.iterdir()}
+    with read_only(directory):
+        with closing(open_store(str(path), make=False)) as store:
+            assert sorted(each.done for each in store.runs()) == trials
+            assert store.run("last").status in ("running", "done")
+            with pytest.raises(StoreError, match=rf"^store {path}: can only be read here; give a path that can be"):
+                store.set_baseline("main", store.run("last").id)
+        with pytest.raises(StoreError, match="can only be read here"):
+            open_store(str(path))
+    assert {each.name: each.read_bytes() for each in directory.iterdir()} == before
+
+
+def test_commands_show_what_can_only_be_read_and_measure_nothing_for_it(cli: Cli, small: Callable[..., str]) -> None:
+    (cli.directory / "ro").mkdir()
+    file = cli.write("small.toml", small())
+    ids = [re.search(r"run (\S+) is stored", cli("run", file, "--store", "ro/runs.db")) for _ in range(2)]
+    first, second = (each[1] for each in ids if each)
+    with read_only(cli.directory / "ro"):
+        assert second in cli("runs", "--store", "ro/runs.db")
+        assert "clients=1" in cli("show", first, "--store", "ro/runs.db")
+        assert "clients=1" in cli("compare", first, second, "--store", "ro/runs.db")
+        assert "2 runs" in cli("history", "small", "--store", "ro/runs.db")
+        for command in (("run", file), ("run", "--resume", "last"), ("baseline", "main", "last")):
+            out, errors = cli.start(*command, "--store", "ro/runs.db").communicate(timeout=60)
+            assert "store ro/runs.db: can only be read here; give a path that can be written with --store" in errors
+            assert not out
+
+
+def locks_on(path: Path) -> list[str]:
+    """The kernel's locks of this process on a file."""
+    inode = f":{path.stat().st_ino}"
+    lines = Path("/proc/locks").read_text().splitlines()
+    return [line.split(":", 1)[1] for line in lines if inode in line and f" {os.getpid()} " in line]
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel does not list its locks here")
+def test_to_open_a_store_again_drops_none_of_its_locks(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with closing(open_store(str(path))) as store:
+        run = store.begin_run(run_record({}))
+        with store.reading() as connection:
+            connection.exec_driver_sql("SELECT * FROM dbdyno_runs").all()
+            held = locks_on(path)
+            for again in (str(path), f"sqlite:///{path}", str(tmp_path / "." / "runs.db")):
+                with closing(open_store(again)) as other:
+                    assert shares(other, store) and other.is_same(store)
+                    assert other.run(run).id == run
+            assert held and locks_on(path) == held
+        # Those that remain have their connections.
+        store.finish_run(run, "done")
+    assert [each.name for each in tmp_path.iterdir()] == ["runs.db"]
+
+
+def shares(one: Store, other: Store) -> bool:
+    return one._pool is other._pool
+
+
+def test_a_file_in_the_place_of_another_is_another_store(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with closing(open_store(str(path))) as store:
+        store.begin_run(run_record({}))
+        for each in tmp_path.iterdir():
+            each.unlink()
+        with closing(open_store(str(path))) as new:
+            assert not shares(new, store) and new.runs() == []
